@@ -1,0 +1,80 @@
+//! Where time comes from.
+
+mod manual;
+#[cfg(feature = "std")]
+mod system;
+#[cfg(feature = "std")]
+mod ticker;
+mod timeline;
+
+use alloc::sync::Arc;
+use core::time::Duration;
+
+pub use self::manual::ManualClock;
+#[cfg(feature = "std")]
+pub use self::system::SystemClock;
+#[cfg(feature = "std")]
+pub use self::ticker::TickerClock;
+pub use self::timeline::Timeline;
+
+/// Tells which tick it is, and whether real time stepped back.
+pub trait Clock {
+    /// The tick now, if real time is in order; otherwise [`read`](Self::read) says what is wrong.
+    /// May be a little old where that makes it cheap.
+    fn tick(&self) -> Option<u64>;
+
+    /// The time now, exactly. Asked for before a caller is told to wait.
+    fn read(&self) -> Reading;
+}
+
+/// What a clock says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Real time goes forward as it should.
+    At(Moment),
+    /// Real time is, or was, behind the highest tick that this clock ever gave.
+    Stepped {
+        /// Real time.
+        real: Moment,
+        /// How far real time is behind the highest tick; zero once it has caught up.
+        behind: Duration,
+        /// Where time would be had it gone on from the highest tick by elapsed time.
+        steady: Moment,
+    },
+    /// Real time is before the layout's epoch.
+    BeforeEpoch {
+        /// By how much.
+        by: Duration,
+    },
+}
+
+/// A tick, and how much of it is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The tick.
+    pub tick: u64,
+    /// Time until the next tick begins.
+    pub left: Duration,
+}
+
+impl<C: Clock + ?Sized> Clock for &C {
+    #[inline]
+    fn tick(&self) -> Option<u64> {
+        (**self).tick()
+    }
+
+    fn read(&self) -> Reading {
+        (**self).read()
+    }
+}
+
+impl<C: Clock + ?Sized> Clock for Arc<C> {
+    #[inline]
+    fn tick(&self) -> Option<u64> {
+        (**self).tick()
+    }
+
+    fn read(&self) -> Reading {
+        (**self).read()
+    }
+}

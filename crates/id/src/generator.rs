@@ -1,0 +1,241 @@
+//! The lock-free issuer: a thin shell around [`step`].
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+
+use core::time::Duration;
+
+use crate::batch::Batch;
+use crate::clock::{Clock, Reading};
+use crate::id::Id;
+use crate::layout::Layout;
+use crate::not_ready::NotReady;
+use crate::options::{Options, StartError};
+use crate::step::{Ask, Bounds, Granted, Rules, step};
+use crate::sync::{AtomicU64, Ordering, Padded};
+use crate::ticket::Stamp;
+
+/// The state of a closed generator, and every state above it. No ticket has the top bit, and what
+/// racing threads overshoot at the end of time is far below the bit under it, so additions can
+/// neither reach this nor wrap around from it.
+const CLOSED: u64 = 3 << 62;
+
+/// Issues the Ids of one worker, from any number of threads, strictly increasing and never twice.
+///
+/// There is one generator for each lease of a worker. [`try_next`](Self::try_next) and
+/// [`try_batch`](Self::try_batch) never block; `next` and `batch` wait out what is brief.
+#[derive(Debug)]
+pub struct Generator<C> {
+    /// The last ticket, or [`CLOSED`].
+    state: Padded<AtomicU64>,
+    /// The first ticket past the horizon.
+    horizon_end: AtomicU64,
+    /// The tickets that may be open at once, from the first of the current tick.
+    span: u64,
+    floor: u64,
+    rules: Rules,
+    stamp: Stamp,
+    layout: Layout,
+    worker: u64,
+    clock: C,
+}
+
+/// What is known for good once a generator is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// No Id was or will be issued above this tick.
+    pub last_tick: u64,
+}
+
+impl<C: Clock> Generator<C> {
+    /// Starts a generator.
+    ///
+    /// # Errors
+    /// If the worker, the options or the clock do not fit the layout.
+    pub fn new(
+        layout: &Layout,
+        worker: u64,
+        clock: C,
+        options: Options,
+    ) -> Result<Self, StartError> {
+        let rules = options.rules(layout, worker)?;
+        let now = match clock.read() {
+            Reading::At(now) => now.tick,
+            Reading::Stepped { steady, .. } => steady.tick,
+            Reading::BeforeEpoch { by } => {
+                return Err(StartError::Clock(NotReady::BeforeEpoch { retry_after: by }));
+            }
+        };
+        let ticks_left = layout.last_tick().saturating_add(1).saturating_sub(now);
+        let left = Duration::from_millis(ticks_left.saturating_mul(layout.tick_ms().into()));
+        if left < options.least_lifetime {
+            return Err(StartError::LifetimeTooShort { left, least: options.least_lifetime });
+        }
+        let started_in = options.floor.unwrap_or(now.saturating_add(rules.max_ahead));
+        Ok(Self {
+            state: Padded(AtomicU64::new(rules.ticket_after(started_in) - 1)),
+            horizon_end: AtomicU64::new(rules.ticket_after(options.horizon.unwrap_or(u64::MAX))),
+            span: (rules.max_ahead + 1) << rules.sequence_bits,
+            floor: options.floor.unwrap_or(0),
+            rules,
+            stamp: Stamp::new(layout, worker),
+            layout: *layout,
+            worker,
+            clock,
+        })
+    }
+
+    /// Issues one Id, or says why not now.
+    ///
+    /// # Errors
+    /// The reason, and how long it lasts.
+    #[inline]
+    pub fn try_next(&self) -> Result<Id, NotReady> {
+        self.next_in_open_tick().map_or_else(|| self.take_one(), Ok)
+    }
+
+    /// One Id by the fast path, if that can be.
+    #[inline]
+    pub(crate) fn next_in_open_tick(&self) -> Option<Id> {
+        let ticket = self.carry_on(self.clock.tick()?)?;
+        Some(self.stamp.id(ticket))
+    }
+
+    #[cold]
+    pub(crate) fn take_one(&self) -> Result<Id, NotReady> {
+        self.take(Ask::exactly(1)).map(|granted| self.stamp.id(granted.first))
+    }
+
+    /// Issues exactly `n` Ids, or says why not now. None are lost by asking.
+    ///
+    /// # Errors
+    /// The reason, and how long it lasts. More Ids than fit into the ticks that may be open at
+    /// once are [`NotReady::BatchTooLarge`].
+    pub fn try_batch(&self, n: u32) -> Result<Batch, NotReady> {
+        let mut batch = Batch::empty(self.stamp);
+        if n > 0 {
+            batch.push(self.take(Ask::exactly(n.into()))?);
+        }
+        Ok(batch)
+    }
+
+    /// Adds at least one and at most `n` Ids to a batch.
+    #[cfg(feature = "std")]
+    pub(crate) fn add_to(&self, batch: &mut Batch, n: u64) -> Result<(), NotReady> {
+        batch.push(self.take(Ask::up_to(n))?);
+        Ok(())
+    }
+
+    #[cfg(feature = "std")]
+    pub(crate) fn empty_batch(&self) -> Batch {
+        Batch::empty(self.stamp)
+    }
+
+    /// The fast path: takes the ticket after the last, when that is what [`step`] answers.
+    ///
+    /// While `now` is above the floor and within the layout, `step` grants `last + 1` if it is not
+    /// before the first ticket of `now`, not past the ticks that may run ahead, and not past the
+    /// horizon. All three are tested on the loaded word, and again on the ticket obtained: the word
+    /// only rises, so that ticket is what `step` grants for the word that the addition met. A
+    /// thread that raced past an end loses its ticket, and `step` decides anew.
+    #[inline]
+    fn carry_on(&self, now: u64) -> Option<u64> {
+        if now <= self.floor || now > self.rules.last_tick {
+            return None;
+        }
+        let opening = now << self.rules.sequence_bits;
+        // Relaxed: a horizon stands for itself, and an old one is only lower.
+        let horizon_end = self.horizon_end.load(Ordering::Relaxed);
+        // The difference wraps to a huge number for a ticket before the opening.
+        let fits = |ticket: u64| ticket.wrapping_sub(opening) < self.span && ticket < horizon_end;
+        // Relaxed: one location carries all of the state, and an Id publishes no other memory.
+        if !fits(self.state.0.load(Ordering::Relaxed) + 1) {
+            return None;
+        }
+        // Relaxed: as above.
+        let ticket = self.state.0.fetch_add(1, Ordering::Relaxed) + 1;
+        fits(ticket).then_some(ticket)
+    }
+
+    /// The complete path: one compare-and-swap from the last ticket to what [`step`] grants.
+    fn take(&self, ask: Ask) -> Result<Granted, NotReady> {
+        let reading = self.clock.read();
+        loop {
+            // Relaxed: as in `carry_on`.
+            let last = self.state.0.load(Ordering::Relaxed);
+            if last >= CLOSED {
+                return Err(NotReady::Closed);
+            }
+            let granted = step(&self.rules, self.bounds(), last, reading, ask)?;
+            // Relaxed: as in `carry_on`.
+            let swapped = self.state.0.compare_exchange_weak(
+                last,
+                granted.last(),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            if swapped.is_ok() {
+                return Ok(granted);
+            }
+        }
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds { floor: self.floor, horizon: self.horizon() }
+    }
+
+    /// Allows ticks up to this one. Never lowers the horizon.
+    pub fn raise_horizon(&self, tick: u64) {
+        // Relaxed: as in `carry_on`.
+        self.horizon_end.fetch_max(self.rules.ticket_after(tick), Ordering::Relaxed);
+    }
+
+    /// The last tick that may be stamped for now.
+    #[must_use]
+    pub fn horizon(&self) -> u64 {
+        // Relaxed: as in `carry_on`.
+        (self.horizon_end.load(Ordering::Relaxed) >> self.rules.sequence_bits) - 1
+    }
+
+    /// The tick that this generator started above.
+    #[must_use]
+    pub const fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// The highest tick that may have been stamped so far; `None` when closed.
+    #[must_use]
+    pub fn last_tick(&self) -> Option<u64> {
+        // Relaxed: as in `carry_on`.
+        let last = self.state.0.load(Ordering::Relaxed);
+        (last < CLOSED).then(|| self.stamped(last))
+    }
+
+    /// Ends this generator for good. Returns the last tick, or `None` if it was closed before.
+    ///
+    /// When this returns, no call issues another Id, and every Id issued is at or below the tick.
+    pub fn close(&self) -> Option<Closed> {
+        // Relaxed: the swap and every grant are changes of one location, which have one order. A
+        // flag in another word could be set between a thread's test of it and its grant.
+        let last = self.state.0.swap(CLOSED, Ordering::Relaxed);
+        (last < CLOSED).then(|| Closed { last_tick: self.stamped(last) })
+    }
+
+    /// The highest tick stamped when `last` was the last ticket: racing threads may have taken it
+    /// past the horizon, and tickets there were lost.
+    fn stamped(&self, last: u64) -> u64 {
+        (last >> self.rules.sequence_bits).min(self.horizon()).max(self.floor)
+    }
+
+    /// The layout of the Ids.
+    #[must_use]
+    pub const fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The worker number in the Ids.
+    #[must_use]
+    pub const fn worker(&self) -> u64 {
+        self.worker
+    }
+}

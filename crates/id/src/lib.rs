@@ -1,0 +1,66 @@
+//! Unique, time-ordered 64-bit Ids.
+//!
+//! An [`Id`] is a `u64` whose bits a [`Layout`] explains: a time, a worker and a sequence. A
+//! [`Generator`] issues the Ids of one worker, without locks and without ever lowering or
+//! repeating one, whatever the clock does.
+//!
+//! ```
+//! # #[cfg(feature = "std")] {
+//! use frazil_id::{Generator, Layout};
+//!
+//! let ids = Generator::system(&Layout::FRAZIL, 7)?;
+//! let (a, b) = (ids.next()?, ids.next()?);
+//! assert!(a < b);
+//! assert_eq!(a.parts(&Layout::FRAZIL)?.worker, 7);
+//! # }
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
+//!
+//! | to | see |
+//! |---|---|
+//! | describe the bits of an Id, or use a known scheme | [`Layout`] |
+//! | take an Id apart, put one together, bound a time range | [`Id::parts`], [`Layout::encode`], [`Id::range`] |
+//! | print and read Ids | [`Format`], [`Id::text`], [`Id::parse`] |
+//! | issue Ids | [`Generator`], [`Options`] |
+//! | choose where time comes from | [`SystemClock`], [`TickerClock`], [`ManualClock`] |
+//! | read every rule of issuing in one place | [`step`](fn@step) |
+//!
+//! The crate has no dependencies. Without the default feature `std` it is `no_std` (with `alloc`)
+//! and offers what never waits; `serde` adds string serialisation.
+
+#![no_std]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+mod batch;
+mod clock;
+mod generator;
+mod id;
+mod layout;
+mod not_ready;
+mod options;
+mod parts;
+pub mod rfc3339;
+#[cfg(feature = "serde")]
+mod serde;
+mod step;
+mod sync;
+mod text;
+mod ticket;
+#[cfg(feature = "std")]
+mod wait;
+
+pub use self::batch::{Batch, Ids, Run, Runs};
+pub use self::clock::{Clock, ManualClock, Moment, Reading, Timeline};
+#[cfg(feature = "std")]
+pub use self::clock::{SystemClock, TickerClock};
+pub use self::generator::{Closed, Generator};
+pub use self::id::Id;
+pub use self::layout::{Layout, LayoutError, PRESETS, Part};
+pub use self::not_ready::NotReady;
+pub use self::options::{Options, Rollback, StartError};
+pub use self::parts::{EncodeError, OutsideLayout, Parts, TimeError};
+pub use self::step::{Ask, Bounds, Granted, Rules, step};
+pub use self::text::{Format, IdText, ParseIdError};

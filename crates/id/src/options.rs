@@ -1,0 +1,199 @@
+//! How a generator is to behave.
+
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
+
+use crate::layout::Layout;
+use crate::not_ready::NotReady;
+use crate::step::Rules;
+
+/// Ticket bits a generator can use: the top bit of the state word says that it is past all tickets.
+const TICKET_BITS_MAX: u32 = 63;
+
+/// Choices for a [`Generator`](crate::Generator), with defaults for one that nobody coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The tick to start above: the horizon of all holders of the worker before this one. `None`
+    /// when nobody wrote it down; then the generator starts after the current tick, so that a
+    /// quick restart repeats nothing as long as the clock does not go back in between.
+    pub floor: Option<u64>,
+    /// The last tick that may be stamped for now; `None` for the layout's last.
+    pub horizon: Option<u64>,
+    /// How far Ids may run ahead of the clock when a tick's sequence is used up.
+    pub max_ahead: Duration,
+    /// What to do when real time steps back.
+    pub rollback: Rollback,
+    /// Steps back shorter than this are waited out under [`Rollback::Refuse`].
+    pub rollback_tolerance: Duration,
+    /// Opens each tick at a pseudo-random sequence below this, so that Ids issued at a low rate do
+    /// not share their low bits (`id % n` then spreads evenly). 0 opens at sequence 0. Costs half
+    /// of this many Ids a tick on average.
+    pub spread: u32,
+    /// Refuses to start when the layout's last instant is nearer than this.
+    pub least_lifetime: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            floor: None,
+            horizon: None,
+            max_ahead: Duration::ZERO,
+            rollback: Rollback::Refuse,
+            rollback_tolerance: Duration::from_millis(5),
+            spread: 0,
+            // A process that would run dry within hours is found at its start, by day.
+            least_lifetime: Duration::from_hours(24),
+        }
+    }
+}
+
+impl Options {
+    /// The rules that follow for a worker of a layout.
+    pub(crate) fn rules(&self, layout: &Layout, worker: u64) -> Result<Rules, StartError> {
+        let ticket_bits = layout.time_bits() + layout.sequence_bits();
+        if ticket_bits > TICKET_BITS_MAX {
+            return Err(StartError::DecodeOnly { ticket_bits });
+        }
+        if worker > layout.last_worker() {
+            return Err(StartError::WorkerTooLarge { worker, max: layout.last_worker() });
+        }
+        let spread_max = layout.ids_per_tick() / 2;
+        if u64::from(self.spread) > spread_max {
+            return Err(StartError::SpreadTooLarge { spread: self.spread, max: spread_max });
+        }
+        if let Some(floor) = self.floor
+            && floor >= layout.last_tick()
+        {
+            return Err(StartError::FloorTooHigh { floor, max: layout.last_tick() - 1 });
+        }
+        let tick = Duration::from_millis(u64::from(layout.tick_ms()));
+        let max_ahead = self.max_ahead.as_nanos() / tick.as_nanos();
+        Ok(Rules {
+            sequence_bits: layout.sequence_bits(),
+            last_tick: layout.last_tick(),
+            tick,
+            max_ahead: u64::try_from(max_ahead).unwrap_or(u64::MAX).min(layout.last_tick()),
+            rollback: self.rollback,
+            rollback_tolerance: self.rollback_tolerance,
+            spread: u64::from(self.spread),
+            salt: worker,
+        })
+    }
+}
+
+/// What to do when real time steps back behind what it said before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Rollback {
+    /// Wait until real time has caught up, however long that takes.
+    Wait,
+    /// Wait out steps below the tolerance and refuse above it, until real time has caught up.
+    #[default]
+    Refuse,
+    /// Go on by elapsed time from where real time was, and let real time catch up.
+    Ride,
+}
+
+impl Rollback {
+    const NAMES: [(&'static str, Self); 3] =
+        [("wait", Self::Wait), ("refuse", Self::Refuse), ("ride", Self::Ride)];
+}
+
+impl FromStr for Rollback {
+    type Err = UnknownRollback;
+
+    fn from_str(text: &str) -> Result<Self, UnknownRollback> {
+        let named = Self::NAMES.iter().find(|(name, _)| *name == text);
+        named.map(|(_, policy)| *policy).ok_or(UnknownRollback)
+    }
+}
+
+/// No rollback policy has that name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownRollback;
+
+impl fmt::Display for UnknownRollback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a rollback policy: use wait, refuse or ride")
+    }
+}
+
+impl core::error::Error for UnknownRollback {}
+
+/// Why a generator cannot start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The worker number does not fit the layout.
+    WorkerTooLarge {
+        /// The number.
+        worker: u64,
+        /// The highest that fits.
+        max: u64,
+    },
+    /// Time and sequence leave no room for a worker; Ids of the layout can only be decoded.
+    DecodeOnly {
+        /// Bits of time and sequence.
+        ticket_bits: u32,
+    },
+    /// The spread takes more than half of a tick's Ids.
+    SpreadTooLarge {
+        /// The spread.
+        spread: u32,
+        /// The largest allowed.
+        max: u64,
+    },
+    /// No tick is left above the floor.
+    FloorTooHigh {
+        /// The floor.
+        floor: u64,
+        /// The highest allowed.
+        max: u64,
+    },
+    /// The layout ends too soon.
+    LifetimeTooShort {
+        /// Time left.
+        left: Duration,
+        /// Time asked for.
+        least: Duration,
+    },
+    /// The clock cannot be used.
+    Clock(NotReady),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WorkerTooLarge { worker, max } => {
+                write!(f, "worker {worker} does not fit: the layout allows 0 to {max}")
+            }
+            Self::DecodeOnly { ticket_bits } => write!(
+                f,
+                "time and sequence take {ticket_bits} bits and issuing allows {TICKET_BITS_MAX}: \
+                 Ids of this layout can only be decoded"
+            ),
+            Self::SpreadTooLarge { spread, max } => {
+                write!(f, "a spread of {spread} is above {max}, half of a tick's Ids")
+            }
+            Self::FloorTooHigh { floor, max } => {
+                write!(f, "floor {floor} leaves no tick to stamp: the layout allows up to {max}")
+            }
+            Self::LifetimeTooShort { left, least } => write!(
+                f,
+                "the layout ends in {left:?} and at least {least:?} is asked for: move to a layout \
+                 with more time bits or a later epoch"
+            ),
+            Self::Clock(_) => f.write_str("the clock cannot be used"),
+        }
+    }
+}
+
+impl core::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Clock(why) => Some(why),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The text forms of an Id, with strict parsing: one text for each Id and form.
+
+use core::fmt;
+use core::ops::Deref;
+use core::str::FromStr;
+
+use crate::id::Id;
+
+/// Letters of the longest form, decimal.
+const TEXT_MAX: usize = 20;
+
+const DECIMAL: &[u8] = b"0123456789";
+const HEX: &[u8] = b"0123456789abcdef";
+const CROCKFORD: &[u8] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+const BASE62: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// A way to write an Id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Format {
+    /// Decimal digits: the canonical form.
+    #[default]
+    Decimal,
+    /// Lower-case hexadecimal digits.
+    Hex,
+    /// Crockford's base 32, upper case.
+    Base32,
+    /// Base 62: digits, upper case, lower case.
+    Base62,
+    /// 13 letters of base 32, so that text order is Id order.
+    Base32Sortable,
+    /// 11 letters of base 62, so that (ASCII) text order is Id order.
+    Base62Sortable,
+}
+
+impl Format {
+    /// Every form, the canonical one first.
+    pub const ALL: [Self; 6] = [
+        Self::Decimal,
+        Self::Hex,
+        Self::Base32,
+        Self::Base62,
+        Self::Base32Sortable,
+        Self::Base62Sortable,
+    ];
+
+    /// The name by which users ask for the form.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Decimal => "decimal",
+            Self::Hex => "hex",
+            Self::Base32 => "base32",
+            Self::Base62 => "base62",
+            Self::Base32Sortable => "base32-sortable",
+            Self::Base62Sortable => "base62-sortable",
+        }
+    }
+
+    const fn alphabet(self) -> &'static [u8] {
+        match self {
+            Self::Decimal => DECIMAL,
+            Self::Hex => HEX,
+            Self::Base32 | Self::Base32Sortable => CROCKFORD,
+            Self::Base62 | Self::Base62Sortable => BASE62,
+        }
+    }
+
+    /// The number of letters, where it is fixed.
+    const fn width(self) -> Option<usize> {
+        match self {
+            Self::Base32Sortable => Some(13),
+            Self::Base62Sortable => Some(11),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn write(self, id: Id) -> IdText {
+        let bits = id.to_u64();
+        match self {
+            Self::Decimal => write_decimal(bits),
+            // A constant radix lets the compiler divide without a division.
+            Self::Hex => write_digits::<16>(bits, HEX, 1),
+            Self::Base32 | Self::Base32Sortable => {
+                write_digits::<32>(bits, CROCKFORD, self.width().unwrap_or(1))
+            }
+            Self::Base62 | Self::Base62Sortable => {
+                write_digits::<62>(bits, BASE62, self.width().unwrap_or(1))
+            }
+        }
+    }
+
+    pub(crate) fn read(self, text: &str) -> Result<Id, ParseIdError> {
+        match self.width() {
+            Some(expected) if text.len() != expected => {
+                return Err(ParseIdError::WrongLength { expected, found: text.len() });
+            }
+            None if text.is_empty() => return Err(ParseIdError::Empty),
+            None if text.len() > 1 && text.starts_with('0') => {
+                return Err(ParseIdError::LeadingZero);
+            }
+            _ => {}
+        }
+        let alphabet = self.alphabet();
+        let mut bits = 0_u64;
+        for (at, letter) in text.char_indices() {
+            let digit = alphabet.iter().position(|known| char::from(*known) == letter);
+            let digit = digit.ok_or(ParseIdError::InvalidLetter { letter, at })?;
+            bits = bits
+                .checked_mul(alphabet.len() as u64)
+                .and_then(|bits| bits.checked_add(digit as u64))
+                .ok_or(ParseIdError::TooLarge)?;
+        }
+        Ok(Id::from_u64(bits))
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        Self::ALL.into_iter().find(|format| format.name() == name).ok_or(UnknownFormat)
+    }
+}
+
+/// No form has that name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownFormat;
+
+impl fmt::Display for UnknownFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a form of Ids: use one of")?;
+        Format::ALL.iter().try_for_each(|format| write!(f, " {format}"))
+    }
+}
+
+impl core::error::Error for UnknownFormat {}
+
+#[expect(clippy::cast_possible_truncation, reason = "a digit is below the radix")]
+fn write_digits<const RADIX: u64>(mut bits: u64, alphabet: &[u8], width: usize) -> IdText {
+    let mut text = IdText { letters: [b'0'; TEXT_MAX], start: TEXT_MAX };
+    while bits > 0 || TEXT_MAX - text.start < width {
+        text.start -= 1;
+        text.letters[text.start] = alphabet[(bits % RADIX) as usize];
+        bits /= RADIX;
+    }
+    text
+}
+
+/// Two digits at a time: decimal is what servers print by the million.
+#[expect(clippy::cast_possible_truncation, reason = "a pair of digits is below 100")]
+fn write_decimal(mut bits: u64) -> IdText {
+    let mut text = IdText { letters: [b'0'; TEXT_MAX], start: TEXT_MAX };
+    while bits >= 10 {
+        let pair = (bits % 100) as usize * 2;
+        bits /= 100;
+        text.start -= 2;
+        text.letters[text.start..text.start + 2].copy_from_slice(&PAIRS[pair..pair + 2]);
+    }
+    // A number with an odd count of digits has its first one left; one with an even count has 0.
+    if bits > 0 || text.start == TEXT_MAX {
+        text.start -= 1;
+        text.letters[text.start] = DECIMAL[bits as usize];
+    }
+    text
+}
+
+const PAIRS: [u8; 200] = {
+    let mut pairs = [0; 200];
+    let mut i = 0;
+    while i < 100 {
+        pairs[2 * i] = DECIMAL[i / 10];
+        pairs[2 * i + 1] = DECIMAL[i % 10];
+        i += 1;
+    }
+    pairs
+};
+
+/// The text of an Id, without an allocation. Reads as a `str`.
+#[derive(Clone, Copy)]
+pub struct IdText {
+    letters: [u8; TEXT_MAX],
+    start: usize,
+}
+
+impl IdText {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        str::from_utf8(&self.letters[self.start..]).expect("every alphabet is ASCII")
+    }
+
+    /// The text as ASCII bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.letters[self.start..]
+    }
+}
+
+impl Deref for IdText {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl fmt::Display for IdText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self)
+    }
+}
+
+impl fmt::Debug for IdText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+/// Why a text is not an Id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ParseIdError {
+    /// There is no text.
+    Empty,
+    /// A letter is not in the form's alphabet.
+    InvalidLetter {
+        /// The letter.
+        letter: char,
+        /// Its byte position.
+        at: usize,
+    },
+    /// The first digit is a zero that the canonical form does not have.
+    LeadingZero,
+    /// A fixed-width form has another width.
+    WrongLength {
+        /// Letters of the form.
+        expected: usize,
+        /// Bytes of the text.
+        found: usize,
+    },
+    /// The value needs more than 64 bits.
+    TooLarge,
+}
+
+impl fmt::Display for ParseIdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("an Id has at least one digit, this text has none"),
+            Self::InvalidLetter { letter, at } => write!(
+                f,
+                "{letter:?} at position {at} is not a digit of this form: remove it, or name the \
+                 form the Id is written in"
+            ),
+            Self::LeadingZero => f.write_str("an Id has no leading zero: remove it"),
+            Self::WrongLength { expected, found } => {
+                write!(f, "this form has exactly {expected} letters, the text has {found}")
+            }
+            Self::TooLarge => write!(f, "the value is above {}, the highest Id", u64::MAX),
+        }
+    }
+}
+
+impl core::error::Error for ParseIdError {}

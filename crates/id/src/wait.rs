@@ -1,0 +1,77 @@
+//! The calls that wait.
+
+use core::hint;
+use core::time::Duration;
+use std::thread;
+
+use crate::batch::Batch;
+use crate::clock::{Clock, SystemClock};
+use crate::generator::Generator;
+use crate::id::Id;
+use crate::layout::Layout;
+use crate::not_ready::NotReady;
+use crate::options::{Options, StartError};
+
+/// Below this a sleep costs more than it saves.
+const SPIN_MAX: Duration = Duration::from_micros(5);
+
+impl Generator<SystemClock> {
+    /// Starts a generator on the system's clock, with the default options.
+    ///
+    /// Nobody but the caller sees to it that no other process uses the worker number.
+    ///
+    /// # Errors
+    /// If the worker does not fit the layout, or the clock is outside its time.
+    pub fn system(layout: &Layout, worker: u64) -> Result<Self, StartError> {
+        Self::new(layout, worker, SystemClock::new(layout), Options::default())
+    }
+}
+
+impl<C: Clock> Generator<C> {
+    /// Issues one Id; waits while the sequence is used up or the clock is a little behind.
+    ///
+    /// # Errors
+    /// What does not pass by itself soon: see [`NotReady::is_brief`].
+    #[inline]
+    pub fn next(&self) -> Result<Id, NotReady> {
+        self.next_in_open_tick().map_or_else(|| self.wait_for_one(), Ok)
+    }
+
+    #[cold]
+    fn wait_for_one(&self) -> Result<Id, NotReady> {
+        loop {
+            match self.take_one() {
+                Err(why) if why.is_brief() => pause(why),
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Issues exactly `n` Ids; waits as [`next`](Self::next) does, over as many ticks as it takes.
+    ///
+    /// # Errors
+    /// As for `next`. The Ids taken until then are lost, never reused.
+    pub fn batch(&self, n: u32) -> Result<Batch, NotReady> {
+        let mut batch = self.empty_batch();
+        loop {
+            let missing = u64::from(n) - batch.len() as u64;
+            if missing == 0 {
+                return Ok(batch);
+            }
+            match self.add_to(&mut batch, missing) {
+                Err(why) if why.is_brief() => pause(why),
+                outcome => outcome?,
+            }
+        }
+    }
+}
+
+fn pause(why: NotReady) {
+    let retry_after = why.retry_after().unwrap_or_default();
+    if retry_after <= SPIN_MAX {
+        hint::spin_loop();
+    } else {
+        #[expect(clippy::disallowed_methods, reason = "the one place where issuing waits")]
+        thread::sleep(retry_after);
+    }
+}
