@@ -110,7 +110,10 @@ pub struct Run {
 }
 
 impl Run {
-    #[expect(clippy::cast_possible_truncation, reason = "a run is part of a batch, which has a len")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a run is part of a batch, which has a len"
+    )]
     const fn len(&self) -> usize {
         self.count as usize
     }

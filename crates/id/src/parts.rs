@@ -58,7 +58,8 @@ impl Layout {
     /// # Errors
     /// If the instant is before the epoch or after the last tick.
     pub fn tick_at(&self, unix_ms: i64) -> Result<u64, TimeError> {
-        let since_epoch_ms = u64::try_from(unix_ms).ok().and_then(|ms| ms.checked_sub(self.epoch_ms()));
+        let since_epoch_ms =
+            u64::try_from(unix_ms).ok().and_then(|ms| ms.checked_sub(self.epoch_ms()));
         let Some(since_epoch_ms) = since_epoch_ms else {
             return Err(TimeError::BeforeEpoch { unix_ms, epoch_ms: self.epoch_ms() });
         };
@@ -126,7 +127,10 @@ impl fmt::Display for OutsideLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, bits } = self;
         let max = u64::MAX >> (64 - bits);
-        write!(f, "Id {id} is above {max}, the highest of a layout with {bits} bits: name the layout that issued it")
+        write!(
+            f,
+            "Id {id} is above {max}, the highest of a layout with {bits} bits: name the layout that issued it"
+        )
     }
 }
 

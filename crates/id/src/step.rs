@@ -185,3 +185,6 @@ impl Rules {
         NotReady::SequenceExhausted { retry_after }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

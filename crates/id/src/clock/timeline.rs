@@ -101,12 +101,8 @@ impl Timeline {
         let mut line_us = self.line_us.load(Ordering::Relaxed);
         if line_us == NO_LINE {
             let fresh = signed(highest_us.into()).saturating_sub(slowed_us);
-            let raced = self.line_us.compare_exchange(
-                NO_LINE,
-                fresh,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
+            let raced =
+                self.line_us.compare_exchange(NO_LINE, fresh, Ordering::Relaxed, Ordering::Relaxed);
             line_us = raced.err().unwrap_or(fresh);
         }
         let steady_us = u64::try_from(line_us.saturating_add(slowed_us)).unwrap_or(0);
@@ -121,8 +117,7 @@ impl Timeline {
             return Reading::At(real);
         }
         let left_us = (tick_us - steady_us % tick_us) * 8 / STEADY_EIGHTHS + 1;
-        let steady =
-            Moment { tick: steady_us / tick_us, left: Duration::from_micros(left_us) };
+        let steady = Moment { tick: steady_us / tick_us, left: Duration::from_micros(left_us) };
         Reading::Stepped { real, behind, steady }
     }
 }

@@ -78,9 +78,10 @@ impl Layout {
             u64::from(self.sequence_bits),
             u64::from(self.worker_shift()),
         ];
-        facts.iter().flat_map(|fact| fact.to_le_bytes()).fold(FNV_OFFSET, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME)
-        })
+        facts
+            .iter()
+            .flat_map(|fact| fact.to_le_bytes())
+            .fold(FNV_OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME))
     }
 }
 

@@ -1,0 +1,26 @@
+//! Measures the core against the bars of its design.
+
+mod bar;
+mod speed;
+mod sustained;
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use frazil_bench::{Pace, machine};
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let pace = match Pace::from_command_line("frazil-bench") {
+        Ok(pace) => pace,
+        Err(code) => return Ok(code),
+    };
+    let mut out = io::stdout();
+    writeln!(out, "{}\n", machine())?;
+
+    let speed = speed::measure(pace)?;
+    let sustained = sustained::measure(pace)?;
+    writeln!(out, "{}", bar::table(speed.bars().into_iter().chain(sustained)))?;
+    writeln!(out, "{}", speed.table())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,410 @@
+//! The generator: it answers as `step` does, at every edge of time.
+
+use std::time::Duration;
+
+use frazil_id::{
+    Ask, Batch, Bounds, Clock, Closed, Generator, Id, Layout, ManualClock, NotReady, Options,
+    PRESETS, Parts, Rollback, Rules, Run, StartError, SystemClock, TickerClock, step,
+};
+use proptest::prelude::*;
+
+/// Four Ids a tick, 2^20 ticks of 1 ms from 1970, workers 0 to 3.
+fn small() -> Layout {
+    Layout::new(&[("time", 20), ("worker", 2), ("sequence", 2)], 0, 1).unwrap()
+}
+
+fn leased(floor: u64) -> Options {
+    Options { floor: Some(floor), least_lifetime: Duration::ZERO, ..Options::default() }
+}
+
+fn at(layout: &Layout, tick: u64, options: Options) -> Generator<ManualClock> {
+    Generator::new(layout, 1, ManualClock::new(layout, tick), options).unwrap()
+}
+
+fn ticks(layout: &Layout, batch: &Batch) -> Vec<u64> {
+    batch.iter().map(|id| id.parts(layout).unwrap().tick).collect()
+}
+
+#[test]
+fn ids_carry_the_tick_the_worker_and_the_sequence() {
+    let ids = at(&Layout::FRAZIL, 1000, leased(999));
+    for sequence in 0..4096 {
+        let parts = ids.try_next().unwrap().parts(&Layout::FRAZIL).unwrap();
+        assert_eq!(parts, Parts { tick: 1000, worker: 1, sequence });
+    }
+    let expected = NotReady::SequenceExhausted { retry_after: Duration::from_millis(1) };
+    assert_eq!(ids.try_next(), Err(expected));
+}
+
+#[test]
+fn an_unleased_start_is_after_the_current_tick() {
+    let layout = small();
+    let clock = ManualClock::new(&layout, 10);
+    let options = Options { least_lifetime: Duration::ZERO, ..Options::default() };
+    let first = Generator::new(&layout, 1, &clock, options).unwrap();
+    assert!(matches!(first.try_next(), Err(NotReady::SequenceExhausted { .. })));
+    clock.advance(1);
+    let issued = first.try_next().unwrap();
+    assert_eq!(issued.parts(&layout).unwrap().tick, 11);
+    // Restarted in the same tick: nothing of it is issued again.
+    let second = Generator::new(&layout, 1, &clock, options).unwrap();
+    assert!(second.try_next().is_err());
+    clock.advance(1);
+    assert!(second.try_next().unwrap() > issued);
+}
+
+#[test]
+fn an_unleased_start_is_after_what_may_have_run_ahead() {
+    let layout = small();
+    let clock = ManualClock::new(&layout, 10);
+    let max_ahead = Duration::from_millis(3);
+    let options = Options { max_ahead, least_lifetime: Duration::ZERO, ..Options::default() };
+    let first = Generator::new(&layout, 1, &clock, options).unwrap();
+    clock.advance(1);
+    let issued: Vec<Id> = std::iter::from_fn(|| first.try_next().ok()).collect();
+    assert_eq!(issued.last().unwrap().parts(&layout).unwrap().tick, 14);
+    let second = Generator::new(&layout, 1, &clock, options).unwrap();
+    clock.advance(1);
+    assert!(second.try_next().unwrap() > *issued.last().unwrap());
+}
+
+#[test]
+fn quick_restarts_on_the_system_clock_repeat_nothing() {
+    let mut last = Id::from_u64(0);
+    for _ in 0..20 {
+        let ids = Generator::system(&Layout::FRAZIL, 3).unwrap();
+        for _ in 0..3 {
+            let id = ids.next().unwrap();
+            assert!(id > last);
+            last = id;
+        }
+    }
+}
+
+#[test]
+fn the_epoch_the_last_tick_and_one_past_it_with_every_preset() {
+    for (name, layout) in PRESETS.into_iter().filter(|(name, _)| *name != "mastodon") {
+        let clock = ManualClock::new(&layout, 0);
+        if let Some(before) = layout.epoch_ms().checked_sub(1) {
+            clock.step_to_unix_ms(before);
+            let refused = Generator::new(&layout, 0, &clock, leased(0)).unwrap_err();
+            assert!(matches!(refused, StartError::Clock(NotReady::BeforeEpoch { .. })), "{name}");
+        }
+        // At the epoch itself tick 0 is the floor of a first holder, so it is never stamped.
+        clock.step_to(0);
+        let ids = Generator::new(&layout, 0, &clock, leased(0)).unwrap();
+        assert_eq!(ids.try_next().unwrap().parts(&layout).unwrap().tick, 1, "{name}");
+        clock.step_to(layout.last_tick());
+        let last = ids.try_next().unwrap().parts(&layout).unwrap();
+        assert_eq!((last.tick, last.sequence), (layout.last_tick(), 0), "{name}");
+        let exhausted = Err(NotReady::TimeExhausted { last_tick: layout.last_tick() });
+        clock.step_to(layout.last_tick() + 1);
+        assert_eq!(ids.try_next(), exhausted, "{name}");
+        assert_eq!(ids.next(), exhausted, "{name}");
+        clock.step_to(u64::MAX);
+        assert_eq!(ids.try_next(), exhausted, "{name}");
+    }
+}
+
+#[test]
+fn the_very_last_id_is_issued_and_then_none() {
+    let layout = small();
+    let ids = at(&layout, layout.last_tick(), leased(layout.last_tick() - 1));
+    let batch = ids.try_batch(4).unwrap();
+    let highest = Parts { tick: layout.last_tick(), worker: 1, sequence: 3 };
+    assert_eq!(batch.iter().last(), Some(layout.encode(highest).unwrap()));
+    let exhausted = NotReady::TimeExhausted { last_tick: layout.last_tick() };
+    assert_eq!(ids.try_next(), Err(exhausted));
+    assert_eq!(ids.batch(1), Err(exhausted));
+}
+
+#[test]
+fn a_clock_before_the_epoch_stops_a_running_generator_until_it_is_right_again() {
+    let layout = Layout::FRAZIL;
+    let clock = ManualClock::new(&layout, 50);
+    let ids = Generator::new(&layout, 0, &clock, leased(0)).unwrap();
+    let before = ids.try_next().unwrap();
+    clock.step_to_unix_ms(layout.epoch_ms() - 7);
+    let expected = NotReady::BeforeEpoch { retry_after: Duration::from_millis(7) };
+    assert_eq!(ids.next(), Err(expected));
+    clock.step_to(51);
+    assert!(ids.try_next().unwrap() > before);
+}
+
+#[test]
+fn a_start_that_cannot_work_is_refused_with_its_reason() {
+    let layout = small();
+    let start = |worker, options| {
+        Generator::new(&layout, worker, ManualClock::new(&layout, 5), options).map(|_| ())
+    };
+    let options = leased(0);
+    assert_eq!(start(3, options), Ok(()));
+    assert_eq!(start(4, options), Err(StartError::WorkerTooLarge { worker: 4, max: 3 }));
+    let too_wide = Options { spread: 3, ..options };
+    assert_eq!(start(0, too_wide), Err(StartError::SpreadTooLarge { spread: 3, max: 2 }));
+    let max = layout.last_tick() - 1;
+    assert_eq!(start(0, leased(max)), Ok(()));
+    let too_high = StartError::FloorTooHigh { floor: max + 1, max };
+    assert_eq!(start(0, leased(max + 1)), Err(too_high));
+    assert!(matches!(start(0, leased(u64::MAX)), Err(StartError::FloorTooHigh { .. })));
+    let decode_only = Generator::system(&Layout::MASTODON, 0).unwrap_err();
+    assert_eq!(decode_only, StartError::DecodeOnly { ticket_bits: 64 });
+    // 2^20 ms are 17 minutes.
+    let short = start(0, Options::default()).unwrap_err();
+    assert!(
+        matches!(short, StartError::LifetimeTooShort { least, .. } if least.as_secs() == 86_400)
+    );
+}
+
+#[test]
+fn batches_across_ticks_are_whole_sorted_and_unique_with_every_preset() {
+    for (name, layout) in PRESETS.into_iter().filter(|(name, _)| *name != "mastodon") {
+        let max_ahead = Duration::from_millis(u64::from(layout.tick_ms()) * 3);
+        let ids = at(&layout, 1000, Options { max_ahead, ..leased(999) });
+        let per_tick = u32::try_from(layout.ids_per_tick()).unwrap();
+        ids.try_next().unwrap();
+        let n = per_tick * 2 + 5;
+        let batch = ids.try_batch(n).unwrap();
+        assert_eq!(batch.len(), n as usize, "{name}");
+        let issued: Vec<Id> = batch.iter().collect();
+        assert!(issued.len() == batch.len() && issued.is_sorted_by(|a, b| a < b), "{name}");
+        let mut buffer = vec![Id::from_u64(0); issued.len() + 1];
+        assert_eq!(batch.copy_to(&mut buffer), issued, "{name}");
+        assert_eq!(ticks(&layout, &batch).first(), Some(&1000), "{name}");
+        assert_eq!(ticks(&layout, &batch).last(), Some(&1002), "{name}");
+        assert!(issued.iter().all(|id| id.parts(&layout).unwrap().worker == 1), "{name}");
+        let counts: Vec<u64> = batch.runs().map(|run| run.count).collect();
+        let per_tick = u64::from(per_tick);
+        assert_eq!(counts, [per_tick - 1, per_tick, 6], "{name}");
+        let stride = if name == "sonyflake" { 1 << 16 } else { 1 };
+        assert!(batch.runs().all(|run| run.stride == stride), "{name}");
+    }
+}
+
+#[test]
+fn a_refused_batch_loses_no_ids() {
+    let layout = small();
+    let ids = at(&layout, 10, leased(9));
+    let first = ids.try_next().unwrap();
+    assert!(matches!(ids.try_batch(4), Err(NotReady::SequenceExhausted { .. })));
+    assert_eq!(ids.try_batch(5), Err(NotReady::BatchTooLarge { max: 4 }));
+    assert_eq!(ids.try_batch(u32::MAX), Err(NotReady::BatchTooLarge { max: 4 }));
+    assert_eq!(ids.try_batch(3).unwrap().iter().next().unwrap().to_u64(), first.to_u64() + 1);
+}
+
+#[test]
+fn a_batch_of_none_is_empty() {
+    let ids = at(&small(), 10, leased(9));
+    for batch in [ids.try_batch(0).unwrap(), ids.batch(0).unwrap()] {
+        assert!(batch.is_empty() && batch.iter().next().is_none() && batch.runs().next().is_none());
+    }
+}
+
+#[test]
+fn a_waiting_batch_spans_as_many_ticks_as_it_takes() {
+    let ids = Generator::system(&Layout::FRAZIL, 5).unwrap();
+    let batch = ids.batch(20_000).unwrap();
+    let issued: Vec<Id> = batch.iter().collect();
+    assert_eq!((batch.len(), issued.len()), (20_000, 20_000));
+    assert!(issued.is_sorted_by(|a, b| a < b));
+    let runs: Vec<Run> = batch.runs().collect();
+    assert!(runs.len() >= 5 && runs.iter().all(|run| run.count <= 4096), "{}", runs.len());
+}
+
+#[test]
+fn the_horizon_stops_issuing_and_raising_it_goes_on() {
+    let layout = small();
+    let ids = at(&layout, 10, Options { horizon: Some(10), ..leased(9) });
+    assert_eq!(ids.try_batch(4).unwrap().len(), 4);
+    let reached = NotReady::Horizon { horizon: 10 };
+    assert_eq!(ids.next(), Err(reached));
+    ids.raise_horizon(3);
+    assert_eq!((ids.horizon(), ids.try_next()), (10, Err(reached)));
+    ids.raise_horizon(12);
+    assert!(matches!(ids.try_next(), Err(NotReady::SequenceExhausted { .. })));
+    ids.raise_horizon(u64::MAX);
+    assert_eq!(ids.horizon(), layout.last_tick());
+}
+
+#[test]
+fn closing_is_final_and_says_the_last_tick() {
+    let layout = small();
+    let ids = at(&layout, 10, leased(5));
+    assert_eq!(ids.last_tick(), Some(5));
+    ids.try_next().unwrap();
+    assert_eq!(ids.last_tick(), Some(10));
+    assert_eq!(ids.close(), Some(Closed { last_tick: 10 }));
+    assert_eq!((ids.close(), ids.last_tick()), (None, None));
+    ids.raise_horizon(500);
+    assert_eq!(ids.try_next(), Err(NotReady::Closed));
+    assert_eq!(ids.next(), Err(NotReady::Closed));
+    assert_eq!(ids.batch(2), Err(NotReady::Closed));
+    // A holder that issued nothing says its floor.
+    assert_eq!(at(&layout, 10, leased(5)).close(), Some(Closed { last_tick: 5 }));
+}
+
+#[test]
+fn a_small_step_back_is_waited_out_a_large_one_refused_and_both_recover() {
+    let layout = Layout::FRAZIL;
+    let clock = ManualClock::new(&layout, 1000);
+    let ids = Generator::new(&layout, 0, &clock, leased(5)).unwrap();
+    let before = ids.try_next().unwrap();
+    clock.step_to(996);
+    let behind = NotReady::ClockBehind { retry_after: Duration::from_millis(4) };
+    assert_eq!(ids.try_next(), Err(behind));
+    clock.step_to(995);
+    let refused = NotReady::ClockRefused { retry_after: Duration::from_millis(5) };
+    assert_eq!(ids.next(), Err(refused));
+    clock.advance(4);
+    let behind = NotReady::ClockBehind { retry_after: Duration::from_millis(1) };
+    assert_eq!(ids.try_next(), Err(behind));
+    clock.advance(1);
+    let after = ids.try_next().unwrap();
+    assert!(after > before && after.parts(&layout).unwrap().tick == 1000);
+}
+
+#[test]
+fn riding_issues_through_a_step_back_at_the_speed_of_elapsed_time() {
+    let layout = small();
+    let clock = ManualClock::new(&layout, 1000);
+    let options = Options { rollback: Rollback::Ride, ..leased(5) };
+    let ids = Generator::new(&layout, 0, &clock, options).unwrap();
+    ids.try_batch(4).unwrap();
+    clock.step_to(200);
+    assert!(matches!(ids.try_next(), Err(NotReady::SequenceExhausted { .. })));
+    let mut issued = 0;
+    for _ in 0..80 {
+        clock.advance(1);
+        issued += std::iter::from_fn(|| ids.try_next().ok()).count();
+    }
+    // 80 ticks pass; the line goes on at 7/8 of that, with four Ids a tick.
+    assert_eq!(issued, 70 * 4);
+    assert_eq!(ids.last_tick(), Some(1070));
+    // The clock is set right: real time again, at once and without a gap.
+    clock.step_to(2000);
+    assert_eq!(ids.try_next().unwrap().parts(&layout).unwrap().tick, 2000);
+}
+
+#[test]
+fn spread_changes_low_bits_and_never_order() {
+    let layout = Layout::FRAZIL;
+    let clock = ManualClock::new(&layout, 1000);
+    let ids = Generator::new(&layout, 9, &clock, Options { spread: 16, ..leased(5) }).unwrap();
+    let issued: Vec<u64> = std::iter::repeat_with(|| {
+        clock.advance(1);
+        ids.try_next().unwrap().to_u64()
+    })
+    .take(1600)
+    .collect();
+    assert!(issued.is_sorted_by(|a, b| a < b));
+    for shard in 0..16 {
+        let share = issued.iter().filter(|id| *id % 16 == shard).count();
+        assert!((50..=160).contains(&share), "shard {shard} got {share} of 1600");
+    }
+}
+
+#[test]
+fn the_clocks_agree_and_ids_carry_real_time() {
+    let layout = Layout::FRAZIL;
+    let exact = SystemClock::new(&layout);
+    let by_ticker =
+        Generator::new(&layout, 1, TickerClock::start(&layout).unwrap(), Options::default())
+            .unwrap();
+    let by_system = Generator::system(&layout, 2).unwrap();
+    for _ in 0..2000 {
+        let earliest = by_system.next().unwrap().parts(&layout).unwrap().tick;
+        let ticked = by_ticker.next().unwrap().parts(&layout).unwrap().tick;
+        let latest = exact.tick().unwrap();
+        assert!(earliest <= latest && ticked <= latest);
+    }
+}
+
+/// What a caller and the world do to a generator.
+#[derive(Clone, Debug)]
+enum Act {
+    Next,
+    Batch(u32),
+    Advance(u64),
+    StepTo(u64),
+    RaiseHorizon(u64),
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        6 => Just(Act::Next),
+        2 => (0_u32..14).prop_map(Act::Batch),
+        2 => (0_u64..4).prop_map(Act::Advance),
+        1 => (90_u64..120).prop_map(Act::StepTo),
+        1 => (95_u64..130).prop_map(Act::RaiseHorizon),
+    ];
+    prop::collection::vec(act, 1..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    /// The lock-free shell gives the answers of `step`, call by call, and every promise of an
+    /// issued Id holds.
+    #[test]
+    fn the_generator_answers_as_step_does(
+        acts in acts(),
+        floor in 80_u64..105,
+        max_ahead in 0_u64..3,
+        spread in 0_u32..=2,
+        rollback in prop::sample::select(vec![Rollback::Wait, Rollback::Refuse, Rollback::Ride]),
+    ) {
+        let layout = small();
+        let clock = ManualClock::new(&layout, 100);
+        let options = Options {
+            horizon: Some(110),
+            max_ahead: Duration::from_millis(max_ahead),
+            rollback,
+            spread,
+            ..leased(floor)
+        };
+        let ids = Generator::new(&layout, 1, &clock, options).unwrap();
+        let rules = Rules {
+            sequence_bits: 2,
+            last_tick: layout.last_tick(),
+            tick: Duration::from_millis(1),
+            max_ahead,
+            rollback,
+            rollback_tolerance: options.rollback_tolerance,
+            spread: spread.into(),
+            salt: 1,
+        };
+        let mut bounds = Bounds { floor, horizon: 110 };
+        let mut last = (floor + 1) * 4 - 1;
+        for act in acts {
+            let (got, ask) = match act {
+                Act::Next => (ids.try_next().map(|id| vec![id]), Ask::exactly(1)),
+                Act::Batch(0) => continue,
+                Act::Batch(n) => {
+                    let got = ids.try_batch(n).map(|batch| batch.iter().collect());
+                    (got, Ask::exactly(n.into()))
+                }
+                Act::Advance(ticks) => { clock.advance(ticks); continue }
+                Act::StepTo(tick) => { clock.step_to(tick); continue }
+                Act::RaiseHorizon(tick) => {
+                    ids.raise_horizon(tick);
+                    bounds.horizon = bounds.horizon.max(tick);
+                    continue;
+                }
+            };
+            let expected = step(&rules, bounds, last, clock.read(), ask).map(|granted| {
+                last = granted.last();
+                (granted.first..=granted.last())
+                    .map(|ticket| {
+                        let (tick, sequence) = (ticket / 4, ticket % 4);
+                        layout.encode(Parts { tick, worker: 1, sequence }).unwrap()
+                    })
+                    .collect::<Vec<_>>()
+            });
+            prop_assert_eq!(&got, &expected);
+            for id in got.unwrap_or_default() {
+                let tick = id.parts(&layout).unwrap().tick;
+                prop_assert!(floor < tick && tick <= bounds.horizon);
+            }
+        }
+    }
+}
