@@ -1,0 +1,42 @@
+# `make help` lists the targets.
+
+export CARGO_TERM_COLOR ?= auto
+# Loom replaces the atomics, so its build is kept apart from the ordinary one.
+LOOM = RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom
+
+.PHONY: help check fix test loom bench doc
+
+help:
+	@echo "make check   formatting, lints, docs, dependency direction, house rules; changes nothing"
+	@echo "make fix     format, and apply what the lints suggest"
+	@echo "make test    check, then every test; ends with a count"
+	@echo "make loom    search the interleavings of the generator"
+	@echo "make bench   measure beside the peers and print ratios (QUICK=1: a few seconds)"
+	@echo "make doc     build the API documentation"
+
+check:
+	cargo fmt --all -- --check
+	cargo clippy --workspace --all-targets --all-features -- -D warnings
+	cargo clippy --workspace --lib --bins --all-features -- -D warnings -D clippy::unwrap_used -D clippy::panic
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items --all-features
+	cargo check -p frazil-id --no-default-features
+	cargo check -p frazil-id --no-default-features --features serde
+	tools/tidy
+	tools/tidy --self-test
+
+fix:
+	cargo fmt --all
+	cargo clippy --workspace --all-targets --all-features --fix --allow-dirty --allow-staged
+
+test:
+	tools/test
+
+loom:
+	$(LOOM) cargo test -p frazil-id --lib loom_tests
+
+bench:
+	cargo run --release -p frazil-bench -- $(if $(QUICK),--quick)
+	cargo run --release -p frazil-bench-versus -- $(if $(QUICK),--quick)
+
+doc:
+	cargo doc --no-deps --all-features

@@ -1,0 +1,273 @@
+//! What can be typed. The help, the man pages and the completions all come from here.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use frazil_id::{Format, Layout, rfc3339};
+
+/// Ids that one `next` prints at the most: 40 minutes at the default layout's cap. Whoever asks
+/// for more has mistyped, or wants the library.
+pub(crate) const COUNT_MAX: u64 = 10_000_000_000;
+/// Threads of a measurement: beyond that the scheduler is measured.
+const THREADS_MAX: u64 = 1024;
+/// Ids in one call of a measurement: 32 MiB for each thread.
+const BATCH_MAX: u64 = 4_194_304;
+/// A day: a longer measurement is a mistyped unit.
+const DURATION_MAX: Duration = Duration::from_hours(24);
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  the answer is \"no\": a check failed
+  2  usage or configuration
+  3  a store, the network or the output is unavailable
+  4  refused for safety: clock, lease, quarantine";
+
+/// Unique, time-ordered 64-bit Ids.
+#[derive(Debug, Parser)]
+#[command(name = "frazil", version, propagate_version = true, after_long_help = EXIT_CODES)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Next(NextArgs),
+    Decode(DecodeArgs),
+    Encode(EncodeArgs),
+    Layout(LayoutArgs),
+    Bench(BenchArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+}
+
+/// Print new Ids, one a line.
+///
+/// Ids increase strictly. With --worker nobody but you sees to it that no other process uses that
+/// worker number at the same time; processes that use it one after the other repeat nothing as
+/// long as the clock does not go back in between.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil next --worker 7
+  frazil next -n 1000 --worker 7 --format base62
+  frazil next -n 5 --worker 3 --layout discord --json")]
+pub(crate) struct NextArgs {
+    /// How many Ids to print.
+    #[arg(short = 'n', long, default_value = "1", value_name = "N", value_parser = count)]
+    pub(crate) count: u64,
+    /// The worker number to put into the Ids.
+    #[arg(long, value_name = "W", env = "FRAZIL_WORKER")]
+    pub(crate) worker: u64,
+    #[command(flatten)]
+    pub(crate) layout: LayoutArg,
+    #[command(flatten)]
+    pub(crate) format: FormatArg,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Take Ids apart.
+///
+/// Prints one line for each Id. What is not an Id of the layout is reported on stderr; the others
+/// are printed all the same, and the exit code is 2.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil decode --layout discord 175928847299117063
+  frazil next -n 1000 --worker 7 | frazil decode --json -
+  frazil decode --between 2026-01-01T00:00:00Z 2026-02-01T00:00:00Z")]
+pub(crate) struct DecodeArgs {
+    /// Ids; `-` reads them from stdin, one a line.
+    #[arg(
+        value_name = "ID",
+        allow_negative_numbers = true,
+        required_unless_present = "between",
+        conflicts_with = "between"
+    )]
+    pub(crate) ids: Vec<String>,
+    /// Print the first and the last Id that can have been issued from FROM until before TO.
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], value_parser = time)]
+    pub(crate) between: Option<Vec<i64>>,
+    #[command(flatten)]
+    pub(crate) layout: LayoutArg,
+    #[command(flatten)]
+    pub(crate) format: FormatArg,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Put an Id together.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil encode --time 2026-01-01T00:00:00Z --worker 7 --sequence 0
+  frazil encode --layout discord --time 1462015105796 --part worker=1 --part process=0 --sequence 7")]
+pub(crate) struct EncodeArgs {
+    /// The time, as RFC 3339 or Unix milliseconds; rounded down to a tick.
+    #[arg(long, value_name = "T", value_parser = time, allow_negative_numbers = true)]
+    pub(crate) time: i64,
+    /// The whole worker number.
+    #[arg(long, value_name = "W", default_value = "0", conflicts_with = "part")]
+    pub(crate) worker: u64,
+    /// A named part of the worker; may be given for each part.
+    #[arg(long, value_name = "NAME=N", value_parser = part)]
+    pub(crate) part: Vec<(String, u64)>,
+    /// The counter within the tick.
+    #[arg(long, value_name = "S", default_value = "0")]
+    pub(crate) sequence: u64,
+    #[command(flatten)]
+    pub(crate) layout: LayoutArg,
+    #[command(flatten)]
+    pub(crate) format: FormatArg,
+    /// Print the Id's JSON object, as `decode --json` does.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show what a layout holds, how long it lasts, and where its bits are.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil layout discord
+  frazil layout 'time:41 region:3 node:7 sequence:12 @2024-01-01T00:00:00Z tick:1ms'")]
+pub(crate) struct LayoutArgs {
+    /// A layout's name or text.
+    #[arg(value_name = "LAYOUT", default_value = "frazil", value_parser = layout)]
+    pub(crate) layout: Layout,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Measure how fast Ids are issued.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil bench --library --duration 5s
+  frazil bench --library --threads 2 --batch 1000 --verify --json")]
+pub(crate) struct BenchArgs {
+    /// Measure the library in this process.
+    #[arg(long, required = true)]
+    pub(crate) library: bool,
+    /// How long to measure, as `500ms`, `10s` or `2m`.
+    #[arg(long, value_name = "D", default_value = "3s", value_parser = duration)]
+    pub(crate) duration: Duration,
+    /// Threads that share one generator; 0 for one on each core.
+    #[arg(long, value_name = "N", default_value = "1",
+          value_parser = clap::value_parser!(u64).range(..=THREADS_MAX))]
+    pub(crate) threads: u64,
+    /// Ids in one call.
+    #[arg(long, value_name = "N", default_value = "1",
+          value_parser = clap::value_parser!(u64).range(1..=BATCH_MAX))]
+    pub(crate) batch: u64,
+    /// Where time comes from.
+    #[arg(long, value_enum, default_value_t = ClockArg::System)]
+    pub(crate) clock: ClockArg,
+    /// Keep every Id and prove that all are distinct and each thread's increase.
+    #[arg(long)]
+    pub(crate) verify: bool,
+    #[command(flatten)]
+    pub(crate) layout: LayoutArg,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ClockArg {
+    /// Read the system's clock on every call.
+    System,
+    /// Read a tick that a thread publishes.
+    Ticker,
+}
+
+/// Print a completion script for a shell.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Example:
+  frazil completions bash > /etc/bash_completion.d/frazil")]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+/// Print the manual page, or write the pages of all commands.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil man | man -l -
+  frazil man --dir /usr/local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// Write every command's page into this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub(crate) struct LayoutArg {
+    /// The layout of the Ids: frazil, twitter, discord, instagram, sonyflake, mastodon, js53, or
+    /// a layout's text.
+    #[arg(long, value_name = "L", default_value = "frazil", env = "FRAZIL_LAYOUT",
+          value_parser = layout)]
+    pub(crate) layout: Layout,
+}
+
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub(crate) struct FormatArg {
+    /// The form the Ids are written in: decimal, hex, base32, base62, base32-sortable or
+    /// base62-sortable.
+    #[arg(long, value_name = "F", default_value = "decimal", value_parser = format)]
+    pub(crate) format: Format,
+}
+
+fn layout(text: &str) -> Result<Layout, frazil_id::LayoutError> {
+    text.parse()
+}
+
+fn format(text: &str) -> Result<Format, frazil_id::UnknownFormat> {
+    text.parse()
+}
+
+fn count(text: &str) -> Result<u64, String> {
+    let count = text.parse().ok().filter(|count| (1..=COUNT_MAX).contains(count));
+    count.ok_or_else(|| format!("ask for 1 to {COUNT_MAX} Ids"))
+}
+
+fn time(text: &str) -> Result<i64, String> {
+    if let Ok(unix_ms) = text.parse() {
+        return Ok(unix_ms);
+    }
+    let instant: Result<rfc3339::Instant, _> = text.parse();
+    instant
+        .map(rfc3339::Instant::unix_ms)
+        .map_err(|error| format!("{error}, or as Unix milliseconds"))
+}
+
+fn part(text: &str) -> Result<(String, u64), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=NUMBER")?;
+    let value = value.parse().map_err(|_| format!("{value:?} is not a number"))?;
+    Ok((name.to_owned(), value))
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let parse = || {
+        let digits = text.find(|letter: char| !letter.is_ascii_digit())?;
+        let (number, unit) = text.split_at(digits);
+        let unit_ms = match unit {
+            "ms" => 1,
+            "s" => 1000,
+            "m" => 60_000,
+            _ => return None,
+        };
+        Some(Duration::from_millis(number.parse::<u64>().ok()?.checked_mul(unit_ms)?))
+    };
+    let valid = parse().filter(|duration| !duration.is_zero() && *duration <= DURATION_MAX);
+    valid.ok_or_else(|| "write a whole number with ms, s or m, from 1ms to 1440m".to_owned())
+}

@@ -1,0 +1,24 @@
+//! One file for each command.
+
+mod bench;
+mod completions;
+mod decode;
+mod encode;
+mod layout;
+mod man;
+mod next;
+
+use crate::args::Command;
+use crate::output::Failure;
+
+pub(crate) fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Next(args) => next::run(&args),
+        Command::Decode(args) => decode::run(&args),
+        Command::Encode(args) => encode::run(&args),
+        Command::Layout(args) => layout::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
+    }
+}

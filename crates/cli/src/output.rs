@@ -1,0 +1,112 @@
+//! Where words go: data to stdout, everything else to stderr, and how the process ends.
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, Stdout, Write};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+/// Bytes written to stdout at once: a pipe's capacity on Linux.
+const BUFFER_BYTES: usize = 65_536;
+
+/// How a command can end other than well. The numbers are a contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// The answer is "no": a check failed.
+    No = 1,
+    /// Usage or configuration.
+    Usage = 2,
+    /// A store, the network or the output is unavailable.
+    Unavailable = 3,
+    /// Refused for safety.
+    Refused = 4,
+}
+
+/// Why a command ended early, and what to do next.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Printed as an error; the exit code says of which kind.
+    Message(Exit, String),
+    /// Already printed.
+    Reported(Exit),
+    /// Whoever read stdout has stopped reading; that is not an error.
+    ReaderGone,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, why: impl Display) -> Self {
+        Self::Message(exit, why.to_string())
+    }
+
+    pub(crate) fn usage(why: impl Display) -> Self {
+        Self::new(Exit::Usage, why)
+    }
+}
+
+/// Failures of writing data.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ReaderGone,
+            _ => {
+                Self::new(Exit::Unavailable, format_args!("the output cannot be written: {error}"))
+            }
+        }
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        io::Error::from(error).into()
+    }
+}
+
+/// Ends the process as the outcome asks for.
+pub(crate) fn finish(outcome: Result<(), Failure>) -> ExitCode {
+    match outcome {
+        Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
+        Err(Failure::Reported(exit)) => ExitCode::from(exit as u8),
+        Err(Failure::Message(exit, message)) => {
+            say(format_args!("error: {message}"));
+            ExitCode::from(exit as u8)
+        }
+    }
+}
+
+/// Tells the user something, on stderr.
+pub(crate) fn say(message: impl Display) {
+    // Nobody is left to tell when stderr is gone.
+    let _ = writeln!(io::stderr(), "{message}");
+}
+
+/// Buffered stdout. Call [`flush`](Data::flush) at the end: a drop would swallow the error.
+#[derive(Debug)]
+pub(crate) struct Data(BufWriter<Stdout>);
+
+impl Data {
+    pub(crate) fn new() -> Self {
+        Self(BufWriter::with_capacity(BUFFER_BYTES, io::stdout()))
+    }
+
+    pub(crate) fn line(&mut self, text: &[u8]) -> Result<(), Failure> {
+        self.0.write_all(text)?;
+        Ok(self.0.write_all(b"\n")?)
+    }
+
+    pub(crate) fn text(&mut self, text: impl Display) -> Result<(), Failure> {
+        Ok(writeln!(self.0, "{text}")?)
+    }
+
+    pub(crate) fn json(&mut self, object: &impl Serialize) -> Result<(), Failure> {
+        serde_json::to_writer(&mut self.0, object)?;
+        Ok(self.0.write_all(b"\n")?)
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        Ok(self.0.write_all(bytes)?)
+    }
+
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        Ok(self.0.flush()?)
+    }
+}
