@@ -6,6 +6,10 @@ use crate::case::Case;
 use crate::run::{Run, run};
 use crate::table::Table;
 
+/// The share of its cores that a case must have had to be measured on that many. The rest is for
+/// the start of the threads and the few things that any machine does besides.
+const PARALLEL_LEAST: f64 = 0.9;
+
 /// How long to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
@@ -28,6 +32,7 @@ struct Summary {
     median_ns: f64,
     best_ns: f64,
     cpu_median_ns: f64,
+    cores_used: f64,
 }
 
 /// Runs every case once a round, in an order that rotates, so that what disturbs the machine
@@ -62,10 +67,26 @@ impl Comparison {
         summary.expect("a case of that name was measured").median_ns
     }
 
+    /// Whether the threads of every case ran at the same time. On a busy machine they take turns on
+    /// fewer cores, do not get into each other's way, and look fast.
+    #[must_use]
+    pub fn ran_in_parallel(&self) -> bool {
+        let least = PARALLEL_LEAST * self.threads as f64;
+        self.summaries.iter().all(|summary| summary.cores_used >= least)
+    }
+
     /// Comparisons below each other; the ratio is that of the medians to the baseline's.
     #[must_use]
     pub fn table(title: &str, comparisons: &[Self], baseline: &str) -> Table {
-        let mut table = Table::new(&[title, "threads", "median ns", "best ns", "CPU ns", "ratio"]);
+        let mut table = Table::new(&[
+            title,
+            "threads",
+            "median ns",
+            "best ns",
+            "ratio",
+            "CPU ns",
+            "cores used",
+        ]);
         for comparison in comparisons {
             let unit_ns = comparison.median_ns(baseline);
             for summary in &comparison.summaries {
@@ -74,8 +95,9 @@ impl Comparison {
                     comparison.threads.to_string(),
                     format!("{:.2}", summary.median_ns),
                     format!("{:.2}", summary.best_ns),
-                    format!("{:.2}", summary.cpu_median_ns),
                     format!("{:.2}", summary.median_ns / unit_ns),
+                    format!("{:.2}", summary.cpu_median_ns),
+                    format!("{:.2}", summary.cores_used),
                 ]);
             }
         }
@@ -93,6 +115,7 @@ impl Summary {
             median_ns: wall_ns[middle],
             best_ns: wall_ns[0],
             cpu_median_ns: cpu_ns[middle],
+            cores_used: runs.iter().copied().sum::<Run>().cores_used(),
         }
     }
 }

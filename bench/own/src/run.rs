@@ -1,5 +1,6 @@
 //! One case, on some threads, for a stretch of time.
 
+use std::iter::Sum;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -46,6 +47,18 @@ impl Run {
     #[must_use]
     pub fn cores_used(&self) -> f64 {
         self.cpu.as_secs_f64() / self.wall.as_secs_f64()
+    }
+}
+
+/// Several runs as one.
+impl Sum for Run {
+    fn sum<I: Iterator<Item = Self>>(runs: I) -> Self {
+        let nothing = Self { ids: 0, wall: Duration::ZERO, cpu: Duration::ZERO };
+        runs.fold(nothing, |sum, run| Self {
+            ids: sum.ids + run.ids,
+            wall: sum.wall + run.wall,
+            cpu: sum.cpu + run.cpu,
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Aligned text.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// Rows under a heading; the first column is a name, the others are numbers.
 #[derive(Clone, Debug)]
@@ -32,13 +32,14 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths = self.widths();
         for row in &self.rows {
+            let mut line = String::new();
             for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
                 match column {
-                    0 => write!(f, "{cell:<width$}")?,
-                    _ => write!(f, "  {cell:>width$}")?,
+                    0 => write!(line, "{cell:<width$}")?,
+                    _ => write!(line, "  {cell:>width$}")?,
                 }
             }
-            writeln!(f)?;
+            writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())
     }

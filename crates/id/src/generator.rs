@@ -140,7 +140,8 @@ impl<C: Clock> Generator<C> {
     /// thread that raced past an end loses its ticket, and `step` decides anew.
     #[inline]
     fn carry_on(&self, now: u64) -> Option<u64> {
-        if now <= self.floor || now > self.rules.last_tick {
+        // One comparison for both ends: the difference wraps for a tick up to the floor.
+        if now.wrapping_sub(self.floor + 1) >= self.rules.last_tick - self.floor {
             return None;
         }
         let opening = now << self.rules.sequence_bits;

@@ -9,10 +9,11 @@ use crate::id::Id;
 /// Letters of the longest form, decimal.
 const TEXT_MAX: usize = 20;
 
-const DECIMAL: &[u8] = b"0123456789";
-const HEX: &[u8] = b"0123456789abcdef";
-const CROCKFORD: &[u8] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-const BASE62: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+static DECIMAL: Alphabet = Alphabet::new(b"0123456789");
+static HEX: Alphabet = Alphabet::new(b"0123456789abcdef");
+static CROCKFORD: Alphabet = Alphabet::new(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ");
+static BASE62: Alphabet =
+    Alphabet::new(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
 
 /// A way to write an Id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -57,12 +58,12 @@ impl Format {
         }
     }
 
-    const fn alphabet(self) -> &'static [u8] {
+    fn alphabet(self) -> &'static Alphabet {
         match self {
-            Self::Decimal => DECIMAL,
-            Self::Hex => HEX,
-            Self::Base32 | Self::Base32Sortable => CROCKFORD,
-            Self::Base62 | Self::Base62Sortable => BASE62,
+            Self::Decimal => &DECIMAL,
+            Self::Hex => &HEX,
+            Self::Base32 | Self::Base32Sortable => &CROCKFORD,
+            Self::Base62 | Self::Base62Sortable => &BASE62,
         }
     }
 
@@ -80,12 +81,12 @@ impl Format {
         match self {
             Self::Decimal => write_decimal(bits),
             // A constant radix lets the compiler divide without a division.
-            Self::Hex => write_digits::<16>(bits, HEX, 1),
+            Self::Hex => write_digits::<16>(bits, &HEX, 1),
             Self::Base32 | Self::Base32Sortable => {
-                write_digits::<32>(bits, CROCKFORD, self.width().unwrap_or(1))
+                write_digits::<32>(bits, &CROCKFORD, self.width().unwrap_or(1))
             }
             Self::Base62 | Self::Base62Sortable => {
-                write_digits::<62>(bits, BASE62, self.width().unwrap_or(1))
+                write_digits::<62>(bits, &BASE62, self.width().unwrap_or(1))
             }
         }
     }
@@ -102,17 +103,49 @@ impl Format {
             _ => {}
         }
         let alphabet = self.alphabet();
+        let radix = alphabet.letters.len() as u64;
         let mut bits = 0_u64;
-        for (at, letter) in text.char_indices() {
-            let digit = alphabet.iter().position(|known| char::from(*known) == letter);
-            let digit = digit.ok_or(ParseIdError::InvalidLetter { letter, at })?;
+        for (at, letter) in text.bytes().enumerate() {
+            let digit = alphabet.digit(letter).ok_or_else(|| invalid_letter(text, at))?;
             bits = bits
-                .checked_mul(alphabet.len() as u64)
-                .and_then(|bits| bits.checked_add(digit as u64))
+                .checked_mul(radix)
+                .and_then(|bits| bits.checked_add(digit.into()))
                 .ok_or(ParseIdError::TooLarge)?;
         }
         Ok(Id::from_u64(bits))
     }
+}
+
+/// The digits of a form, and the value of each letter.
+struct Alphabet {
+    letters: &'static [u8],
+    values: [u8; 256],
+}
+
+impl Alphabet {
+    const NO_DIGIT: u8 = u8::MAX;
+
+    const fn new(letters: &'static [u8]) -> Self {
+        let mut values = [Self::NO_DIGIT; 256];
+        let mut value = 0;
+        while (value as usize) < letters.len() {
+            values[letters[value as usize] as usize] = value;
+            value += 1;
+        }
+        Self { letters, values }
+    }
+
+    fn digit(&self, letter: u8) -> Option<u8> {
+        let value = self.values[usize::from(letter)];
+        (value != Self::NO_DIGIT).then_some(value)
+    }
+}
+
+/// All letters before `at` are digits, so a character begins there.
+#[cold]
+fn invalid_letter(text: &str, at: usize) -> ParseIdError {
+    let letter = text[at..].chars().next().unwrap_or(char::REPLACEMENT_CHARACTER);
+    ParseIdError::InvalidLetter { letter, at }
 }
 
 impl fmt::Display for Format {
@@ -143,11 +176,11 @@ impl fmt::Display for UnknownFormat {
 impl core::error::Error for UnknownFormat {}
 
 #[expect(clippy::cast_possible_truncation, reason = "a digit is below the radix")]
-fn write_digits<const RADIX: u64>(mut bits: u64, alphabet: &[u8], width: usize) -> IdText {
+fn write_digits<const RADIX: u64>(mut bits: u64, alphabet: &Alphabet, width: usize) -> IdText {
     let mut text = IdText { letters: [b'0'; TEXT_MAX], start: TEXT_MAX };
     while bits > 0 || TEXT_MAX - text.start < width {
         text.start -= 1;
-        text.letters[text.start] = alphabet[(bits % RADIX) as usize];
+        text.letters[text.start] = alphabet.letters[(bits % RADIX) as usize];
         bits /= RADIX;
     }
     text
@@ -166,18 +199,18 @@ fn write_decimal(mut bits: u64) -> IdText {
     // A number with an odd count of digits has its first one left; one with an even count has 0.
     if bits > 0 || text.start == TEXT_MAX {
         text.start -= 1;
-        text.letters[text.start] = DECIMAL[bits as usize];
+        text.letters[text.start] = b'0' + bits as u8;
     }
     text
 }
 
-const PAIRS: [u8; 200] = {
+static PAIRS: [u8; 200] = {
     let mut pairs = [0; 200];
-    let mut i = 0;
-    while i < 100 {
-        pairs[2 * i] = DECIMAL[i / 10];
-        pairs[2 * i + 1] = DECIMAL[i % 10];
-        i += 1;
+    let mut pair = 0;
+    while pair < 100 {
+        pairs[2 * pair as usize] = b'0' + pair / 10;
+        pairs[2 * pair as usize + 1] = b'0' + pair % 10;
+        pair += 1;
     }
     pairs
 };

@@ -20,7 +20,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 
     let speed = speed::measure(pace)?;
     let sustained = sustained::measure(pace)?;
-    writeln!(out, "{}", bar::table(speed.bars().into_iter().chain(sustained)))?;
+    let bars = speed.bars().into_iter().chain(sustained.bars());
+    writeln!(out, "{}\n{}\n", bar::table(bars), sustained.control())?;
     writeln!(out, "{}", speed.table())?;
     Ok(ExitCode::SUCCESS)
 }
