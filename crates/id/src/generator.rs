@@ -133,15 +133,14 @@ impl<C: Clock> Generator<C> {
 
     /// The fast path: takes the ticket after the last, when that is what [`step`] answers.
     ///
-    /// While `now` is above the floor and within the layout, `step` grants `last + 1` if it is not
-    /// before the first ticket of `now`, not past the ticks that may run ahead, and not past the
-    /// horizon. All three are tested on the loaded word, and again on the ticket obtained: the word
-    /// only rises, so that ticket is what `step` grants for the word that the addition met. A
-    /// thread that raced past an end loses its ticket, and `step` decides anew.
+    /// While `now` is within the layout, `step` grants `last + 1` if it is not before the first
+    /// ticket of `now`, not past the ticks that may run ahead of `now`, and not past the horizon.
+    /// All three are tested on the loaded word, and again on the ticket obtained: the word only
+    /// rises, so that ticket is what `step` grants for the word that the addition met. A thread
+    /// that raced past an end loses its ticket, and `step` decides anew.
     #[inline]
     fn carry_on(&self, now: u64) -> Option<u64> {
-        // One comparison for both ends: the difference wraps for a tick up to the floor.
-        if now.wrapping_sub(self.floor + 1) >= self.rules.last_tick - self.floor {
+        if now > self.rules.last_tick {
             return None;
         }
         let opening = now << self.rules.sequence_bits;

@@ -119,6 +119,19 @@ fn the_very_last_id_is_issued_and_then_none() {
 }
 
 #[test]
+fn a_clock_far_past_the_end_does_not_wrap_into_a_tick_that_is_open() {
+    let layout = small();
+    let clock = ManualClock::new(&layout, 10);
+    let ids = Generator::new(&layout, 1, &clock, leased(9)).unwrap();
+    ids.try_next().unwrap();
+    // Shifted by the two sequence bits, this tick is tick 10 again.
+    clock.step_to((1 << 62) + 10);
+    let exhausted = NotReady::TimeExhausted { last_tick: layout.last_tick() };
+    assert_eq!(ids.try_next(), Err(exhausted));
+    assert_eq!(ids.try_batch(2), Err(exhausted));
+}
+
+#[test]
 fn a_clock_before_the_epoch_stops_a_running_generator_until_it_is_right_again() {
     let layout = Layout::FRAZIL;
     let clock = ManualClock::new(&layout, 50);
