@@ -113,6 +113,10 @@ fn retry_after_is_exact_to_the_tick_that_has_room() {
     assert_eq!(one(rules, BOUNDS, ticket(109, 3), at(100)), Err(exhausted(7_750)));
     assert_eq!(one(rules, BOUNDS, ticket(109, 3), at(107)), Err(exhausted(750)));
     assert!(one(rules, BOUNDS, ticket(109, 3), at(108)).is_ok());
+    // It is the last ticket of a grant that must have room.
+    let three = |tick| step(&rules, BOUNDS, ticket(109, 0), at(tick), Ask::exactly(3));
+    assert_eq!(three(100), Err(exhausted(6_750)));
+    assert_eq!(three(107).map(|granted| granted.last()), Ok(ticket(109, 3)));
 }
 
 #[test]
@@ -139,6 +143,8 @@ fn the_layouts_last_tick_is_issued_and_the_one_after_is_not() {
     assert_eq!(one(RULES, BOUNDS, ticket(999, 3), at(999)), exhausted);
     assert_eq!(one(RULES, BOUNDS, ticket(5, 0), at(1000)), exhausted);
     assert_eq!(one(RULES, BOUNDS, ticket(5, 0), at(u64::MAX)), exhausted);
+    // Shifted without care, this tick would be tick 5 again.
+    assert_eq!(one(RULES, BOUNDS, ticket(5, 0), at((1 << 62) + 5)), exhausted);
     let far_bounds = Bounds { horizon: u64::MAX, ..BOUNDS };
     let ahead = Rules { max_ahead: 999, ..RULES };
     assert_eq!(one(ahead, far_bounds, ticket(999, 3), at(999)), exhausted);
@@ -207,6 +213,8 @@ fn spread_opens_ticks_below_its_limit_with_every_value_and_by_worker() {
     }
     assert!(one.iter().all(|opening| *opening < 64));
     assert_ne!(one, other);
+    // Fixed for ever, and computed outside of this code.
+    assert_eq!(one[1..12], [45, 14, 26, 10, 23, 0, 36, 54, 29, 10, 63]);
 }
 
 #[test]
@@ -214,8 +222,9 @@ fn spread_does_not_touch_a_tick_that_is_open() {
     let rules = Rules { sequence_bits: 12, spread: 64, max_ahead: 1, ..RULES };
     let last = 100 << 12;
     assert_eq!(one(rules, BOUNDS, last, at(100)), Ok(last + 1));
-    // Entered by carrying over.
+    // Entered by carrying over, before its time and at its time.
     assert_eq!(one(rules, BOUNDS, (101 << 12) - 1, at(100)), Ok(101 << 12));
+    assert_eq!(one(rules, BOUNDS, (101 << 12) - 1, at(101)), Ok(101 << 12));
 }
 
 #[test]
