@@ -1,4 +1,4 @@
-//! How far long work is: on stderr, on a terminal only, and only where it does not mix with data.
+//! How far long work is: on stderr, and on a terminal only.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -8,14 +8,23 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// A bar is drawn this often; more would be seen by nobody.
 const REDRAW_HZ: u8 = 10;
 
-/// A bar for `total` Ids.
+/// A bar for `total` Ids that are printed meanwhile.
 pub(crate) fn ids(total: u64) -> ProgressBar {
-    bar(Some(total), "{bar:40} {human_pos}/{human_len} Ids, {per_sec}, {eta} left")
+    beside_data(bar(Some(total), "{bar:40} {human_pos}/{human_len} Ids, {per_sec}, {eta} left"))
 }
 
-/// A counter of Ids whose number nobody knows.
+/// A counter of Ids that are printed meanwhile and whose number nobody knows.
 pub(crate) fn counter() -> ProgressBar {
-    bar(None, "{spinner} {human_pos} Ids, {per_sec}")
+    beside_data(bar(None, "{spinner} {human_pos} Ids, {per_sec}"))
+}
+
+/// Hides a bar where data goes to a terminal: the data shows how far the work is, and would mix
+/// with the bar.
+fn beside_data(bar: ProgressBar) -> ProgressBar {
+    if io::stdout().is_terminal() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    bar
 }
 
 /// A bar for a stretch of time, in milliseconds.
@@ -25,13 +34,8 @@ pub(crate) fn time(total: Duration) -> ProgressBar {
 }
 
 fn bar(total: Option<u64>, template: &str) -> ProgressBar {
-    // Data on a terminal shows by itself how far the work is.
-    let visible = io::stderr().is_terminal() && !io::stdout().is_terminal();
-    let target = if visible {
-        ProgressDrawTarget::stderr_with_hz(REDRAW_HZ)
-    } else {
-        ProgressDrawTarget::hidden()
-    };
+    // Hidden by itself where stderr is no terminal.
+    let target = ProgressDrawTarget::stderr_with_hz(REDRAW_HZ);
     let style = ProgressStyle::with_template(template).expect("the templates above are valid");
     ProgressBar::with_draw_target(total, target).with_style(style)
 }
