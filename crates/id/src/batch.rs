@@ -62,7 +62,8 @@ impl Batch {
     /// The Ids, in order.
     #[must_use]
     pub fn iter(&self) -> Ids<'_> {
-        Ids { runs: self.runs(), run: Run { first: Id::from_u64(0), count: 0, stride: 0 } }
+        let run = Run { first: Id::from_u64(0), count: 0, stride: 0 };
+        Ids { left: self.len, runs: self.runs(), run }
     }
 
     /// The Ids as stretches of one tick each.
@@ -151,6 +152,7 @@ impl FusedIterator for Runs<'_> {}
 /// Iterates over the Ids of a [`Batch`].
 #[derive(Clone, Debug)]
 pub struct Ids<'a> {
+    left: usize,
     runs: Runs<'a>,
     run: Run,
 }
@@ -165,9 +167,15 @@ impl Iterator for Ids<'_> {
         }
         let id = self.run.first;
         self.run.count -= 1;
+        self.left -= 1;
         self.run.first = Id::from_u64(id.to_u64().wrapping_add(self.run.stride));
         Some(id)
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
 }
 
+impl ExactSizeIterator for Ids<'_> {}
 impl FusedIterator for Ids<'_> {}

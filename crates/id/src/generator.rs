@@ -10,7 +10,7 @@ use crate::clock::{Clock, Reading};
 use crate::id::Id;
 use crate::layout::Layout;
 use crate::not_ready::NotReady;
-use crate::options::{Options, StartError};
+use crate::options::{Options, Rollback, StartError};
 use crate::step::{Ask, Bounds, Granted, Rules, step};
 use crate::sync::{AtomicU64, Ordering, Padded};
 use crate::ticket::Stamp;
@@ -34,7 +34,7 @@ pub struct Generator<C> {
     span: u64,
     floor: u64,
     rules: Rules,
-    stamp: Stamp,
+    pub(crate) stamp: Stamp,
     layout: Layout,
     worker: u64,
     clock: C,
@@ -48,7 +48,7 @@ pub struct Closed {
 }
 
 impl<C: Clock> Generator<C> {
-    /// Starts a generator.
+    /// Starts a generator. The clock must count the ticks of the same layout.
     ///
     /// # Errors
     /// If the worker, the options or the clock do not fit the layout.
@@ -61,7 +61,12 @@ impl<C: Clock> Generator<C> {
         let rules = options.rules(layout, worker)?;
         let now = match clock.read() {
             Reading::At(now) => now.tick,
-            Reading::Stepped { steady, .. } => steady.tick,
+            Reading::Stepped { steady, .. } if options.rollback == Rollback::Ride => steady.tick,
+            // The highest tick that anybody got from this clock.
+            Reading::Stepped { real, behind, .. } => {
+                let behind_ticks = behind.as_nanos().div_ceil(rules.tick.as_nanos());
+                real.tick.saturating_add(u64::try_from(behind_ticks).unwrap_or(u64::MAX))
+            }
             Reading::BeforeEpoch { by } => {
                 return Err(StartError::Clock(NotReady::BeforeEpoch { retry_after: by }));
             }
@@ -119,18 +124,6 @@ impl<C: Clock> Generator<C> {
         Ok(batch)
     }
 
-    /// Adds at least one and at most `n` Ids to a batch.
-    #[cfg(feature = "std")]
-    pub(crate) fn add_to(&self, batch: &mut Batch, n: u64) -> Result<(), NotReady> {
-        batch.push(self.take(Ask::up_to(n))?);
-        Ok(())
-    }
-
-    #[cfg(feature = "std")]
-    pub(crate) fn empty_batch(&self) -> Batch {
-        Batch::empty(self.stamp)
-    }
-
     /// The fast path: takes the ticket after the last, when that is what [`step`] answers.
     ///
     /// While `now` is within the layout, `step` grants `last + 1` if it is not before the first
@@ -158,14 +151,15 @@ impl<C: Clock> Generator<C> {
     }
 
     /// The complete path: one compare-and-swap from the last ticket to what [`step`] grants.
-    fn take(&self, ask: Ask) -> Result<Granted, NotReady> {
-        let reading = self.clock.read();
+    pub(crate) fn take(&self, ask: Ask) -> Result<Granted, NotReady> {
         loop {
-            // Relaxed: as in `carry_on`.
+            // Relaxed: as in `carry_on`. Loaded before the clock is read: a time older than the
+            // ticket would look like a used-up sequence.
             let last = self.state.0.load(Ordering::Relaxed);
             if last >= CLOSED {
                 return Err(NotReady::Closed);
             }
+            let reading = self.clock.read();
             let granted = step(&self.rules, self.bounds(), last, reading, ask)?;
             // Relaxed: as in `carry_on`.
             let swapped = self.state.0.compare_exchange_weak(

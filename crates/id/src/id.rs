@@ -35,7 +35,8 @@ impl Id {
         layout.decode(self)
     }
 
-    /// The lowest Id of an instant, in Unix milliseconds: every Id issued earlier is below it.
+    /// The lowest Id of the tick that an instant, in Unix milliseconds, falls into: every Id of an
+    /// earlier tick is below it.
     ///
     /// # Errors
     /// If the instant is before the layout's epoch or after its last tick.

@@ -230,7 +230,9 @@ impl Part {
 
     const fn new(name: &str, bits: u32) -> Result<Self, LayoutError> {
         let from = name.as_bytes();
-        if from.is_empty() || from.len() > NAME_MAX || !from[0].is_ascii_lowercase() {
+        // In the text form `tick:` is the length of a tick.
+        let reserved = is(name, "tick");
+        if reserved || from.is_empty() || from.len() > NAME_MAX || !from[0].is_ascii_lowercase() {
             return Err(LayoutError::FieldName);
         }
         let mut part = Self { name: [0; NAME_MAX], name_len: from.len(), bits };
@@ -261,6 +263,8 @@ impl Part {
         self.bits
     }
 }
+
+const EPOCH_EXAMPLE: &str = "`@2024-01-01T00:00:00Z`, or Unix milliseconds as `@1704067200000`";
 
 /// Why a layout cannot work or its text cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -332,7 +336,7 @@ impl fmt::Display for LayoutError {
             Self::FieldName => write!(
                 f,
                 "a field name must be 1 to {NAME_MAX} lower-case letters, digits or underscores, \
-                 a letter first"
+                 a letter first, and not `tick`"
             ),
             Self::TooManyBits { bits } => {
                 write!(f, "the fields take {bits} bits and an Id has 64: shorten them")
@@ -347,22 +351,20 @@ impl fmt::Display for LayoutError {
                 "the time field reaches past what 63 bits of milliseconds hold: use fewer time \
                  bits or a shorter tick",
             ),
-            Self::Unknown => f.write_str("not a layout: use "),
-            Self::NoEpoch => f.write_str("the epoch is missing: add it, as "),
-            Self::EpochText => f.write_str("the epoch after `@` is not a time: write "),
+            Self::Unknown => {
+                f.write_str("not a layout: use ")?;
+                presets::write_names(f)
+            }
+            Self::NoEpoch => write!(f, "the epoch is missing: add it, as {EPOCH_EXAMPLE}"),
+            Self::EpochText => {
+                write!(f, "the epoch after `@` is not a time: write {EPOCH_EXAMPLE}")
+            }
             Self::TickText => write!(
                 f,
                 "the tick must be a whole number from 1 to {TICK_MS_MAX} with `ms`, or seconds \
                  with `s`, as `tick:1ms`"
             ),
             Self::FieldText => f.write_str("a field must be `name:bits`, as `time:41`"),
-        }?;
-        match self {
-            Self::Unknown => presets::write_names(f),
-            Self::NoEpoch | Self::EpochText => {
-                f.write_str("`@2024-01-01T00:00:00Z`, or Unix milliseconds as `@1704067200000`")
-            }
-            _ => Ok(()),
         }
     }
 }

@@ -60,7 +60,7 @@ pub use self::generator::{Closed, Generator};
 pub use self::id::Id;
 pub use self::layout::{Layout, LayoutError, PRESETS, Part};
 pub use self::not_ready::NotReady;
-pub use self::options::{Options, Rollback, StartError, UnknownRollback};
+pub use self::options::{Options, Rollback, StartError};
 pub use self::parts::{EncodeError, OutsideLayout, Parts, TimeError};
 pub use self::step::{Ask, Bounds, Granted, Rules, step};
 pub use self::text::{Format, IdText, ParseIdError, UnknownFormat};

@@ -1,7 +1,6 @@
 //! How a generator is to behave.
 
 use core::fmt;
-use core::str::FromStr;
 use core::time::Duration;
 
 use crate::layout::Layout;
@@ -10,6 +9,8 @@ use crate::step::Rules;
 
 /// Ticket bits a generator can use: the top bit of the state word says that it is past all tickets.
 const TICKET_BITS_MAX: u32 = 63;
+/// Ids further ahead than this say nothing about time.
+const AHEAD_MAX: Duration = Duration::from_hours(1);
 
 /// Choices for a [`Generator`](crate::Generator), with defaults for one that nobody coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,13 +52,19 @@ impl Default for Options {
 
 impl Options {
     /// The rules that follow for a worker of a layout.
-    pub(crate) fn rules(&self, layout: &Layout, worker: u64) -> Result<Rules, StartError> {
+    ///
+    /// # Errors
+    /// If the worker or a choice does not fit the layout.
+    pub fn rules(&self, layout: &Layout, worker: u64) -> Result<Rules, StartError> {
         let ticket_bits = layout.time_bits() + layout.sequence_bits();
         if ticket_bits > TICKET_BITS_MAX {
             return Err(StartError::DecodeOnly { ticket_bits });
         }
         if worker > layout.last_worker() {
             return Err(StartError::WorkerTooLarge { worker, max: layout.last_worker() });
+        }
+        if self.max_ahead > AHEAD_MAX {
+            return Err(StartError::AheadTooLong { ahead: self.max_ahead, max: AHEAD_MAX });
         }
         let spread_max = layout.ids_per_tick() / 2;
         if u64::from(self.spread) > spread_max {
@@ -95,32 +102,6 @@ pub enum Rollback {
     Ride,
 }
 
-impl Rollback {
-    const NAMES: [(&'static str, Self); 3] =
-        [("wait", Self::Wait), ("refuse", Self::Refuse), ("ride", Self::Ride)];
-}
-
-impl FromStr for Rollback {
-    type Err = UnknownRollback;
-
-    fn from_str(text: &str) -> Result<Self, UnknownRollback> {
-        let named = Self::NAMES.iter().find(|(name, _)| *name == text);
-        named.map(|(_, policy)| *policy).ok_or(UnknownRollback)
-    }
-}
-
-/// No rollback policy has that name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownRollback;
-
-impl fmt::Display for UnknownRollback {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a rollback policy: use wait, refuse or ride")
-    }
-}
-
-impl core::error::Error for UnknownRollback {}
-
 /// Why a generator cannot start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -143,6 +124,13 @@ pub enum StartError {
         spread: u32,
         /// The largest allowed.
         max: u64,
+    },
+    /// Ids may run too far ahead of time.
+    AheadTooLong {
+        /// The time asked for.
+        ahead: Duration,
+        /// The longest allowed.
+        max: Duration,
     },
     /// No tick is left above the floor.
     FloorTooHigh {
@@ -175,6 +163,9 @@ impl fmt::Display for StartError {
             ),
             Self::SpreadTooLarge { spread, max } => {
                 write!(f, "a spread of {spread} is above {max}, half of a tick's Ids")
+            }
+            Self::AheadTooLong { ahead, max } => {
+                write!(f, "running {ahead:?} ahead of time is too much: use at most {max:?}")
             }
             Self::FloorTooHigh { floor, max } => {
                 write!(f, "floor {floor} leaves no tick to stamp: the layout allows up to {max}")

@@ -39,9 +39,9 @@ impl Layout {
     ///
     /// # Errors
     /// Names the first field that does not fit.
-    pub fn encode(&self, parts: Parts) -> Result<Id, EncodeError<'static>> {
+    pub fn encode(&self, parts: Parts) -> Result<Id, EncodeError> {
         let fits = |field, value, max| {
-            (value <= max).then_some(value).ok_or(EncodeError { field, value, max })
+            (value <= max).then_some(value).ok_or(EncodeError::Field { field, value, max })
         };
         let tick = fits("tick", parts.tick, self.last_tick())?;
         let worker = fits("worker", parts.worker, self.last_worker())?;
@@ -89,24 +89,29 @@ impl Layout {
     /// The worker number that the named parts make; a part that is not given is 0.
     ///
     /// # Errors
-    /// If a value does not fit its part, or the layout has no part of that name (then the greatest
-    /// value allowed is 0).
+    /// If a value does not fit its part, a part is given twice, or the layout has none of that name.
     pub fn join_worker<'a>(
         &self,
         values: impl IntoIterator<Item = (&'a str, u64)>,
-    ) -> Result<u64, EncodeError<'a>> {
+    ) -> Result<u64, EncodeError> {
         let mut worker = 0;
+        let mut given = 0;
         for (name, value) in values {
             let mut below = self.worker_bits();
             let part = self.worker_parts().iter().find(|part| {
                 below -= part.bits();
                 part.name() == name
             });
-            let max = part.map_or(0, part_max);
-            if value > max || part.is_none() {
-                return Err(EncodeError { field: name, value, max });
+            let part = *part.ok_or(EncodeError::UnknownPart)?;
+            let max = part_max(&part);
+            if value > max {
+                return Err(EncodeError::Part { part, value });
             }
-            worker = worker & !(max << below) | value << below;
+            if given & max << below != 0 {
+                return Err(EncodeError::RepeatedPart { part });
+            }
+            given |= max << below;
+            worker |= value << below;
         }
         Ok(worker)
     }
@@ -136,25 +141,52 @@ impl fmt::Display for OutsideLayout {
 
 impl core::error::Error for OutsideLayout {}
 
-/// A value does not fit its field.
+/// Why fields do not make an Id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EncodeError<'a> {
-    /// The field.
-    pub field: &'a str,
-    /// The value.
-    pub value: u64,
-    /// The highest value that fits.
-    pub max: u64,
+#[non_exhaustive]
+pub enum EncodeError {
+    /// A value does not fit its field.
+    Field {
+        /// The field.
+        field: &'static str,
+        /// The value.
+        value: u64,
+        /// The highest value that fits.
+        max: u64,
+    },
+    /// A value does not fit its part of the worker.
+    Part {
+        /// The part.
+        part: Part,
+        /// The value.
+        value: u64,
+    },
+    /// A part of the worker is given twice.
+    RepeatedPart {
+        /// The part.
+        part: Part,
+    },
+    /// The worker has no part of that name.
+    UnknownPart,
 }
 
-impl fmt::Display for EncodeError<'_> {
+impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { field, value, max } = self;
-        write!(f, "{field} {value} does not fit: the layout allows 0 to {max}")
+        let mut does_not_fit = |field: &str, value: u64, max: u64| {
+            write!(f, "{field} {value} does not fit: the layout allows 0 to {max}")
+        };
+        match *self {
+            Self::Field { field, value, max } => does_not_fit(field, value, max),
+            Self::Part { part, value } => does_not_fit(part.name(), value, part_max(&part)),
+            Self::RepeatedPart { part } => {
+                write!(f, "part {:?} is given twice: give it once", part.name())
+            }
+            Self::UnknownPart => f.write_str("the worker has no part of that name"),
+        }
     }
 }
 
-impl core::error::Error for EncodeError<'_> {}
+impl core::error::Error for EncodeError {}
 
 /// An instant lies outside what a layout can say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

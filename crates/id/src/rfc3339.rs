@@ -42,8 +42,15 @@ impl Instant {
             let Civil { year, month, day } = Civil::from_days(self.0.div_euclid(MS_PER_DAY));
             let ms = self.0.rem_euclid(MS_PER_DAY);
             let (hour, minute, second) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60);
-            // Beyond four digits ISO 8601 wants a sign.
-            let sign = if year > 9999 { "+" } else { "" };
+            // Outside of four digits ISO 8601 wants a sign.
+            let sign = if year > 9999 {
+                "+"
+            } else if year < 0 {
+                "-"
+            } else {
+                ""
+            };
+            let year = year.abs();
             write!(f, "{sign}{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
             match precision {
                 Precision::Seconds => f.write_str("Z"),
@@ -284,5 +291,6 @@ mod tests {
     #[test]
     fn years_past_9999_print_with_a_sign() {
         assert_eq!(Instant(253_402_300_800_000).to_string(), "+10000-01-01T00:00:00.000Z");
+        assert_eq!(Instant(-62_198_755_200_001).to_string(), "-0002-12-31T23:59:59.999Z");
     }
 }

@@ -11,7 +11,7 @@
 //! | tick <= max(now, floor + 1) + max_ahead | [`NotReady::SequenceExhausted`], or a part of the grant |
 //! | tick <= the layout's last tick | [`NotReady::TimeExhausted`] |
 //! | now >= epoch | [`NotReady::BeforeEpoch`] |
-//! | real time did not step back | by policy: [`NotReady::ClockBehind`], [`NotReady::ClockRefused`], or ride |
+//! | real time did not step back | by policy: [`NotReady::ClockBehind`], [`NotReady::ClockRefused`], or ride on the steady line until real time allows the next ticket |
 //! | a grant fits into the ticks that may be open at once | [`NotReady::BatchTooLarge`] |
 //!
 //! All limits are tested on the last ticket of what is granted.
@@ -60,16 +60,17 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// All of `n`, or none.
+    /// All of `n`, or none; 0 counts as 1.
     #[must_use]
     pub const fn exactly(n: u64) -> Self {
+        let n = if n == 0 { 1 } else { n };
         Self { least: n, most: n }
     }
 
-    /// Any number from 1 to `n`, the more the better.
+    /// Any number from 1 to `n`, the more the better; 0 counts as 1.
     #[must_use]
     pub const fn up_to(n: u64) -> Self {
-        Self { least: 1, most: n }
+        Self { least: 1, most: if n == 0 { 1 } else { n } }
     }
 }
 
@@ -101,11 +102,12 @@ pub fn step(
     reading: Reading,
     ask: Ask,
 ) -> Result<Granted, NotReady> {
-    let now = rules.now(reading)?;
+    let next = last.saturating_add(1).max(rules.ticket_after(bounds.floor));
+    let now = rules.now(reading, next)?;
     if ask.least > rules.grant_max() {
         return Err(NotReady::BatchTooLarge { max: rules.grant_max() });
     }
-    let first = rules.first_ticket(bounds, last, now.tick);
+    let first = rules.first_ticket(next, now.tick);
     let needed = first.saturating_add(ask.least);
     if needed > rules.ticket_after(rules.last_tick) {
         return Err(NotReady::TimeExhausted { last_tick: rules.last_tick });
@@ -121,24 +123,27 @@ pub fn step(
 }
 
 impl Rules {
-    /// Where time is, by the rollback policy. A tick beyond the layout counts as the one after its
-    /// last, so that no shift can lose bits.
-    fn now(&self, reading: Reading) -> Result<Moment, NotReady> {
+    /// Where time is for the ticket `next`, by the rollback policy. A tick beyond the layout counts as
+    /// the one after its last, so that no shift can lose bits.
+    fn now(&self, reading: Reading, next: u64) -> Result<Moment, NotReady> {
         let now = match reading {
             Reading::At(now) => now,
             Reading::BeforeEpoch { by } => return Err(NotReady::BeforeEpoch { retry_after: by }),
             Reading::Stepped { real, behind, steady } => match self.rollback {
-                Rollback::Ride => steady,
+                // A rider whose tickets are ahead of real time would stall on it.
+                Rollback::Ride if !behind.is_zero() || self.is_ahead(next, real.tick) => steady,
                 _ if behind.is_zero() => real,
                 Rollback::Refuse if behind >= self.rollback_tolerance => {
                     return Err(NotReady::ClockRefused { retry_after: behind });
                 }
-                Rollback::Refuse | Rollback::Wait => {
-                    return Err(NotReady::ClockBehind { retry_after: behind });
-                }
+                _ => return Err(NotReady::ClockBehind { retry_after: behind }),
             },
         };
-        Ok(Moment { tick: now.tick.min(self.last_tick + 1), ..now })
+        Ok(Moment { tick: now.tick.min(self.last_tick.saturating_add(1)), ..now })
+    }
+
+    fn is_ahead(&self, ticket: u64, now: u64) -> bool {
+        ticket >> self.sequence_bits > now.saturating_add(self.max_ahead)
     }
 
     /// The most tickets that can ever be granted at once.
@@ -147,21 +152,21 @@ impl Rules {
         (ticks << self.sequence_bits).saturating_sub(self.spread.saturating_sub(1))
     }
 
-    fn first_ticket(&self, bounds: Bounds, last: u64, now: u64) -> u64 {
-        let earliest = (last + 1).max(self.ticket_after(bounds.floor));
+    /// The next ticket, or the first of the tick `now` if that is later.
+    fn first_ticket(&self, next: u64, now: u64) -> u64 {
         let opening = now << self.sequence_bits;
-        if earliest < opening { opening + self.opening_sequence(now) } else { earliest }
+        if next < opening { opening + self.opening_sequence(now) } else { next }
     }
 
     /// The first ticket behind those that may be granted at `now`.
     fn end(&self, bounds: Bounds, now: u64) -> u64 {
         let ahead = now.max(bounds.floor.saturating_add(1)).saturating_add(self.max_ahead);
-        self.ticket_after(ahead.min(bounds.horizon).min(self.last_tick))
+        self.ticket_after(ahead.min(bounds.horizon))
     }
 
     /// The first ticket of the next tick.
     pub(crate) fn ticket_after(&self, tick: u64) -> u64 {
-        (tick.min(self.last_tick) + 1) << self.sequence_bits
+        tick.min(self.last_tick).saturating_add(1) << self.sequence_bits
     }
 
     /// A pseudo-random sequence below `spread`, fixed for each tick.

@@ -11,9 +11,13 @@ use crate::id::Id;
 use crate::layout::Layout;
 use crate::not_ready::NotReady;
 use crate::options::{Options, StartError};
+use crate::step::Ask;
 
 /// Below this a sleep costs more than it saves.
 const SPIN_MAX: Duration = Duration::from_micros(5);
+/// Nobody wakes a sleeper, so a longer wait looks around from time to time: the generator may have
+/// been closed, or the clock set right.
+const SLEEP_MAX: Duration = Duration::from_millis(20);
 
 impl Generator<SystemClock> {
     /// Starts a generator on the system's clock, with the default options.
@@ -52,15 +56,15 @@ impl<C: Clock> Generator<C> {
     /// # Errors
     /// As for `next`. The Ids taken until then are lost, never reused.
     pub fn batch(&self, n: u32) -> Result<Batch, NotReady> {
-        let mut batch = self.empty_batch();
+        let mut batch = Batch::empty(self.stamp);
         loop {
             let missing = u64::from(n) - batch.len() as u64;
             if missing == 0 {
                 return Ok(batch);
             }
-            match self.add_to(&mut batch, missing) {
+            match self.take(Ask::up_to(missing)) {
                 Err(why) if why.is_brief() => pause(why),
-                outcome => outcome?,
+                granted => batch.push(granted?),
             }
         }
     }
@@ -72,6 +76,6 @@ fn pause(why: NotReady) {
         hint::spin_loop();
     } else {
         #[expect(clippy::disallowed_methods, reason = "the one place where issuing waits")]
-        thread::sleep(retry_after);
+        thread::sleep(retry_after.min(SLEEP_MAX));
     }
 }

@@ -1,10 +1,12 @@
 //! The generator: it answers as `step` does, at every edge of time.
 
+use std::cell::{Cell, OnceCell};
+use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use frazil_id::{
     Ask, Batch, Bounds, Clock, Closed, Generator, Id, Layout, ManualClock, NotReady, Options,
-    PRESETS, Parts, Rollback, Rules, Run, StartError, SystemClock, TickerClock, step,
+    PRESETS, Parts, Reading, Rollback, Run, StartError, SystemClock, TickerClock, step,
 };
 use proptest::prelude::*;
 
@@ -132,14 +134,14 @@ fn a_clock_far_past_the_end_does_not_wrap_into_a_tick_that_is_open() {
 }
 
 #[test]
-fn a_clock_before_the_epoch_stops_a_running_generator_until_it_is_right_again() {
+fn a_clock_that_falls_before_the_epoch_stops_a_generator_until_it_is_right_again() {
     let layout = Layout::FRAZIL;
     let clock = ManualClock::new(&layout, 50);
     let ids = Generator::new(&layout, 0, &clock, leased(0)).unwrap();
     let before = ids.try_next().unwrap();
     clock.step_to_unix_ms(layout.epoch_ms() - 7);
-    let expected = NotReady::BeforeEpoch { retry_after: Duration::from_millis(7) };
-    assert_eq!(ids.next(), Err(expected));
+    let expected = NotReady::ClockRefused { retry_after: Duration::from_millis(57) };
+    assert_eq!(ids.try_next(), Err(expected));
     clock.step_to(51);
     assert!(ids.try_next().unwrap() > before);
 }
@@ -153,6 +155,8 @@ fn a_start_that_cannot_work_is_refused_with_its_reason() {
     let options = leased(0);
     assert_eq!(start(3, options), Ok(()));
     assert_eq!(start(4, options), Err(StartError::WorkerTooLarge { worker: 4, max: 3 }));
+    let too_far = Options { max_ahead: Duration::MAX, ..options };
+    assert!(matches!(start(0, too_far), Err(StartError::AheadTooLong { .. })));
     let too_wide = Options { spread: 3, ..options };
     assert_eq!(start(0, too_wide), Err(StartError::SpreadTooLarge { spread: 3, max: 2 }));
     let max = layout.last_tick() - 1;
@@ -230,7 +234,7 @@ fn the_horizon_stops_issuing_and_raising_it_goes_on() {
     let ids = at(&layout, 10, Options { horizon: Some(10), ..leased(9) });
     assert_eq!(ids.try_batch(4).unwrap().len(), 4);
     let reached = NotReady::Horizon { horizon: 10 };
-    assert_eq!(ids.next(), Err(reached));
+    assert_eq!(ids.try_next(), Err(reached));
     ids.raise_horizon(3);
     assert_eq!((ids.horizon(), ids.try_next()), (10, Err(reached)));
     ids.raise_horizon(12);
@@ -267,13 +271,104 @@ fn a_small_step_back_is_waited_out_a_large_one_refused_and_both_recover() {
     assert_eq!(ids.try_next(), Err(behind));
     clock.step_to(995);
     let refused = NotReady::ClockRefused { retry_after: Duration::from_millis(5) };
-    assert_eq!(ids.next(), Err(refused));
+    assert_eq!(ids.try_next(), Err(refused));
     clock.advance(4);
     let behind = NotReady::ClockBehind { retry_after: Duration::from_millis(1) };
     assert_eq!(ids.try_next(), Err(behind));
     clock.advance(1);
     let after = ids.try_next().unwrap();
     assert!(after > before && after.parts(&layout).unwrap().tick == 1000);
+}
+
+#[test]
+fn next_and_batch_wait_out_a_small_step_back() {
+    let layout = Layout::FRAZIL;
+    let clock = ManualClock::new(&layout, 1000);
+    let ids = Generator::new(&layout, 0, &clock, leased(5)).unwrap();
+    let before = ids.try_next().unwrap();
+    clock.step_to(996);
+    let (one, many) = std::thread::scope(|scope| {
+        let one = scope.spawn(|| ids.next());
+        let many = scope.spawn(|| ids.batch(3));
+        clock.advance(4);
+        (one.join().unwrap(), many.join().unwrap())
+    });
+    assert!(one.unwrap() > before);
+    assert!(many.unwrap().iter().all(|id| id > before));
+}
+
+#[test]
+fn a_caller_that_waits_long_learns_that_the_generator_was_closed() {
+    let layout = Layout::FRAZIL;
+    let clock = ManualClock::new(&layout, 1000);
+    // A floor an hour ahead opens one tick, and then there is nothing for an hour.
+    let ids = Generator::new(&layout, 0, &clock, leased(3_601_000)).unwrap();
+    ids.try_batch(4096).unwrap();
+    let waited = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| ids.next());
+        ids.close().unwrap();
+        waiting.join().unwrap()
+    });
+    assert_eq!(waited, Err(NotReady::Closed));
+}
+
+#[test]
+fn an_unleased_start_on_a_clock_that_stepped_back_is_above_all_that_it_ever_said() {
+    let layout = small();
+    let clock = ManualClock::new(&layout, 1000);
+    let start = |rollback| {
+        let options = Options { rollback, least_lifetime: Duration::ZERO, ..Options::default() };
+        Generator::new(&layout, 1, &clock, options).unwrap().last_tick()
+    };
+    assert_eq!(start(Rollback::Refuse), Some(1000));
+    clock.step_to(900);
+    assert_eq!((start(Rollback::Refuse), start(Rollback::Ride)), (Some(1000), Some(1000)));
+    clock.advance(160);
+    // Real time is at 1060 and has caught up; the steady line is at 1140.
+    assert_eq!((start(Rollback::Refuse), start(Rollback::Ride)), (Some(1060), Some(1140)));
+}
+
+#[test]
+fn a_thread_that_read_the_clock_long_ago_does_not_see_a_used_up_sequence() {
+    /// A clock whose first reader is overtaken by another, 50 ticks later.
+    struct Overtaken {
+        clock: ManualClock,
+        ids: OnceCell<Weak<Generator<Self>>>,
+        overtaken: Cell<bool>,
+    }
+    impl Clock for Overtaken {
+        fn read(&self) -> Reading {
+            let reading = self.clock.read();
+            if let Some(ids) = self.ids.get().and_then(Weak::upgrade)
+                && !self.overtaken.replace(true)
+            {
+                self.clock.advance(50);
+                ids.try_next().unwrap();
+            }
+            reading
+        }
+    }
+    let layout = small();
+    let clock = ManualClock::new(&layout, 100);
+    let clock = Overtaken { clock, ids: OnceCell::new(), overtaken: Cell::new(false) };
+    let ids = Rc::new_cyclic(|this| {
+        clock.ids.set(Weak::clone(this)).unwrap();
+        Generator::new(&layout, 1, clock, leased(50)).unwrap()
+    });
+    assert_eq!(ids.try_next().unwrap().parts(&layout).unwrap().tick, 150);
+}
+
+#[test]
+fn riding_issues_through_a_fall_to_1970() {
+    let layout = Layout::FRAZIL;
+    let clock = ManualClock::new(&layout, 1000);
+    let options = Options { rollback: Rollback::Ride, ..leased(5) };
+    let ids = Generator::new(&layout, 0, &clock, options).unwrap();
+    let before = ids.try_next().unwrap();
+    clock.step_to_unix_ms(0);
+    assert!(ids.try_next().unwrap() > before);
+    clock.advance(80);
+    assert_eq!(ids.try_next().unwrap().parts(&layout).unwrap().tick, 1070);
 }
 
 #[test]
@@ -376,16 +471,7 @@ proptest! {
             ..leased(floor)
         };
         let ids = Generator::new(&layout, 1, &clock, options).unwrap();
-        let rules = Rules {
-            sequence_bits: 2,
-            last_tick: layout.last_tick(),
-            tick: Duration::from_millis(1),
-            max_ahead,
-            rollback,
-            rollback_tolerance: options.rollback_tolerance,
-            spread: spread.into(),
-            salt: 1,
-        };
+        let rules = options.rules(&layout, 1).unwrap();
         let mut bounds = Bounds { floor, horizon: 110 };
         let mut last = (floor + 1) * 4 - 1;
         for act in acts {

@@ -52,6 +52,7 @@ fn a_text_that_is_no_layout_is_refused_with_its_reason() {
         ("time:41 a:1 b:1 c:1 d:1 e:1 @5", TooManyParts),
         ("time:41 a:1 b:1 c:1 d:1 e:1 f:1 g:1 h:1 @5", TooManyParts),
         ("time:41 Node:1 @5", FieldName),
+        ("time:41 tick:7 @5", TickText),
         ("time:41 9lives:1 @5", FieldName),
         ("time:41 a_name_of_17_char:1 @5", FieldName),
         ("time:41 :1 @5", FieldName),
@@ -62,6 +63,14 @@ fn a_text_that_is_no_layout_is_refused_with_its_reason() {
         ("time:64 @5", TooLong),
     ] {
         assert_eq!(error(text), reason, "{text}");
+    }
+}
+
+#[test]
+fn a_part_cannot_have_a_name_that_the_text_form_needs() {
+    for name in ["tick", "time", "sequence"] {
+        let fields = [("time", 41), ("sequence", 12), (name, 5)];
+        assert!(Layout::new(&fields, 5, 1).is_err(), "{name}");
     }
 }
 
@@ -97,7 +106,7 @@ fn a_field_out_of_range_is_refused_and_its_highest_value_is_not() {
         (Parts { worker: 1024, ..highest }, "worker", 1024, 1023),
         (Parts { sequence: u64::MAX, ..highest }, "sequence", u64::MAX, 4095),
     ] {
-        assert_eq!(Layout::FRAZIL.encode(parts), Err(EncodeError { field, value, max }));
+        assert_eq!(Layout::FRAZIL.encode(parts), Err(EncodeError::Field { field, value, max }));
     }
 }
 
@@ -108,10 +117,12 @@ fn worker_parts_join_and_what_does_not_fit_is_refused() {
     };
     assert_eq!(join(&[("worker", 1), ("process", 0)]), Ok(32));
     assert_eq!(join(&[("process", 31)]), Ok(31));
-    assert_eq!(join(&[("process", 31), ("process", 2)]), Ok(2));
-    let too_large = EncodeError { field: "process", value: 32, max: 31 };
+    let part = Layout::DISCORD.worker_parts()[1];
+    assert_eq!(join(&[("process", 0), ("process", 2)]), Err(EncodeError::RepeatedPart { part }));
+    let too_large = EncodeError::Part { part, value: 32 };
     assert_eq!(join(&[("process", 32)]), Err(too_large));
-    assert_eq!(join(&[("zone", 0)]), Err(EncodeError { field: "zone", value: 0, max: 0 }));
+    assert_eq!(too_large.to_string(), "process 32 does not fit: the layout allows 0 to 31");
+    assert_eq!(join(&[("zone", 0)]), Err(EncodeError::UnknownPart));
 }
 
 #[test]
@@ -147,10 +158,11 @@ fn a_range_bounds_exactly_the_ids_of_its_time() {
 /// Any layout that `Layout::new` accepts.
 fn layouts() -> impl Strategy<Value = Layout> {
     let bits = (1_u32..=48, 0_u32..=16, 0_u32..=16);
-    (bits, any::<bool>(), 0_u64..=4_000_000_000_000, 1_u32..=2000).prop_filter_map(
-        "fits 64 bits",
-        |((time, worker, sequence), worker_first, epoch_ms, tick_ms)| {
-            let mut fields = vec![("worker", worker), ("sequence", sequence)];
+    let name = prop_oneof![Just("worker".to_owned()), "[a-z_0-9]{1,16}", Just("tick".to_owned())];
+    (bits, any::<bool>(), 0_u64..=4_000_000_000_000, 1_u32..=2000, name).prop_filter_map(
+        "is a layout",
+        |((time, worker, sequence), worker_first, epoch_ms, tick_ms, name)| {
+            let mut fields = vec![(name.as_str(), worker), ("sequence", sequence)];
             fields.retain(|(_, bits)| *bits > 0);
             if !worker_first {
                 fields.reverse();

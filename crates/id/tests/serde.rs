@@ -13,6 +13,13 @@ fn ids_are_written_as_strings_and_read_from_strings_or_integers() {
 }
 
 #[test]
+fn binary_formats_read_what_they_wrote() {
+    let bytes = postcard::to_allocvec(&(Id::from_u64(42), Layout::SONYFLAKE)).unwrap();
+    let read: (Id, Layout) = postcard::from_bytes(&bytes).unwrap();
+    assert_eq!(read, (Id::from_u64(42), Layout::SONYFLAKE));
+}
+
+#[test]
 fn what_is_no_id_is_refused() {
     for json in ["\"\"", "\"007\"", "\"+7\"", "-1", "1.5", "18446744073709551616", "null", "[7]"] {
         assert!(serde_json::from_str::<Id>(json).is_err(), "{json}");

@@ -105,7 +105,9 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_is_written_back(text in "[0-9A-Za-z+ -]{0,21}") {
+    fn what_is_read_is_written_back(text in prop_oneof![
+        "[0-9]{0,21}", "[0-9a-f]{0,17}", "[0-9A-HJKMNP-TV-Z]{0,14}", "[0-9A-Za-z]{0,12}", "[ +-]?[0-9]{1,3} ?",
+    ]) {
         for format in Format::ALL {
             if let Ok(id) = Id::parse(&text, format) {
                 prop_assert_eq!(id.text(format).to_string(), text.as_str());

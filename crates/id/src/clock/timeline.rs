@@ -55,18 +55,21 @@ impl Timeline {
     ) -> Reading {
         let highest = self.highest();
         let real = real();
-        let unix_ms = unix_ms(real).unwrap_or(u64::MAX);
-        let Some(since_epoch_ms) = unix_ms.checked_sub(self.epoch_ms) else {
-            let epoch = Duration::from_millis(self.epoch_ms);
-            return Reading::BeforeEpoch { by: epoch.saturating_sub(real) };
-        };
+        let before_epoch = Duration::from_millis(self.epoch_ms).saturating_sub(real);
+        // A clock that has been within the layout's time before did not start too early: it fell.
+        if !before_epoch.is_zero() && highest == 0 {
+            return Reading::BeforeEpoch { by: before_epoch };
+        }
+        let since_epoch_ms = unix_ms(real).unwrap_or(u64::MAX).saturating_sub(self.epoch_ms);
         let moment = self.moment(since_epoch_ms, real.subsec_nanos() % 1_000_000);
-        if self.is_in_order(moment.tick, highest) {
+        // Relaxed: the line is one word and publishes nothing else.
+        if self.is_in_order(moment.tick, highest) && self.line_us.load(Ordering::Relaxed) == NO_LINE
+        {
             return Reading::At(moment);
         }
         let sub_ms_us = real.subsec_micros() % 1000;
         let real_us = since_epoch_ms.saturating_mul(1000).saturating_add(sub_ms_us.into());
-        self.after_step(moment, real_us, highest, elapsed())
+        self.after_step(Fallen { real: moment, real_us, before_epoch, highest }, elapsed())
     }
 
     #[inline]
@@ -82,8 +85,7 @@ impl Timeline {
             // Release: pairs with the load in `highest`.
             self.highest.fetch_max(tick, Ordering::Release);
         }
-        // Relaxed: the line is one word and publishes nothing else.
-        tick >= highest && self.line_us.load(Ordering::Relaxed) == NO_LINE
+        tick >= highest
     }
 
     fn moment(&self, since_epoch_ms: u64, sub_ms_ns: u32) -> Moment {
@@ -93,7 +95,8 @@ impl Timeline {
     }
 
     #[cold]
-    fn after_step(&self, real: Moment, real_us: u64, highest: u64, elapsed: Duration) -> Reading {
+    fn after_step(&self, fallen: Fallen, elapsed: Duration) -> Reading {
+        let Fallen { real, real_us, before_epoch, highest } = fallen;
         let tick_us = self.tick_ms * 1000;
         let highest_us = highest.saturating_mul(tick_us);
         let slowed_us = signed(elapsed.as_micros().saturating_mul(STEADY_EIGHTHS.into()) / 8);
@@ -107,6 +110,7 @@ impl Timeline {
         }
         let steady_us = u64::try_from(line_us.saturating_add(slowed_us)).unwrap_or(0);
         let behind = Duration::from_micros(highest_us.saturating_sub(real_us));
+        let behind = behind.saturating_add(before_epoch);
         if behind.is_zero() && real_us >= steady_us {
             let _ = self.line_us.compare_exchange(
                 line_us,
@@ -120,6 +124,16 @@ impl Timeline {
         let steady = Moment { tick: steady_us / tick_us, left: Duration::from_micros(left_us) };
         Reading::Stepped { real, behind, steady }
     }
+}
+
+/// Real time at or after a step back.
+struct Fallen {
+    real: Moment,
+    /// Since the epoch.
+    real_us: u64,
+    /// How far before the epoch; real time counts as the epoch then.
+    before_epoch: Duration,
+    highest: u64,
 }
 
 /// `None` for times too far off for milliseconds.
@@ -206,11 +220,33 @@ mod tests {
     }
 
     #[test]
+    fn a_fall_to_1970_is_a_step_back_like_any_other() {
+        let timeline = Timeline::new(&Layout::FRAZIL);
+        let epoch = Duration::from_millis(Layout::FRAZIL.epoch_ms());
+        let at = |real, elapsed_ms| timeline.observe(|| real, || MS * elapsed_ms);
+        at(epoch + MS * 1000, 0);
+        assert_eq!(stepped(at(Duration::ZERO, 0)), (0, epoch + MS * 1000, 1000));
+        assert_eq!(stepped(at(MS * 800, 800)), (0, epoch + MS * 200, 1700));
+    }
+
+    #[test]
+    fn ticks_are_in_order_again_as_soon_as_real_time_has_caught_up() {
+        let probe = Probe::new();
+        let tick = |real_ms| probe.0.tick(|| MS * real_ms);
+        assert_eq!((tick(1000), tick(999)), (Some(1000), None));
+        probe.at(900, 0);
+        // The steady line is still ahead.
+        assert_eq!(stepped(probe.at(1000, 100)).2, 1087);
+        assert_eq!((tick(999), tick(1000)), (None, Some(1000)));
+    }
+
+    #[test]
     fn time_before_the_epoch_is_said_and_absurd_times_do_not_wrap() {
         let timeline = Timeline::new(&Layout::FRAZIL);
         let epoch = Duration::from_millis(Layout::FRAZIL.epoch_ms());
         let at = |real| timeline.observe(|| real, || Duration::MAX);
         assert_eq!(at(epoch - MS / 2), Reading::BeforeEpoch { by: MS / 2 });
+        assert_eq!(at(Duration::ZERO), Reading::BeforeEpoch { by: epoch });
         assert_eq!(at(epoch), Reading::At(Moment { tick: 0, left: MS }));
         assert!(matches!(at(Duration::MAX), Reading::At(Moment { tick, .. }) if tick > 1 << 60));
         assert!(matches!(at(epoch), Reading::Stepped { .. }));

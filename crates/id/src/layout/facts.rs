@@ -38,8 +38,13 @@ impl Layout {
     /// How many Ids one worker can issue in a second, rounded down.
     #[must_use]
     pub const fn ids_per_second(&self) -> u64 {
-        // Time takes at least one bit, so a tick has at most 2^63 Ids; only absurd layouts saturate.
-        self.ids_per_tick().saturating_mul(1000) / self.tick_ms as u64
+        let ids = self.ids_per_tick() as u128 * 1000 / self.tick_ms as u128;
+        if ids > u64::MAX as u128 {
+            return u64::MAX;
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "compared above")]
+        let ids = ids as u64;
+        ids
     }
 
     /// The last millisecond that an Id can carry, in Unix milliseconds.
@@ -141,5 +146,7 @@ mod tests {
         assert!(layout.fits_i64() && !layout.fits_js_number());
         assert!(Layout::JS53.fits_js_number() && !Layout::DISCORD.fits_i64());
         assert_eq!(Layout::SONYFLAKE.ids_per_second(), 25_600);
+        let coarse = Layout::new(&[("time", 8), ("sequence", 55)], 0, 86_400_000).unwrap();
+        assert_eq!(coarse.ids_per_second(), 416_999_965_497);
     }
 }
