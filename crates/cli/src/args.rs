@@ -12,7 +12,7 @@ use frazil_id::{Format, Layout, rfc3339};
 pub(crate) const COUNT_MAX: u64 = 10_000_000_000;
 /// Threads of a measurement: beyond that the scheduler is measured.
 const THREADS_MAX: u64 = 1024;
-/// Ids in one call of a measurement: 32 MiB for each thread.
+/// Ids in one call of a measurement: what the widest sequence measured allows in a tick.
 const BATCH_MAX: u64 = 4_194_304;
 /// A day: a longer measurement is a mistyped unit.
 const DURATION_MAX: Duration = Duration::from_hours(24);
@@ -138,7 +138,8 @@ Examples:
   frazil layout 'time:41 region:3 node:7 sequence:12 @2024-01-01T00:00:00Z tick:1ms'")]
 pub(crate) struct LayoutArgs {
     /// A layout's name or text.
-    #[arg(value_name = "LAYOUT", default_value = "frazil", value_parser = layout)]
+    #[arg(value_name = "LAYOUT", default_value = "frazil", env = "FRAZIL_LAYOUT",
+          value_parser = layout)]
     pub(crate) layout: Layout,
     /// Print one JSON object.
     #[arg(long)]

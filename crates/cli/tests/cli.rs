@@ -1,6 +1,6 @@
 //! The command as a user meets it: output, exit codes, bad input.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
@@ -249,62 +249,70 @@ fn bench_measures_and_verifies() {
 }
 
 /// Each with what the message must name: the value, the limit or the fix.
+const BAD_INPUT: &[(&[&str], &[&str])] = &[
+    (&[], &["Usage: frazil"]),
+    (&["nxt"], &["'nxt'", "next"]),
+    (&["next"], &["--worker"]),
+    (&["next", "--worker", "1024"], &["worker 1024", "0 to 1023"]),
+    (&["next", "--worker", "-1"], &["-1"]),
+    (&["next", "--worker", "18446744073709551616"], &["18446744073709551616"]),
+    (&["next", "--worker", "1", "-n", "0"], &["'0'", "1 to 10000000000"]),
+    (&["next", "--worker", "1", "-n", "99999999999"], &["'99999999999'", "1 to 10000000000"]),
+    (&["next", "--worker", "1", "-n", "1e6"], &["'1e6'", "1 to 10000000000"]),
+    (&["next", "--worker", "1", "--layout", "snow"], &["'snow'", "frazil, twitter"]),
+    (&["next", "--worker", "1", "--layout", "time:41 sequence:12"], &["epoch is missing", "@"]),
+    (&["next", "--worker", "0", "--layout", "mastodon"], &["64 bits", "only be decoded"]),
+    (&["next", "--worker", "1", "--format", "roman"], &["'roman'", "base62-sortable"]),
+    (&["decode"], &["<ID"]),
+    (&["decode", "12a"], &["\"12a\"", "'a' at position 2"]),
+    (&["decode", ""], &["at least one digit"]),
+    (&["decode", "-5"], &["\"-5\"", "'-' at position 0"]),
+    (&["decode", "007"], &["\"007\"", "leading zero"]),
+    (&["decode", "18446744073709551616"], &["18446744073709551615"]),
+    (&["decode", "9223372036854775808"], &["9223372036854775807", "name the layout"]),
+    (&["decode", "--format", "base62-sortable", "abc"], &["exactly 11 letters", "has 3"]),
+    (&["decode", "--between", "2026-01-01T00:00:00Z"], &["2 values"]),
+    (&["decode", "--between", "5", "5"], &["empty"]),
+    (
+        &["decode", "--between", "2020-01-01T00:00:00Z", "2026-01-01T00:00:00Z"],
+        &["2020-01-01T00:00:00.000Z", "epoch 2024-01-01"],
+    ),
+    (&["encode"], &["--time"]),
+    (&["encode", "--time", "2023-12-31T23:59:59.999Z"], &["2023-12-31T23:59:59.999Z", "epoch"]),
+    (&["encode", "--time", "-1"], &["1969-12-31T23:59:59.999Z", "epoch"]),
+    (&["encode", "--time", "2093-09-06T15:47:35.552Z"], &["last instant 2093-09-06T15:47:35.551Z"]),
+    (&["encode", "--time", "9223372036854775807"], &["last instant"]),
+    (&["encode", "--time", "tomorrow"], &["'tomorrow'", "RFC 3339"]),
+    (&["encode", "--time", "1704067200000", "--worker", "1024"], &["worker 1024", "0 to 1023"]),
+    (&["encode", "--time", "1704067200000", "--sequence", "4096"], &["sequence 4096", "0 to 4095"]),
+    (&["encode", "--time", "1704067200000", "--part", "zone=1"], &["\"zone\"", "worker"]),
+    (&["encode", "--time", "1704067200000", "--part", "worker=1024"], &["worker 1024", "1023"]),
+    (&["encode", "--time", "1704067200000", "--part", "worker"], &["NAME=NUMBER"]),
+    (&["layout", "time:41 worker:12 sequence:12 @5"], &["65 bits", "shorten"]),
+    (&["bench"], &["--library"]),
+    (&["bench", "--library", "--duration", "0s"], &["'0s'", "1ms"]),
+    (&["bench", "--library", "--duration", "10"], &["'10'", "ms, s or m"]),
+    (&["bench", "--library", "--threads", "1025"], &["1025", "1024"]),
+    (&["bench", "--library", "--batch", "0"], &["0 is not in 1"]),
+    (
+        &["bench", "--library", "--layout", "time:32 worker:4 sequence:5 @1704067200000 tick:2s"],
+        &["2000 ms", "1000 ms"],
+    ),
+    (&["bench", "--library", "--layout", "sonyflake", "--batch", "25601"], &["25601", "25600"]),
+    (
+        &["bench", "--library", "--verify", "--threads", "1000", "--batch", "100001"],
+        &["100001", "100000000"],
+    ),
+    (
+        &["encode", "--time", "1704067200000", "--part", "worker=1", "--part", "worker=2"],
+        &["\"worker\"", "twice"],
+    ),
+    (&["completions", "tcsh"], &["'tcsh'", "bash"]),
+];
+
 #[test]
 fn bad_input_is_exit_code_2_with_a_message_that_helps() {
-    let cases: &[(&[&str], &[&str])] = &[
-        (&[], &["Usage: frazil"]),
-        (&["nxt"], &["'nxt'", "next"]),
-        (&["next"], &["--worker"]),
-        (&["next", "--worker", "1024"], &["worker 1024", "0 to 1023"]),
-        (&["next", "--worker", "-1"], &["-1"]),
-        (&["next", "--worker", "18446744073709551616"], &["18446744073709551616"]),
-        (&["next", "--worker", "1", "-n", "0"], &["'0'", "1 to 10000000000"]),
-        (&["next", "--worker", "1", "-n", "99999999999"], &["'99999999999'", "1 to 10000000000"]),
-        (&["next", "--worker", "1", "-n", "1e6"], &["'1e6'", "1 to 10000000000"]),
-        (&["next", "--worker", "1", "--layout", "snow"], &["'snow'", "frazil, twitter"]),
-        (&["next", "--worker", "1", "--layout", "time:41 sequence:12"], &["epoch is missing", "@"]),
-        (&["next", "--worker", "0", "--layout", "mastodon"], &["64 bits", "only be decoded"]),
-        (&["next", "--worker", "1", "--format", "roman"], &["'roman'", "base62-sortable"]),
-        (&["decode"], &["<ID"]),
-        (&["decode", "12a"], &["\"12a\"", "'a' at position 2"]),
-        (&["decode", ""], &["at least one digit"]),
-        (&["decode", "-5"], &["\"-5\"", "'-' at position 0"]),
-        (&["decode", "007"], &["\"007\"", "leading zero"]),
-        (&["decode", "18446744073709551616"], &["18446744073709551615"]),
-        (&["decode", "9223372036854775808"], &["9223372036854775807", "name the layout"]),
-        (&["decode", "--format", "base62-sortable", "abc"], &["exactly 11 letters", "has 3"]),
-        (&["decode", "--between", "2026-01-01T00:00:00Z"], &["2 values"]),
-        (&["decode", "--between", "5", "5"], &["empty"]),
-        (
-            &["decode", "--between", "2020-01-01T00:00:00Z", "2026-01-01T00:00:00Z"],
-            &["2020-01-01T00:00:00.000Z", "epoch 2024-01-01"],
-        ),
-        (&["encode"], &["--time"]),
-        (&["encode", "--time", "2023-12-31T23:59:59.999Z"], &["2023-12-31T23:59:59.999Z", "epoch"]),
-        (&["encode", "--time", "-1"], &["1969-12-31T23:59:59.999Z", "epoch"]),
-        (
-            &["encode", "--time", "2093-09-06T15:47:35.552Z"],
-            &["last instant 2093-09-06T15:47:35.551Z"],
-        ),
-        (&["encode", "--time", "9223372036854775807"], &["last instant"]),
-        (&["encode", "--time", "tomorrow"], &["'tomorrow'", "RFC 3339"]),
-        (&["encode", "--time", "1704067200000", "--worker", "1024"], &["worker 1024", "0 to 1023"]),
-        (
-            &["encode", "--time", "1704067200000", "--sequence", "4096"],
-            &["sequence 4096", "0 to 4095"],
-        ),
-        (&["encode", "--time", "1704067200000", "--part", "zone=1"], &["\"zone\"", "worker"]),
-        (&["encode", "--time", "1704067200000", "--part", "worker=1024"], &["worker 1024", "1023"]),
-        (&["encode", "--time", "1704067200000", "--part", "worker"], &["NAME=NUMBER"]),
-        (&["layout", "time:41 worker:12 sequence:12 @5"], &["65 bits", "shorten"]),
-        (&["bench"], &["--library"]),
-        (&["bench", "--library", "--duration", "0s"], &["'0s'", "1ms"]),
-        (&["bench", "--library", "--duration", "10"], &["'10'", "ms, s or m"]),
-        (&["bench", "--library", "--threads", "1025"], &["1025", "1024"]),
-        (&["bench", "--library", "--batch", "0"], &["0 is not in 1"]),
-        (&["completions", "tcsh"], &["'tcsh'", "bash"]),
-    ];
-    for (args, expected) in cases {
+    for (args, expected) in BAD_INPUT {
         let output = frazil(args);
         assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""), "{args:?}");
         for text in *expected {
@@ -321,6 +329,35 @@ fn the_environment_stands_in_for_flags_and_flags_win() {
     };
     assert_eq!(decode(&[])["unix_ms"], 1_462_015_105_796_u64);
     assert_ne!(decode(&["--layout", "frazil"])["unix_ms"], 1_462_015_105_796_u64);
+}
+
+#[test]
+fn decode_answers_each_line_while_the_input_stays_open() {
+    let mut child = command(&["decode", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
+    for id in ["1", "2", "3"] {
+        writeln!(stdin, "{id}").unwrap();
+        assert!(answers.next().unwrap().unwrap().starts_with(&format!("{id} time=")));
+    }
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_measurement_ends_when_its_time_is_up() {
+    let report = json(&data(&[
+        "bench",
+        "--library",
+        "--duration",
+        "100ms",
+        "--layout",
+        "sonyflake",
+        "--threads",
+        "64",
+        "--json",
+    ]));
+    assert!(report["seconds"].as_f64().unwrap() < 20.0, "{report}");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! `frazil bench`: how fast Ids are issued.
 
+use std::io;
 use std::iter;
 use std::num::NonZero;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -17,8 +19,10 @@ use crate::progress;
 
 /// Ids that `--verify` keeps: 800 MB. A run that reaches this ends early and says so.
 const VERIFIED_MAX: u64 = 100_000_000;
-/// Calls between two looks at the clock that ends the run.
-const CALLS_BETWEEN_LOOKS: u64 = 1024;
+/// Calls after which a thread adds to the count of all: the threads share that word.
+const CALLS_BETWEEN_COUNTS: u64 = 1024;
+/// Ticks longer than this do not end a call in time.
+const TICK_MS_MAX: u32 = 1000;
 /// How often the display changes.
 const REFRESH: Duration = Duration::from_millis(100);
 
@@ -89,6 +93,7 @@ fn measure<C: Clock + Sync>(args: &BenchArgs, clock: C) -> Result<Report, Failur
     let cores = thread::available_parallelism().map_or(1, NonZero::get) as u64;
     let threads = if args.threads == 0 { cores } else { args.threads };
     let layout = &args.layout.layout;
+    check(args, threads)?;
     let ids = Generator::new(layout, 0, clock, Options::default())?;
     ids.next()?;
     let load = Load {
@@ -102,7 +107,7 @@ fn measure<C: Clock + Sync>(args: &BenchArgs, clock: C) -> Result<Report, Failur
     let of_threads = load.run(threads, args.duration)?;
     let (elapsed, cpu) = (before.elapsed(), cpu_time().saturating_sub(cpu_before));
     let ids = load.issued.into_inner();
-    let (seconds, count) = (elapsed.as_secs_f64(), ids.max(1) as f64);
+    let (seconds, count, each) = (elapsed.as_secs_f64(), ids as f64, 1.0 / ids.max(1) as f64);
     if args.verify && elapsed < args.duration {
         say(format_args!("ended early: {VERIFIED_MAX} Ids are all that is kept to verify"));
     }
@@ -111,14 +116,38 @@ fn measure<C: Clock + Sync>(args: &BenchArgs, clock: C) -> Result<Report, Failur
         seconds,
         ids_per_second: count / seconds,
         share_of_cap: count / seconds / layout.ids_per_second() as f64,
-        ns_per_id: seconds * 1e9 / count,
-        cpu_ns_per_id: cpu.as_secs_f64() * 1e9 / count,
+        ns_per_id: seconds * 1e9 * each,
+        cpu_ns_per_id: cpu.as_secs_f64() * 1e9 * each,
         cores: cpu.as_secs_f64() / seconds,
         threads,
         batch: args.batch,
         verified: args.verify.then(|| of_threads.iter().map(|ids| ids.len() as u64).sum()),
         fault: find_fault(&of_threads),
     })
+}
+
+/// Refuses what would not end in time or not fit into memory.
+fn check(args: &BenchArgs, threads: u64) -> Result<(), Failure> {
+    let layout = &args.layout.layout;
+    let tick_ms = layout.tick_ms();
+    if tick_ms > TICK_MS_MAX {
+        return Err(Failure::usage(format_args!(
+            "a tick of {tick_ms} ms is too long to measure: use a layout with at most {TICK_MS_MAX} ms"
+        )));
+    }
+    let (batch, per_second) = (args.batch, layout.ids_per_second());
+    if batch > per_second {
+        return Err(Failure::usage(format_args!(
+            "a batch of {batch} takes over a second: the layout allows {per_second} Ids a second"
+        )));
+    }
+    if args.verify && batch * threads > VERIFIED_MAX {
+        return Err(Failure::usage(format_args!(
+            "{threads} threads with batches of {batch} are too much to verify: at most \
+             {VERIFIED_MAX} Ids are kept"
+        )));
+    }
+    Ok(())
 }
 
 /// What the threads of a measurement share.
@@ -134,12 +163,16 @@ struct Load<'a, C> {
 impl<C: Clock + Sync> Load<'_, C> {
     /// Issues on so many threads for so long, and returns the Ids each thread kept.
     fn run(&self, threads: u64, duration: Duration) -> Result<Vec<Vec<Id>>, Failure> {
+        // Held until all threads exist: those that run would slow the start of the others.
+        let gate = Mutex::new(());
         thread::scope(|scope| {
             let (ended, endings) = mpsc::channel::<()>();
-            let threads: Vec<_> = (0..threads)
+            let closed = gate.lock();
+            let threads: io::Result<Vec<_>> = (0..threads)
                 .map(|_| {
-                    let ended = ended.clone();
-                    scope.spawn(move || {
+                    let (ended, gate) = (ended.clone(), &gate);
+                    thread::Builder::new().spawn_scoped(scope, move || {
+                        drop(gate.lock());
                         let outcome = self.issue();
                         // Nobody listens once the time is up.
                         let _ = ended.send(());
@@ -147,9 +180,16 @@ impl<C: Clock + Sync> Load<'_, C> {
                     })
                 })
                 .collect();
-            self.wait(&endings, duration);
-            // Relaxed: the threads look at it now and then, and publish nothing by it.
+            if threads.is_ok() {
+                drop(closed);
+                self.wait(&endings, duration);
+            }
+            // Relaxed: the threads look at it now and then, and publish nothing by it. If not all
+            // of them could start, those that did see it as soon as the gate opens.
             self.stop.store(true, Ordering::Relaxed);
+            let threads = threads.map_err(|error| {
+                Failure::new(Exit::Unavailable, format_args!("not enough threads: {error}"))
+            })?;
             threads
                 .into_iter()
                 .map(|thread| thread.join().expect("issuing does not panic"))
@@ -179,17 +219,18 @@ impl<C: Clock + Sync> Load<'_, C> {
 
     fn issue(&self) -> Result<Vec<Id>, NotReady> {
         let mut kept = Vec::new();
-        // Relaxed: see `run`.
-        while !self.stop.load(Ordering::Relaxed) {
-            let calls = (CALLS_BETWEEN_LOOKS / u64::from(self.batch)).max(1);
-            for _ in 0..calls {
+        let mut is_done = false;
+        while !is_done {
+            let mut calls = 0;
+            while !is_done && calls < CALLS_BETWEEN_COUNTS {
                 self.call(&mut kept)?;
+                calls += 1;
+                let is_full = kept.len() as u64 + u64::from(self.batch) > self.keep_max;
+                // Relaxed: see `run`.
+                is_done = self.stop.load(Ordering::Relaxed) || self.keep_max > 0 && is_full;
             }
             // Relaxed: a counter.
             self.issued.fetch_add(calls * u64::from(self.batch), Ordering::Relaxed);
-            if self.keep_max > 0 && kept.len() as u64 >= self.keep_max {
-                break;
-            }
         }
         Ok(kept)
     }

@@ -1,7 +1,7 @@
 //! `frazil decode`: take Ids apart.
 
 use std::fmt::{self, Display};
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, BufReader, Read};
 
 use frazil_id::{Format, Id, Layout, Parts, rfc3339};
 use serde::{Serialize, Serializer};
@@ -13,6 +13,8 @@ use crate::progress;
 /// Bytes of a line of input. The longest text of an Id has 20; the rest is room for a message that
 /// shows what was read instead.
 const LINE_MAX: u64 = 256;
+/// Bytes read at once: a pipe's capacity on Linux.
+const INPUT_BYTES: usize = 65_536;
 /// Complaints printed in full; a file of the wrong kind has millions.
 const COMPLAINTS_MAX: u64 = 10;
 /// Lines between two looks at the progress bar.
@@ -25,7 +27,9 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<(), Failure> {
     let mut decoder = Decoder::new(args);
     for id in &args.ids {
         match id.as_str() {
-            "-" => decoder.stream(&mut io::stdin().lock())?,
+            "-" => {
+                decoder.stream(&mut BufReader::with_capacity(INPUT_BYTES, io::stdin().lock()))?
+            }
             text => decoder.decode(text.as_bytes(), &"")?,
         }
     }
@@ -83,11 +87,15 @@ impl Decoder {
         }
     }
 
-    fn stream(&mut self, input: &mut impl BufRead) -> Result<(), Failure> {
+    fn stream(&mut self, input: &mut BufReader<impl Read>) -> Result<(), Failure> {
         let bar = progress::counter();
         let mut line = Vec::new();
         for number in 1_u64.. {
             line.clear();
+            // Reading may wait now: whoever types or tails wants to see what there is.
+            if input.buffer().is_empty() {
+                self.data.flush()?;
+            }
             if input.take(LINE_MAX).read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
                 break;
             }

@@ -4,14 +4,20 @@ use frazil_id::{Format, Generator, Id, NotReady, StartError};
 use serde::Serialize;
 
 use crate::args::NextArgs;
-use crate::output::{Data, Exit, Failure};
+use crate::output::{Data, Exit, Failure, say};
 use crate::progress;
 
 /// Ids issued in one go: a tick of the default layout, so that a slow reader makes no stale Ids.
 const BATCH: u64 = 4096;
+/// Ticks longer than this make a user wonder whether anything happens.
+const QUIET_TICK_MS: u32 = 1000;
 
 pub(crate) fn run(args: &NextArgs) -> Result<(), Failure> {
     let ids = Generator::system(&args.layout.layout, args.worker)?;
+    if args.layout.layout.tick_ms() > QUIET_TICK_MS {
+        let seconds = args.layout.layout.tick_ms() / 1000;
+        say(format_args!("waiting for the next tick of the layout, up to {seconds} s"));
+    }
     let bar = progress::ids(args.count);
     let mut data = Data::new();
     let mut missing = args.count;
