@@ -219,6 +219,8 @@ impl<C: Clock + Sync> Load<'_, C> {
 
     fn issue(&self) -> Result<Vec<Id>, NotReady> {
         let mut kept = Vec::new();
+        // Growing in the middle of the measurement would cost ticks. Where memory is short, it grows.
+        let _ = kept.try_reserve(usize::try_from(self.keep_max).unwrap_or(usize::MAX));
         let mut is_done = false;
         while !is_done {
             let mut calls = 0;
