@@ -220,6 +220,32 @@ mod tests {
     }
 
     #[test]
+    fn a_reading_says_the_tick_and_how_much_of_it_is_left() {
+        for (tick_ms, real_us, tick, left_us) in
+            [(1, 5_250, 5, 750), (10, 123_456, 12, 6_544), (10, 120_000, 12, 10_000)]
+        {
+            let layout = Layout::new(&[("time", 40), ("sequence", 4)], 0, tick_ms).unwrap();
+            let timeline = Timeline::new(&layout);
+            let real = || Duration::from_micros(real_us);
+            let expected = Moment { tick, left: Duration::from_micros(left_us) };
+            assert_eq!(timeline.observe(real, || Duration::ZERO), Reading::At(expected));
+            assert_eq!(timeline.tick(real), Some(tick));
+        }
+    }
+
+    #[test]
+    fn the_steady_line_says_how_long_its_tick_lasts_at_its_speed() {
+        let probe = Probe::new();
+        probe.at(1000, 0);
+        probe.at(900, 0);
+        let elapsed = || Duration::from_micros(800);
+        // 700 us into tick 1000: the other 300 us take 343 at 7/8 of the speed.
+        let expected = Moment { tick: 1000, left: Duration::from_micros(343) };
+        let reading = probe.0.observe(|| MS * 900, elapsed);
+        assert!(matches!(reading, Reading::Stepped { steady, .. } if steady == expected));
+    }
+
+    #[test]
     fn a_fall_to_1970_is_a_step_back_like_any_other() {
         let timeline = Timeline::new(&Layout::FRAZIL);
         let epoch = Duration::from_millis(Layout::FRAZIL.epoch_ms());
