@@ -60,7 +60,7 @@ pub(crate) struct NextArgs {
     #[arg(short = 'n', long, default_value = "1", value_name = "N", value_parser = count)]
     pub(crate) count: u64,
     /// The worker number to put into the Ids.
-    #[arg(long, value_name = "W", env = "FRAZIL_WORKER")]
+    #[arg(long, value_name = "W", env = "FRAZIL_WORKER", value_parser = field)]
     pub(crate) worker: u64,
     #[command(flatten)]
     pub(crate) layout: LayoutArg,
@@ -113,13 +113,14 @@ pub(crate) struct EncodeArgs {
     #[arg(long, value_name = "T", value_parser = time, allow_negative_numbers = true)]
     pub(crate) time: i64,
     /// The whole worker number.
-    #[arg(long, value_name = "W", default_value = "0", conflicts_with = "part")]
+    #[arg(long, value_name = "W", default_value = "0", conflicts_with = "part",
+          value_parser = field)]
     pub(crate) worker: u64,
     /// A named part of the worker; may be given for each part.
     #[arg(long, value_name = "NAME=N", value_parser = part)]
     pub(crate) part: Vec<(String, u64)>,
     /// The counter within the tick.
-    #[arg(long, value_name = "S", default_value = "0")]
+    #[arg(long, value_name = "S", default_value = "0", value_parser = field)]
     pub(crate) sequence: u64,
     #[command(flatten)]
     pub(crate) layout: LayoutArg,
@@ -251,10 +252,16 @@ fn time(text: &str) -> Result<i64, String> {
         .map_err(|error| format!("{error}, or as Unix milliseconds"))
 }
 
+/// The value of a field; whether it fits, the layout knows.
+fn field(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| {
+        "write a whole number from 0 to what `frazil layout` says the field holds".to_owned()
+    })
+}
+
 fn part(text: &str) -> Result<(String, u64), String> {
     let (name, value) = text.split_once('=').ok_or("write it as NAME=NUMBER")?;
-    let value = value.parse().map_err(|_| format!("{value:?} is not a number"))?;
-    Ok((name.to_owned(), value))
+    Ok((name.to_owned(), field(value)?))
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
