@@ -4,15 +4,19 @@ export CARGO_TERM_COLOR ?= auto
 # Loom replaces the atomics, so its build is kept apart from the ordinary one.
 LOOM = RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom
 
-.PHONY: help check fix test loom bench doc
+.PHONY: help deps check fix test loom bench doc
 
 help:
+	@echo "make deps    install the servers that the tests start (apt, as root or with sudo)"
 	@echo "make check   formatting, lints, docs, dependency direction, house rules; changes nothing"
 	@echo "make fix     format, and apply what the lints suggest"
-	@echo "make test    check, then every test; ends with a count"
-	@echo "make loom    search the interleavings of the generator"
+	@echo "make test    deps, check, then every test; ends with a count"
+	@echo "make loom    search the interleavings of the generator and of its replacement"
 	@echo "make bench   measure beside the peers and print ratios (QUICK=1: a few seconds)"
 	@echo "make doc     build the API documentation"
+
+deps:
+	tools/deps
 
 check:
 	cargo fmt --all -- --check
@@ -33,10 +37,12 @@ test:
 
 loom:
 	$(LOOM) cargo test -p frazil-id --lib loom_tests
+	$(LOOM) cargo test -p frazil --lib loom_tests
 
-bench:
+bench: deps
 	cargo run --release -p frazil-bench -- $(if $(QUICK),--quick)
 	cargo run --release -p frazil-bench-versus -- $(if $(QUICK),--quick)
+	cargo run --release -p frazil-bench-leases
 
 doc:
 	cargo doc --no-deps --all-features

@@ -1,11 +1,18 @@
 //! What can be typed. The help, the man pages and the completions all come from here.
 
+mod store;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use frazil_id::{Format, Layout, rfc3339};
+
+pub(crate) use self::store::{
+    ExportArgs, ImportArgs, InitArgs, PlaceArg, QuarantineArgs, RepairArgs, ShowArgs, StoreCommand,
+    WorkersArg, WorkersCommand, WorkersLsArgs, WorkersRepairArgs, WorkersWatchArgs,
+};
 
 /// Ids that one `next` prints at the most: 40 minutes at the default layout's cap. Whoever asks
 /// for more has mistyped, or wants the library.
@@ -40,28 +47,42 @@ pub(crate) enum Command {
     Encode(EncodeArgs),
     Layout(LayoutArgs),
     Bench(BenchArgs),
+    #[command(subcommand)]
+    Workers(WorkersCommand),
+    #[command(subcommand)]
+    Store(StoreCommand),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
 
 /// Print new Ids, one a line.
 ///
-/// Ids increase strictly. With --worker nobody but you sees to it that no other process uses that
+/// Ids increase strictly. A worker number is leased from the store, used and released, so that
+/// nobody else has it meanwhile, nor its times ever after. By default the store is a directory
+/// under the state directory ($FRAZIL_STATE_DIR, $XDG_STATE_HOME/frazil or ~/.local/state/frazil),
+/// which the processes of one machine share.
+///
+/// With --worker no store is used: nobody but you sees to it that no other process uses that
 /// worker number at the same time; processes that use it one after the other repeat nothing as
 /// long as the clock does not go back in between.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  frazil next --worker 7
-  frazil next -n 1000 --worker 7 --format base62
+  frazil next
+  frazil next -n 1000 --format base62
+  frazil next -n 3 --store redis://127.0.0.1:6379
   frazil next -n 5 --worker 3 --layout discord --json")]
 pub(crate) struct NextArgs {
     /// How many Ids to print.
     #[arg(short = 'n', long, default_value = "1", value_name = "N", value_parser = count)]
     pub(crate) count: u64,
-    /// The worker number to put into the Ids.
+    /// The worker number to put into the Ids, without any store.
     #[arg(long, value_name = "W", env = "FRAZIL_WORKER", value_parser = field)]
-    pub(crate) worker: u64,
+    pub(crate) worker: Option<u64>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+    #[command(flatten)]
+    pub(crate) workers: WorkersArg,
     #[command(flatten)]
     pub(crate) layout: LayoutArg,
     #[command(flatten)]
@@ -264,18 +285,8 @@ fn part(text: &str) -> Result<(String, u64), String> {
     Ok((name.to_owned(), field(value)?))
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    let parse = || {
-        let digits = text.find(|letter: char| !letter.is_ascii_digit())?;
-        let (number, unit) = text.split_at(digits);
-        let unit_ms = match unit {
-            "ms" => 1,
-            "s" => 1000,
-            "m" => 60_000,
-            _ => return None,
-        };
-        Some(Duration::from_millis(number.parse::<u64>().ok()?.checked_mul(unit_ms)?))
-    };
-    let valid = parse().filter(|duration| !duration.is_zero() && *duration <= DURATION_MAX);
-    valid.ok_or_else(|| "write a whole number with ms, s or m, from 1ms to 1440m".to_owned())
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let valid = frazil_coord::duration(text)
+        .filter(|duration| !duration.is_zero() && *duration <= DURATION_MAX);
+    valid.ok_or_else(|| "write a whole number with ms, s, m or h, from 1ms to 24h".to_owned())
 }

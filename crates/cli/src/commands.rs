@@ -7,6 +7,9 @@ mod encode;
 mod layout;
 mod man;
 mod next;
+mod place;
+mod store;
+mod workers;
 
 use crate::args::Command;
 use crate::output::Failure;
@@ -18,6 +21,8 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Encode(args) => encode::run(&args),
         Command::Layout(args) => layout::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Workers(command) => workers::run(&command),
+        Command::Store(command) => store::run(&command),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

@@ -31,7 +31,12 @@ pub(crate) enum Failure {
     Reported(Exit),
     /// Whoever read stdout has stopped reading; that is not an error.
     ReaderGone,
+    /// A signal asked to end; everything was put in order first.
+    Interrupted,
 }
+
+/// What a shell shows for a process that SIGINT ended.
+const INTERRUPTED: u8 = 130;
 
 impl Failure {
     pub(crate) fn new(exit: Exit, why: impl Display) -> Self {
@@ -65,6 +70,7 @@ impl From<serde_json::Error> for Failure {
 pub(crate) fn finish(outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
+        Err(Failure::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(Failure::Reported(exit)) => ExitCode::from(exit as u8),
         Err(Failure::Message(exit, message)) => {
             say(format_args!("error: {message}"));

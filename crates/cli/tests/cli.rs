@@ -252,7 +252,14 @@ fn bench_measures_and_verifies() {
 const BAD_INPUT: &[(&[&str], &[&str])] = &[
     (&[], &["Usage: frazil"]),
     (&["nxt"], &["'nxt'", "next"]),
-    (&["next"], &["--worker"]),
+    (&["next", "--store", "mysql://u:hunter2@h"], &["no store is called \"mysql\"", "redis:"]),
+    (&["next", "--store", "redis://u:hunter2@h:0"], &["store URL", "1 to 65535"]),
+    (&["next", "--store", "memory:", "--workers", "9-3"], &["'9-3'", "0-511"]),
+    (&["next", "--store", "memory:", "--workers", "0-1024"], &["0 to 1024", "0 to 1023"]),
+    (&["next", "--store", "memory:", "--namespace", "a/b"], &["a/b", "namespace"]),
+    (&["workers", "repair", "7"], &["--last-issued"]),
+    (&["store", "quarantine", "--store", "memory:", "--for", "25h"], &["25h"]),
+    (&["store", "import", "--store", "memory:", "/nowhere"], &["/nowhere", "cannot be read"]),
     (&["next", "--worker", "1024"], &["worker 1024", "0 to 1023"]),
     (&["next", "--worker", "-1"], &["-1"]),
     (&["next", "--worker", "seven"], &["'seven'", "whole number", "frazil layout"]),
@@ -294,7 +301,7 @@ const BAD_INPUT: &[(&[&str], &[&str])] = &[
     (&["layout", "time:41 worker:12 sequence:12 @5"], &["65 bits", "shorten"]),
     (&["bench"], &["--library"]),
     (&["bench", "--library", "--duration", "0s"], &["'0s'", "1ms"]),
-    (&["bench", "--library", "--duration", "10"], &["'10'", "ms, s or m"]),
+    (&["bench", "--library", "--duration", "10"], &["'10'", "ms, s, m or h"]),
     (&["bench", "--library", "--threads", "1025"], &["1025", "1024"]),
     (&["bench", "--library", "--batch", "0"], &["0 is not in 1"]),
     (
@@ -321,6 +328,7 @@ fn bad_input_is_exit_code_2_with_a_message_that_helps() {
         for text in *expected {
             assert!(stderr(&output).contains(text), "{args:?}: {text:?} in {}", stderr(&output));
         }
+        assert!(!stderr(&output).contains("hunter2"), "{args:?}");
     }
 }
 

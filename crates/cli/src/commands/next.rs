@@ -1,8 +1,17 @@
 //! `frazil next`: print new Ids.
 
-use frazil_id::{Format, Generator, Id, NotReady, StartError};
-use serde::Serialize;
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use frazil::coord::keeper::{LeaseState, Refusal, Waiting};
+use frazil::coord::time::unix_ms;
+use frazil::{Node, NotIssued};
+use frazil_id::{Batch, Format, Generator, Id, NotReady, StartError};
+use serde::Serialize;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::place;
 use crate::args::NextArgs;
 use crate::output::{Data, Exit, Failure, say};
 use crate::progress;
@@ -13,17 +22,100 @@ const BATCH: u64 = 4096;
 const QUIET_TICK_MS: u32 = 1000;
 
 pub(crate) fn run(args: &NextArgs) -> Result<(), Failure> {
-    let ids = Generator::system(&args.layout.layout, args.worker)?;
-    if args.layout.layout.tick_ms() > QUIET_TICK_MS {
-        let seconds = args.layout.layout.tick_ms() / 1000;
+    let layout = &args.layout.layout;
+    if layout.tick_ms() > QUIET_TICK_MS {
+        let seconds = layout.tick_ms() / 1000;
         say(format_args!("waiting for the next tick of the layout, up to {seconds} s"));
     }
+    match args.worker {
+        Some(worker) => {
+            let ids = Generator::system(layout, worker)?;
+            print(args, |n| Ok(ids.batch(n)?))
+        }
+        None => with_lease(args),
+    }
+}
+
+/// Leases a worker, prints, and releases it whatever happens.
+fn with_lease(args: &NextArgs) -> Result<(), Failure> {
+    let runtime = place::runtime()?;
+    let node = runtime.block_on(start(args))?;
+    let interrupted = Arc::new(AtomicBool::new(false));
+    runtime.spawn(note_signals(interrupted.clone()));
+    // A batch of one tick is granted at once, or waited for.
+    let most = u32::try_from(args.layout.layout.ids_per_tick()).unwrap_or(u32::MAX);
+    let printed = print(args, |n| {
+        // Relaxed: a flag that stands for itself.
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(Failure::Interrupted);
+        }
+        Ok(runtime.block_on(node.batch(n.min(most)))?)
+    });
+    runtime.block_on(node.shutdown());
+    printed
+}
+
+async fn start(args: &NextArgs) -> Result<Node, Failure> {
+    let mut builder = Node::builder()
+        .store_url(args.place.url()?)
+        .namespace(args.place.namespace.clone())
+        .layout(args.layout.layout);
+    if let Some((first, last)) = args.workers.workers {
+        builder = builder.workers(first..=last);
+    }
+    let told = Cell::new(false);
+    let tell = |state: &LeaseState| {
+        if let LeaseState::Seeking(waiting) = state
+            && let Some(message) = message(waiting)
+            && !told.replace(true)
+        {
+            say(message);
+        }
+    };
+    Ok(builder.start_watched(tell).await?)
+}
+
+/// What a user is told who waits.
+fn message(waiting: &Waiting) -> Option<String> {
+    match waiting {
+        Waiting::Answer => None,
+        Waiting::Quarantine { until } => {
+            let seconds = until.saturating_sub(unix_ms()).div_ceil(1000);
+            Some(format!(
+                "waiting {seconds} s: the namespace is new or in quarantine, and whoever still uses \
+                 it may speak up (a namespace known to be new: frazil store init)"
+            ))
+        }
+        other => Some(format!("waiting for {other}")),
+    }
+}
+
+async fn note_signals(interrupted: Arc<AtomicBool>) {
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    interrupted.store(true, Ordering::Relaxed);
+}
+
+/// Prints as many Ids as asked for, from batches of at most as many as `take` is asked for.
+fn print(args: &NextArgs, take: impl Fn(u32) -> Result<Batch, Failure>) -> Result<(), Failure> {
     let bar = progress::ids(args.count);
     let mut data = Data::new();
     let mut missing = args.count;
-    while missing > 0 {
-        let n = missing.min(BATCH);
-        let batch = ids.batch(u32::try_from(n).expect("a batch is small"))?;
+    let outcome = loop {
+        if missing == 0 {
+            break Ok(());
+        }
+        let batch = match take(u32::try_from(missing.min(BATCH)).expect("a batch is small")) {
+            Ok(batch) => batch,
+            Err(failure) => break Err(failure),
+        };
         for id in &batch {
             if args.json {
                 data.json(&Issued::new(id, args.format.format))?;
@@ -31,11 +123,12 @@ pub(crate) fn run(args: &NextArgs) -> Result<(), Failure> {
                 data.line(id.text(args.format.format).as_bytes())?;
             }
         }
-        missing -= n;
-        bar.inc(n);
-    }
+        missing -= batch.len() as u64;
+        bar.inc(batch.len() as u64);
+    };
     bar.finish_and_clear();
-    data.flush()
+    data.flush()?;
+    outcome
 }
 
 #[derive(Serialize)]
@@ -62,5 +155,27 @@ impl From<StartError> for Failure {
 impl From<NotReady> for Failure {
     fn from(why: NotReady) -> Self {
         Self::new(Exit::Refused, why)
+    }
+}
+
+impl From<NotIssued> for Failure {
+    fn from(why: NotIssued) -> Self {
+        Self::new(Exit::Refused, why)
+    }
+}
+
+impl From<frazil::StartError> for Failure {
+    fn from(error: frazil::StartError) -> Self {
+        use frazil::StartError as Start;
+        match error {
+            Start::Options(error) => error.into(),
+            Start::Store(error) | Start::Refused(Refusal::Store(error)) => error.into(),
+            Start::Refused(refusal) => Self::new(Exit::Refused, refusal),
+            Start::NoWorker(Waiting::Quarantine { .. } | Waiting::Clock { .. }) => {
+                Self::new(Exit::Refused, error)
+            }
+            Start::NoWorker(_) | Start::Thread(_) => Self::new(Exit::Unavailable, error),
+            _ => Self::usage(error),
+        }
     }
 }

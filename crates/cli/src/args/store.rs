@@ -1,0 +1,220 @@
+//! What can be typed about stores and the workers in them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, Subcommand};
+use frazil_coord::{BadNamespace, Namespace};
+
+use super::{LayoutArg, duration, field};
+
+/// Where the workers are leased.
+#[derive(Clone, Debug, ClapArgs)]
+pub(crate) struct PlaceArg {
+    /// The store: file:DIRECTORY, static:N, redis://, redis+sentinel://, redis+cluster://,
+    /// etcd://, zk:// (with TLS: rediss://, etcds://, zks://). By default a directory under the
+    /// state directory.
+    ///
+    /// The password is best kept out of it: in the file that ?password_file= names, or in
+    /// $FRAZIL_STORE_PASSWORD.
+    // Parsed later: the parser of the command line repeats what it does not understand, and this
+    // may hold a password.
+    #[arg(long, value_name = "URL", env = "FRAZIL_STORE", hide_env_values = true)]
+    pub(crate) store: Option<String>,
+    /// The namespace: those who share it never get the same Id.
+    #[arg(long, value_name = "NAME", default_value = "default", env = "FRAZIL_NAMESPACE",
+          value_parser = namespace)]
+    pub(crate) namespace: Namespace,
+}
+
+/// Which workers to lease from.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub(crate) struct WorkersArg {
+    /// The workers to lease from; the same for all of a namespace. By default all that the layout
+    /// has.
+    #[arg(long, value_name = "A-B", env = "FRAZIL_WORKERS", value_parser = range)]
+    pub(crate) workers: Option<(u32, u32)>,
+}
+
+/// Look at the workers of a namespace, and mend them.
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkersCommand {
+    Ls(WorkersLsArgs),
+    Watch(WorkersWatchArgs),
+    Repair(WorkersRepairArgs),
+}
+
+/// List who holds which worker.
+///
+/// Shows every worker that was ever used: who holds it or held it last, its token, its horizon
+/// (the last time that its holder may stamp), how many seconds are left until then, and its state:
+/// held; free; blocked until its horizon has passed; quarantined; poisoned (its horizon is further
+/// ahead than any correct holder can have put it); lost (its record is gone).
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil workers ls
+  frazil workers ls --store etcd://10.0.0.1:2379 --json")]
+pub(crate) struct WorkersLsArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show the workers as they change, until interrupted.
+///
+/// On a terminal the list is drawn anew; otherwise each change is a line.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct WorkersWatchArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+    /// Print one JSON object a line for each worker that changed.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Lower the horizon of a worker to the last Id that it really issued.
+///
+/// For a worker that a wrong clock has poisoned. The Id is taken for the truth: if a later one was
+/// issued by this worker, that one can be issued again. The worker must not be held.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Example:
+  frazil workers repair 7 --last-issued 380314777215332352")]
+pub(crate) struct WorkersRepairArgs {
+    /// The worker.
+    #[arg(value_name = "W")]
+    pub(crate) worker: u32,
+    /// The last Id that the worker issued, proven by your data.
+    #[arg(long, value_name = "ID", value_parser = field)]
+    pub(crate) last_issued: u64,
+    #[command(flatten)]
+    pub(crate) layout: LayoutArg,
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+    /// Print the worker's JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Look at a namespace's records, move them, and mend them.
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    Init(InitArgs),
+    Show(ShowArgs),
+    Export(ExportArgs),
+    Import(ImportArgs),
+    Quarantine(QuarantineArgs),
+    Repair(RepairArgs),
+}
+
+/// Create a namespace that is known to be new.
+///
+/// Its first node then need not wait for live holders of a forgotten one to speak up. Never do
+/// this with a namespace whose store was wiped: quarantine it instead.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Example:
+  frazil store init --store redis://127.0.0.1:6379 --namespace orders")]
+pub(crate) struct InitArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+    #[command(flatten)]
+    pub(crate) layout: LayoutArg,
+    #[command(flatten)]
+    pub(crate) workers: WorkersArg,
+    /// The longest time without the store that a node of the namespace may survive.
+    #[arg(long, value_name = "D", default_value = "10m", value_parser = duration)]
+    pub(crate) window: Duration,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show what a namespace is and what its store promises.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Print a namespace's records, one JSON object a line, for `store import`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Example:
+  frazil store export --store redis://old > orders.jsonl
+  frazil store import --store etcd://new orders.jsonl")]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+    /// For uniformity with the other commands: an export always is JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Bring exported records into a namespace. No horizon is ever lowered.
+///
+/// Workers that were held when they were exported may have gone on since: everything is
+/// quarantined for a window then.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ImportArgs {
+    /// What `store export` printed; `-` reads stdin.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Let every new tenure of the namespace start after a time.
+///
+/// To be done after a store was restored from a backup, before nodes use it: whatever was promised
+/// since the backup then has passed, and holders that the backup knows and that are not there are
+/// forgotten. By default for a window and a little.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct QuarantineArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+    /// For how long from now, as `90s` or `10m`.
+    #[arg(long = "for", value_name = "D", value_parser = duration)]
+    pub(crate) lasting: Option<Duration>,
+    /// Make a copied directory of the file store one of its own. The original must not be used any
+    /// more.
+    #[arg(long)]
+    pub(crate) adopt: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Give workers whose record is lost or unreadable a new one.
+///
+/// It blocks them for a window, in case their holders still run. Poisoned workers are named, and
+/// left for `workers repair`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RepairArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn namespace(text: &str) -> Result<Namespace, BadNamespace> {
+    text.parse()
+}
+
+fn range(text: &str) -> Result<(u32, u32), String> {
+    let ends = text
+        .split_once('-')
+        .and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+    ends.filter(|(first, last)| first <= last)
+        .ok_or_else(|| "write the first and the last worker as 0-511".to_owned())
+}

@@ -1,0 +1,60 @@
+//! `frazil workers repair`.
+
+use frazil::coord::time::unix_ms;
+use frazil::coord::{Found, Group, Presence, Put, Record, Slot};
+use frazil_id::Id;
+
+use super::view::{instant, views};
+use crate::args::WorkersRepairArgs;
+use crate::output::{Data, Exit, Failure, say};
+
+pub(super) async fn run(args: &WorkersRepairArgs) -> Result<(), Failure> {
+    let (store, meta) = args.place.open_namespace().await?;
+    let layout = &args.layout.layout;
+    if meta.value.layout != frazil::layout_mark(layout) {
+        let why = format!("the namespace has another layout: {}", meta.value.layout);
+        return Err(Failure::new(Exit::Refused, why));
+    }
+    let parts = Id::from_u64(args.last_issued).parts(layout).map_err(Failure::usage)?;
+    if parts.worker != u64::from(args.worker) {
+        let why = format!("that Id is of worker {}, not {}", parts.worker, args.worker);
+        return Err(Failure::usage(why));
+    }
+    let slot = Slot::worker(args.worker);
+    let entries = store.list(Group::Workers).await?;
+    let entry = entries.into_iter().find(|entry| entry.slot == slot);
+    let Some(entry) = entry else {
+        return Err(Failure::new(Exit::No, format_args!("worker {} was never used", args.worker)));
+    };
+    if entry.presence != Presence::Free {
+        let why = format!("worker {} is held: stop its holder first", args.worker);
+        return Err(Failure::new(Exit::Refused, why));
+    }
+    let Found::Known(record) = entry.found else {
+        let why = "its record is lost: frazil store repair gives it a new one";
+        return Err(Failure::new(Exit::Refused, why));
+    };
+    let horizon = layout.unix_ms(parts.tick);
+    if record.horizon <= horizon {
+        say(format_args!("nothing to lower: the horizon is {}", instant(record.horizon)));
+    } else {
+        let repaired = Record { horizon, floor: record.floor.min(horizon), nonce: None, ..record };
+        match store.put(&slot, entry.version, &repaired).await? {
+            Put::Done(_) => {}
+            Put::Conflict => {
+                let why = format!("worker {} was taken meanwhile", args.worker);
+                return Err(Failure::new(Exit::No, why));
+            }
+        }
+        say(format_args!("worker {} may be used after {}", args.worker, instant(horizon)));
+    }
+    if args.json {
+        let views = views(store.as_ref(), &meta, unix_ms()).await?;
+        let mut data = Data::new();
+        if let Some(view) = views.iter().find(|view| view.worker == args.worker) {
+            data.json(view)?;
+        }
+        data.flush()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! A user's shell with a home of its own.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// What the documentation says, in one line.
+fn documented_guarantees() -> String {
+    let page = include_str!("../../../../docs/guarantees.md");
+    page.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Checks that a store's promises, as `store show` prints them, are those of the documentation.
+pub(crate) fn assert_documented(shown: &Value) {
+    let (page, promise) = (documented_guarantees(), &shown["guarantees"]);
+    let causes = promise["voided_by"].as_array().unwrap();
+    for text in causes.iter().chain([&promise["because"]]) {
+        let text = text.as_str().unwrap();
+        assert!(page.contains(text), "docs/guarantees.md does not say {text:?}");
+    }
+}
+
+/// Runs the command with a state directory of its own.
+#[derive(Debug)]
+pub(crate) struct Shell {
+    home: tempfile::TempDir,
+}
+
+impl Shell {
+    pub(crate) fn new() -> Self {
+        Self { home: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_frazil"));
+        for variable in ["LAYOUT", "WORKER", "WORKERS", "STORE", "NAMESPACE", "STORE_PASSWORD"] {
+            command.env_remove(format!("FRAZIL_{variable}"));
+        }
+        command.args(args).env("FRAZIL_STATE_DIR", self.home.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn output(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// The data of a run that must succeed.
+    pub(crate) fn data(&self, args: &[&str]) -> String {
+        let output = self.output(args);
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    pub(crate) fn json_lines(&self, args: &[&str]) -> Vec<Value> {
+        self.data(args).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// A run that must fail with this code, no data, and a message that has these texts.
+    pub(crate) fn fails(&self, args: &[&str], code: i32, texts: &[&str]) {
+        let output = self.output(args);
+        let stderr = str::from_utf8(&output.stderr).unwrap();
+        assert_eq!(
+            (output.status.code(), output.stdout.as_slice()),
+            (Some(code), &[][..]),
+            "{args:?}: {stderr}"
+        );
+        for text in texts {
+            assert!(stderr.contains(text), "{args:?}: {text:?} in {stderr}");
+        }
+    }
+}

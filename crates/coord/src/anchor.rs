@@ -1,0 +1,109 @@
+//! How far a clock that may have jumped is believed when a horizon is asked for.
+
+use std::time::Duration;
+
+use crate::record::UnixMs;
+
+/// How long a forward step must last to be believed without anybody confirming it: a host that
+/// booted an hour slow would otherwise never issue again once its clock is set.
+const BELIEVED_AFTER: Duration = Duration::from_secs(60);
+/// Clocks may run this much faster than elapsed time, in parts per thousand.
+const RATE_PER_MILLE: u64 = 1;
+/// What is ahead of the line by less than this is no step.
+const STEP_MS: u64 = 1000;
+
+/// A line through real time that forward steps do not move, until they are believed.
+///
+/// A horizon is asked for no further than the line allows, so that a clock that jumped ahead for a
+/// moment does not block a slot for as long as it jumped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    unix: UnixMs,
+    boot: Duration,
+    /// Since when the clock is ahead of the line.
+    ahead_since: Option<Duration>,
+}
+
+impl Anchor {
+    /// A line through now.
+    #[must_use]
+    pub const fn new(unix: UnixMs, boot: Duration) -> Self {
+        Self { unix, boot, ahead_since: None }
+    }
+
+    /// The time that a horizon may be counted from: now, unless the clock stepped ahead.
+    pub fn believe(&mut self, unix: UnixMs, boot: Duration) -> UnixMs {
+        let line = self.line(boot);
+        if unix <= line.saturating_add(STEP_MS) {
+            self.ahead_since = None;
+            return unix.min(line.saturating_add(STEP_MS));
+        }
+        let since = *self.ahead_since.get_or_insert(boot);
+        if boot.saturating_sub(since) >= BELIEVED_AFTER {
+            *self = Self::new(unix, boot);
+            return unix;
+        }
+        line
+    }
+
+    /// The store's clock says the same as ours: a step that may have been is believed.
+    pub const fn confirm(&mut self, unix: UnixMs, boot: Duration) {
+        *self = Self::new(unix, boot);
+    }
+
+    fn line(&self, boot: Duration) -> UnixMs {
+        let elapsed = boot.saturating_sub(self.boot).as_millis();
+        let elapsed = u64::try_from(elapsed).unwrap_or(u64::MAX);
+        let fast = elapsed.saturating_add(elapsed / 1000 * RATE_PER_MILLE);
+        self.unix.saturating_add(fast)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn steady_time_is_believed() {
+        let mut anchor = Anchor::new(1_000_000, at(10));
+        for seconds in [0, 1, 100, 10_000] {
+            let unix = 1_000_000 + seconds * 1000;
+            assert_eq!(anchor.believe(unix, at(10 + seconds)), unix);
+        }
+    }
+
+    #[test]
+    fn a_jump_ahead_is_not_believed_for_a_minute() {
+        let mut anchor = Anchor::new(1_000_000, at(0));
+        let jumped = 1_000_000 + 3_600_000;
+        assert_eq!(anchor.believe(jumped, at(0)), 1_000_000);
+        // A thousandth more than has elapsed: clocks may run that fast.
+        assert_eq!(anchor.believe(jumped + 59_000, at(59)), 1_059_059);
+        assert_eq!(anchor.believe(jumped + 60_000, at(60)), jumped + 60_000);
+    }
+
+    #[test]
+    fn a_jump_that_goes_back_starts_the_minute_anew() {
+        let mut anchor = Anchor::new(1_000_000, at(0));
+        anchor.believe(9_000_000, at(0));
+        assert_eq!(anchor.believe(1_050_000, at(50)), 1_050_000);
+        assert!(anchor.believe(9_000_000, at(70)) < 2_000_000);
+    }
+
+    #[test]
+    fn a_jump_that_the_store_confirms_is_believed_at_once() {
+        let mut anchor = Anchor::new(1_000_000, at(0));
+        anchor.confirm(9_000_000, at(0));
+        assert_eq!(anchor.believe(9_001_000, at(1)), 9_001_000);
+    }
+
+    #[test]
+    fn a_clock_set_back_is_followed_down() {
+        let mut anchor = Anchor::new(1_000_000, at(0));
+        assert_eq!(anchor.believe(400_000, at(5)), 400_000);
+    }
+}

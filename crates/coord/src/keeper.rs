@@ -1,0 +1,47 @@
+//! Keeps one lane in a worker: acquires, renews, replaces what is lost, releases.
+//!
+//! All decisions are in [`Plan`], which is pure: it is told what time it is and what the store
+//! answered, and says what to do next. [`Keeper`] is the driver: it owns the task and the timers,
+//! carries out what the plan says and tells the [`Lane`].
+
+mod driver;
+mod plan;
+mod status;
+
+use crate::record::{Token, UnixMs};
+
+pub use self::driver::Keeper;
+pub use self::plan::{CLOCK_BOUND_MS, Effect, FirstUse, Next, Now, Plan, Setup};
+pub use self::status::{LeaseState, LeaseStatus, Refusal, Waiting};
+
+/// What a lease is kept for: it uses times, each at most once, within the bounds that it is given.
+pub trait Lane: Send + Sync + 'static {
+    /// Now, by the clock that the times come from.
+    fn now(&self) -> UnixMs;
+
+    /// Uses times under a new grant from now on, above its floor and above everything used under
+    /// the grant before it, which is closed. Nobody who wants a time may fail in between.
+    fn open(&self, grant: Grant);
+
+    /// Allows times up to this one.
+    fn raise(&self, horizon: UnixMs);
+
+    /// The highest time that may have been used, 0 if none.
+    fn last(&self) -> UnixMs;
+
+    /// Uses no time any more; gives the highest that was used, 0 if none.
+    fn close(&self) -> UnixMs;
+}
+
+/// The right to use times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// In the name of this worker.
+    pub worker: u32,
+    /// With this token.
+    pub token: Token,
+    /// Only times after this.
+    pub floor: UnixMs,
+    /// And none after this, until it is raised.
+    pub horizon: UnixMs,
+}

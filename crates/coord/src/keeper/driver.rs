@@ -1,0 +1,229 @@
+//! The task behind a keeper: it alone waits, asks the store and tells the lane.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+
+use super::Lane;
+use super::plan::{Effect, Next, Now, Plan, Setup};
+use super::status::{LeaseState, LeaseStatus, Refusal, Waiting};
+use crate::error::Error;
+use crate::mend;
+use crate::nonce::Nonce;
+use crate::record::{Meta, Versioned};
+use crate::slot::Group;
+use crate::store::{Changes, Store};
+use crate::time::boot_time;
+
+/// Releasing must not keep a process from ending for longer than this.
+const RELEASE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Keeps one lane in a worker until it is shut down or dropped; both close the lane first and
+/// release the worker then.
+#[derive(Debug)]
+pub struct Keeper {
+    status: watch::Receiver<LeaseStatus>,
+    /// Dropping it ends the task too.
+    stop: Option<oneshot::Sender<()>>,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Keeper {
+    /// Starts the task. It goes on by itself from here; see [`status`](Self::status).
+    ///
+    /// # Errors
+    /// If the operating system gives no random bits.
+    pub fn start(
+        store: Arc<dyn Store>,
+        lane: Arc<dyn Lane>,
+        setup: Setup,
+    ) -> Result<Self, Refusal> {
+        let now = present(lane.as_ref())?;
+        let plan = Plan::new(setup, now);
+        let (publish, status) = watch::channel(plan.status().clone());
+        let (stop, stopped) = oneshot::channel();
+        let driver = Driver { store, lane, plan, publish, changes: None };
+        let task = tokio::spawn(driver.run(stopped));
+        Ok(Self { status, stop: Some(stop), task: Some(task) })
+    }
+
+    /// How the lease is doing, now and whenever that changes.
+    #[must_use]
+    pub fn status(&self) -> watch::Receiver<LeaseStatus> {
+        self.status.clone()
+    }
+
+    /// Closes the lane, releases the worker and waits until both are done.
+    pub async fn shutdown(mut self) {
+        drop(self.stop.take());
+        if let Some(task) = self.task.take() {
+            // A task that panicked has nothing left to release.
+            let _ = task.await;
+        }
+    }
+}
+
+struct Driver {
+    store: Arc<dyn Store>,
+    lane: Arc<dyn Lane>,
+    plan: Plan,
+    publish: watch::Sender<LeaseStatus>,
+    /// Open while a slot is sought and none is free.
+    changes: Option<Changes>,
+}
+
+impl Driver {
+    async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
+        loop {
+            tokio::select! {
+                biased;
+                _ = &mut stopped => break,
+                done = self.step() => {
+                    match done {
+                        Ok(true) => break,
+                        Ok(false) => {}
+                        // No random bits: nothing can be claimed, and nothing more is risked.
+                        Err(refusal) => {
+                            tracing::error!(%refusal, "the lease ends");
+                            break;
+                        }
+                    }
+                }
+            }
+            self.tell();
+        }
+        self.finish().await;
+        self.tell();
+        // A refusal stays to be read until the owner lets go.
+        if matches!(self.plan.status().state, LeaseState::Refused(_)) {
+            let _ = stopped.await;
+        }
+    }
+
+    /// Does the next thing. `true`: there is nothing more to do.
+    ///
+    /// Dropping this in the middle is safe: whatever the store was asked, the plan has not counted
+    /// on it yet.
+    async fn step(&mut self) -> Result<bool, Refusal> {
+        let now = present(self.lane.as_ref())?;
+        match self.plan.next(now) {
+            Next::Stop => return Ok(true),
+            Next::Wait(until) => self.wait(until.saturating_sub(now.boot)).await?,
+            Next::ReadMeta => {
+                let (read, orphans) = self.read_meta().await;
+                self.plan.meta_read(present(self.lane.as_ref())?, read, orphans);
+            }
+            Next::WriteMeta(expected, meta) => {
+                let written = self.store.put_meta(expected, &meta).await;
+                self.plan.meta_written(present(self.lane.as_ref())?, written);
+            }
+            Next::Acquire(claim) => {
+                let answer = self.store.acquire(&claim).await;
+                let now = present(self.lane.as_ref())?;
+                let effect = self.plan.acquired(now, &claim, answer);
+                self.apply(effect);
+            }
+            Next::Extend(tenure, ask) => {
+                let answer = self.store.extend(&tenure, &ask).await;
+                let effect = self.plan.extended(present(self.lane.as_ref())?, answer);
+                self.apply(effect);
+            }
+            Next::Return(tenure) => {
+                if let Err(error) = self.store.release(&tenure, tenure.floor).await {
+                    tracing::warn!(%error, "an unused worker lapses by itself");
+                }
+                self.plan.returned(present(self.lane.as_ref())?);
+            }
+            Next::Mend(claim) => {
+                let now = || self.lane.now();
+                if let Err(error) = mend::lost_records(self.store.as_ref(), &claim, now).await {
+                    tracing::warn!(%error, "lost records were not mended");
+                }
+                self.plan.mended();
+            }
+        }
+        Ok(false)
+    }
+
+    /// Meta, and whether there is none and yet there are records.
+    async fn read_meta(&self) -> (Result<Option<Versioned<Meta>>, Error>, bool) {
+        match self.store.meta().await {
+            Ok(None) => match self.store.list(Group::Workers).await {
+                Ok(entries) => (Ok(None), !entries.is_empty()),
+                Err(error) => (Err(error), false),
+            },
+            read => (read, false),
+        }
+    }
+
+    fn apply(&mut self, effect: Effect) {
+        match effect {
+            Effect::None => {}
+            Effect::Open(grant) => {
+                self.changes = None;
+                self.lane.open(grant);
+            }
+            Effect::Raise(horizon) => self.lane.raise(horizon),
+            Effect::Close => {
+                self.lane.close();
+            }
+        }
+    }
+
+    /// Waits, and while a slot is sought also for the store to say that something changed.
+    async fn wait(&mut self, pause: Duration) -> Result<(), Refusal> {
+        let seeking = matches!(
+            self.plan.status().state,
+            LeaseState::Seeking(Waiting::Pool(_)) | LeaseState::Replacing(_, Waiting::Pool(_))
+        );
+        if seeking && self.changes.is_none() {
+            self.changes = self.store.watch(Group::Workers).await.ok();
+        }
+        let Some(changes) = self.changes.as_mut().filter(|_| seeking) else {
+            tokio::time::sleep(pause).await;
+            return Ok(());
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            change = changes.next() => match change {
+                Some(()) => self.plan.nudged(present(self.lane.as_ref())?),
+                // The watch is renewed at the next wait, not at once: it may end again.
+                None => {
+                    self.changes = None;
+                    tokio::time::sleep(pause).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the lane, then releases.
+    async fn finish(&mut self) {
+        let last = self.lane.close();
+        let Some(tenure) = self.plan.end() else { return };
+        let release = self.store.release(&tenure, last);
+        match tokio::time::timeout(RELEASE_PATIENCE, release).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the worker lapses by itself"),
+            Err(_) => tracing::warn!("no answer to the release: the worker lapses by itself"),
+        }
+    }
+
+    fn tell(&self) {
+        let status = self.plan.status();
+        self.publish.send_if_modified(|published| {
+            let changed = published != status;
+            if changed {
+                published.clone_from(status);
+            }
+            changed
+        });
+    }
+}
+
+fn present(lane: &dyn Lane) -> Result<Now, Refusal> {
+    let nonce = Nonce::mint().map_err(|error| Refusal::NoRandomBits(error.to_string()))?;
+    Ok(Now { boot: boot_time(), unix: lane.now(), last: lane.last(), nonce })
+}

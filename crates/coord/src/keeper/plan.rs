@@ -1,0 +1,465 @@
+//! Every decision of a lease keeper, without input, output, clock or chance of its own.
+
+mod meta;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::Grant;
+use super::status::{LeaseState, LeaseStatus, Refusal, Waiting};
+use crate::anchor::Anchor;
+use crate::error::Error;
+use crate::nonce::Nonce;
+use crate::record::{Meta, UnixMs, Version, Versioned};
+use crate::rules::RUN_AHEAD_MS;
+use crate::store::{Acquired, Ask, Census, Choice, Claim, Extended, Loss, Tenure};
+use crate::timing::Timing;
+
+/// A clock that differs from the store's by more than this makes Ids that lie about their time.
+pub const CLOCK_BOUND_MS: u64 = 10_000;
+/// The first pause after a failure; each further one is twice as long, up to a heartbeat.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+/// Between two looks at a pool that is full.
+const POOL_PAUSE: Duration = Duration::from_millis(500);
+/// Between two looks at all records of a pool that is full.
+const MEND_PAUSE: Duration = Duration::from_secs(60);
+
+/// What a keeper is to keep.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The durations.
+    pub timing: Timing,
+    /// What times and numbers mean; all holders of a namespace must agree.
+    pub layout: String,
+    /// The workers to lease from; `None` for those that the namespace gives out.
+    pub workers: Option<(u32, u32)>,
+    /// The last worker that there can be.
+    pub last_worker: u32,
+    /// When a namespace that does not exist yet is used.
+    pub first_use: FirstUse,
+    /// Who holds, for people to read.
+    pub holder: String,
+    /// More about who holds.
+    pub info: BTreeMap<String, String>,
+    /// The worker to try first.
+    pub favourite: Option<u32>,
+}
+
+/// When a namespace that does not exist yet is used for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstUse {
+    /// At once: it is known to be new.
+    AtOnce,
+    /// After a heartbeat and a little: it may have been forgotten, and its live holders then say
+    /// so when they renew.
+    AfterHeartbeat,
+    /// After a window: it may have been forgotten, and nobody would say so.
+    AfterWindow,
+}
+
+/// The present, as a plan is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// Time since the machine started.
+    pub boot: Duration,
+    /// Real time by the lane's clock.
+    pub unix: UnixMs,
+    /// The highest time that the lane may have used.
+    pub last: UnixMs,
+    /// Random bits that were never used before.
+    pub nonce: Nonce,
+}
+
+/// What to do next.
+#[derive(Clone, Debug)]
+pub enum Next {
+    /// Nothing before this boot time.
+    Wait(Duration),
+    /// Read meta; answer with [`Plan::meta_read`].
+    ReadMeta,
+    /// Write meta; answer with [`Plan::meta_written`].
+    WriteMeta(Option<Version>, Meta),
+    /// Acquire; answer with [`Plan::acquired`].
+    Acquire(Claim),
+    /// Extend; answer with [`Plan::extended`].
+    Extend(Tenure, Ask),
+    /// Give back what was never used; answer with [`Plan::returned`].
+    Return(Tenure),
+    /// Give records that were lost a floor, so that their slots can be used again some day; answer
+    /// with [`Plan::mended`].
+    Mend(Claim),
+    /// Nothing any more.
+    Stop,
+}
+
+/// What an answer means for the lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// Use times under this grant from now on.
+    Open(Grant),
+    /// Times up to this one may be used.
+    Raise(UnixMs),
+    /// No time may be used any more.
+    Close,
+}
+
+/// The state of a lease and what follows from it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    setup: Setup,
+    phase: Phase,
+    meta: Option<Versioned<Meta>>,
+    /// Whether meta was ever seen: one that is gone afterwards was forgotten.
+    met: bool,
+    /// Meta to be written before anything else.
+    draft: Option<(Option<Version>, Meta)>,
+    /// What meta's quarantine must be raised to.
+    forgotten: Option<UnixMs>,
+    anchor: Anchor,
+    not_before: Duration,
+    /// When a pool that is full is to be mended again.
+    mend_at: Duration,
+    failures: u32,
+    status: LeaseStatus,
+}
+
+#[derive(Clone, Debug)]
+enum Phase {
+    /// Looking for a slot. A claim whose outcome is unknown is repeated until it is known.
+    Seeking { unsure: Option<(Choice, Nonce)> },
+    /// Holding a slot since some boot time.
+    Holding { tenure: Box<Tenure>, since: Duration },
+    /// About to give back a slot that was never used.
+    Returning(Box<Tenure>),
+    /// About to mend a pool that had nothing to give.
+    Mending,
+    /// Over.
+    Ended,
+}
+
+impl Plan {
+    /// A plan that has not begun.
+    #[must_use]
+    pub fn new(setup: Setup, now: Now) -> Self {
+        Self {
+            setup,
+            phase: Phase::Seeking { unsure: None },
+            meta: None,
+            met: false,
+            draft: None,
+            forgotten: None,
+            anchor: Anchor::new(now.unix, now.boot),
+            not_before: now.boot,
+            mend_at: now.boot,
+            failures: 0,
+            status: LeaseStatus {
+                state: LeaseState::Seeking(Waiting::Answer),
+                grant: None,
+                trouble: None,
+                losses: 0,
+                renewals: 0,
+            },
+        }
+    }
+
+    /// How the lease is doing.
+    #[must_use]
+    pub const fn status(&self) -> &LeaseStatus {
+        &self.status
+    }
+
+    /// What to do now.
+    pub fn next(&mut self, now: Now) -> Next {
+        if matches!(self.phase, Phase::Ended) {
+            return Next::Stop;
+        }
+        if now.boot < self.not_before {
+            return Next::Wait(self.not_before);
+        }
+        match &self.phase {
+            Phase::Holding { tenure, since } => {
+                let (tenure, since) = (tenure.as_ref().clone(), *since);
+                Next::Extend(tenure, self.ask(since, now))
+            }
+            Phase::Returning(tenure) => Next::Return(tenure.as_ref().clone()),
+            Phase::Seeking { .. } | Phase::Mending => self.seek(now),
+            Phase::Ended => Next::Stop,
+        }
+    }
+
+    fn seek(&mut self, now: Now) -> Next {
+        if let Some((expected, meta)) = &self.draft {
+            return Next::WriteMeta(*expected, meta.clone());
+        }
+        let Some(meta) = &self.meta else { return Next::ReadMeta };
+        let quarantine = meta.value.quarantine;
+        if quarantine > now.unix.saturating_add(RUN_AHEAD_MS) {
+            self.wait_for(Waiting::Quarantine { until: quarantine });
+            let left = Duration::from_millis(quarantine - now.unix - RUN_AHEAD_MS);
+            self.not_before = now.boot + left.min(self.setup.timing.heartbeat);
+            // It may be raised meanwhile.
+            self.meta = None;
+            return Next::Wait(self.not_before);
+        }
+        let claim = self.claim(now);
+        match self.phase {
+            Phase::Mending => Next::Mend(claim),
+            _ => Next::Acquire(claim),
+        }
+    }
+
+    fn claim(&mut self, now: Now) -> Claim {
+        let window = self.setup.timing.window(Duration::ZERO);
+        let ask = self.believed(now).saturating_add(millis(window));
+        let meta = self.meta.as_ref().expect("a claim follows the reading of meta");
+        let any = Choice::Any {
+            first: meta.value.first_worker,
+            last: meta.value.last_worker,
+            favourite: self.setup.favourite,
+        };
+        let (choice, nonce) = match &self.phase {
+            Phase::Seeking { unsure: Some((choice, nonce)) } => (choice.clone(), *nonce),
+            _ => (any, now.nonce),
+        };
+        Claim {
+            choice,
+            nonce,
+            holder: self.setup.holder.clone(),
+            info: self.setup.info.clone(),
+            ttl: self.setup.timing.ttl,
+            now: now.unix,
+            ask,
+            window_ms: meta.value.window_ms,
+            quarantine: meta.value.quarantine,
+            meta: meta.version,
+        }
+    }
+
+    fn ask(&mut self, since: Duration, now: Now) -> Ask {
+        let window = self.setup.timing.window(now.boot.saturating_sub(since));
+        let horizon = self.believed(now).saturating_add(millis(window));
+        let budget = millis(self.setup.timing.outage_budget);
+        let window_ms = self.meta.as_ref().map_or(budget, |meta| meta.value.window_ms);
+        Ask { horizon, ttl: self.setup.timing.ttl, now: now.unix, window_ms }
+    }
+
+    /// The time to count a horizon from. Times that run ahead of the clock count, a clock that
+    /// jumped ahead does not.
+    fn believed(&mut self, now: Now) -> UnixMs {
+        self.anchor.believe(now.unix.max(now.last), now.boot)
+    }
+
+    /// A claim was answered.
+    pub fn acquired(&mut self, now: Now, claim: &Claim, answer: Result<Acquired, Error>) -> Effect {
+        let acquired = match answer {
+            Ok(acquired) => acquired,
+            Err(error) => {
+                // Whatever the claim did, repeating it with its own nonce is safe.
+                let unsure = Some((claim.choice.clone(), claim.nonce));
+                self.phase = Phase::Seeking { unsure };
+                self.failed(now, error);
+                return Effect::None;
+            }
+        };
+        if !matches!(acquired, Acquired::Unsure(..)) {
+            self.answered();
+        }
+        match acquired {
+            Acquired::Held(tenure) => return self.hold(tenure, claim.ask, now),
+            Acquired::Taken => self.phase = Phase::Seeking { unsure: None },
+            Acquired::Full(census) => {
+                self.wait_for(Waiting::Pool(census));
+                if census.blocked > 0 && self.mend_at <= now.boot {
+                    self.mend_at = now.boot + MEND_PAUSE;
+                    self.phase = Phase::Mending;
+                } else {
+                    self.phase = Phase::Seeking { unsure: None };
+                    self.not_before = now.boot + pool_pause(census, now.unix);
+                }
+            }
+            Acquired::MetaMoved => self.meta = None,
+            Acquired::Unsure(slot, version) => {
+                let unsure = Some((Choice::This(slot, version), claim.nonce));
+                self.phase = Phase::Seeking { unsure };
+                self.pause(now);
+            }
+        }
+        Effect::None
+    }
+
+    fn hold(&mut self, tenure: Tenure, ask: UnixMs, now: Now) -> Effect {
+        let Some(worker) = tenure.slot.number() else {
+            self.phase = Phase::Returning(Box::new(tenure));
+            return Effect::None;
+        };
+        if let Err(ahead_ms) = self.compare_clocks(&tenure, now) {
+            self.wait_for(Waiting::Clock { ahead_ms });
+            self.phase = Phase::Returning(Box::new(tenure));
+            return Effect::None;
+        }
+        let (token, floor, horizon) = (tenure.token, tenure.floor, tenure.horizon);
+        let grant = Grant { worker, token, floor, horizon };
+        self.setup.favourite = Some(worker);
+        self.status.state = LeaseState::Held;
+        self.status.grant = Some(grant);
+        self.phase = Phase::Holding { tenure: Box::new(tenure), since: now.boot };
+        // A claim that was repeated for a while may give a horizon that is near or past by now.
+        let pause = if horizon < ask { Duration::ZERO } else { self.setup.timing.heartbeat };
+        self.not_before = now.boot + pause;
+        Effect::Open(grant)
+    }
+
+    /// Where the store has a clock, a step of ours that it confirms is believed.
+    ///
+    /// # Errors
+    /// How far ours is ahead, if that is out of bounds.
+    fn compare_clocks(&mut self, tenure: &Tenure, now: Now) -> Result<(), i64> {
+        let Some(store_now) = tenure.store_now else { return Ok(()) };
+        if now.unix.abs_diff(store_now) > CLOCK_BOUND_MS {
+            return Err(now.unix.saturating_sub(store_now).cast_signed()
+                - store_now.saturating_sub(now.unix).cast_signed());
+        }
+        self.anchor.confirm(now.unix, now.boot);
+        Ok(())
+    }
+
+    /// An extension was answered.
+    pub fn extended(&mut self, now: Now, answer: Result<Extended, Error>) -> Effect {
+        let since = match &self.phase {
+            Phase::Holding { since, .. } => *since,
+            _ => return Effect::None,
+        };
+        match answer {
+            Err(error) => {
+                self.failed(now, error);
+                Effect::None
+            }
+            Ok(Extended::Held(tenure)) => {
+                self.answered();
+                self.status.renewals += 1;
+                self.status.state = LeaseState::Held;
+                self.not_before = now.boot + self.setup.timing.heartbeat;
+                let trusted = self.compare_clocks(&tenure, now).is_ok();
+                let horizon = tenure.horizon;
+                self.phase = Phase::Holding { tenure: Box::new(tenure), since };
+                if !trusted {
+                    // Times may be used up to what was granted before the clock went wrong.
+                    return Effect::None;
+                }
+                if let Some(grant) = &mut self.status.grant {
+                    grant.horizon = grant.horizon.max(horizon);
+                }
+                Effect::Raise(horizon)
+            }
+            Ok(Extended::Lost(loss)) => self.lose(loss, now),
+        }
+    }
+
+    fn lose(&mut self, loss: Loss, now: Now) -> Effect {
+        self.answered();
+        self.status.losses += 1;
+        if matches!(loss, Loss::Vanished | Loss::Regressed) {
+            self.forgotten = self.status.grant.map(|grant| grant.horizon);
+            self.meta = None;
+        }
+        // An operator gave the slot to others, above what this lane had used by then.
+        let effect = if loss == Loss::Released { Effect::Close } else { Effect::None };
+        if effect == Effect::Close {
+            self.status.grant = None;
+        }
+        // Nobody else has it if the store merely forgot or lapsed.
+        if matches!(loss, Loss::Superseded { .. } | Loss::Released) {
+            self.setup.favourite = None;
+        }
+        self.status.state = LeaseState::Replacing(loss, Waiting::Answer);
+        self.phase = Phase::Seeking { unsure: None };
+        self.not_before = now.boot;
+        effect
+    }
+
+    /// What was never used was given back, or not: it lapses by itself then.
+    pub fn returned(&mut self, now: Now) {
+        self.phase = Phase::Seeking { unsure: None };
+        self.not_before = now.boot + self.setup.timing.heartbeat;
+    }
+
+    /// The pool was looked after.
+    pub fn mended(&mut self) {
+        self.phase = Phase::Seeking { unsure: None };
+    }
+
+    /// A slot may have become free: look at once.
+    pub fn nudged(&mut self, now: Now) {
+        if matches!(self.phase, Phase::Seeking { .. } | Phase::Mending) && self.failures == 0 {
+            self.not_before = now.boot;
+        }
+    }
+
+    /// Ends the lease. What is to be released, if anything is held; the lane is closed before.
+    pub fn end(&mut self) -> Option<Tenure> {
+        let phase = std::mem::replace(&mut self.phase, Phase::Ended);
+        if !matches!(self.status.state, LeaseState::Refused(_)) {
+            self.status.state = LeaseState::Released;
+        }
+        match phase {
+            Phase::Holding { tenure, .. } | Phase::Returning(tenure) => Some(*tenure),
+            _ => None,
+        }
+    }
+
+    fn refuse(&mut self, refusal: Refusal) {
+        self.phase = Phase::Ended;
+        self.status.state = LeaseState::Refused(refusal);
+    }
+
+    fn answered(&mut self) {
+        self.failures = 0;
+        self.status.trouble = None;
+    }
+
+    fn failed(&mut self, now: Now, error: Error) {
+        let kind = error.kind();
+        // Before anything was held, whoever started this is told what to mend.
+        if !kind.is_retryable() && self.status.grant.is_none() {
+            self.refuse(error.into());
+            return;
+        }
+        self.status.trouble = Some(error);
+        match self.phase {
+            Phase::Holding { .. } => self.status.state = LeaseState::Unrenewed,
+            _ => self.wait_for(Waiting::Store(kind)),
+        }
+        self.pause(now);
+    }
+
+    fn pause(&mut self, now: Now) {
+        self.failures += 1;
+        let doubled = FIRST_PAUSE * 2_u32.saturating_pow(self.failures.min(10) - 1);
+        let pause = doubled.min(self.setup.timing.heartbeat);
+        // A quarter more or less, so that many do not come back at once.
+        let chance = u32::try_from(now.nonce.bits() % 512).expect("less than 512");
+        self.not_before = now.boot + pause * (768 + chance) / 1024;
+    }
+
+    fn wait_for(&mut self, waiting: Waiting) {
+        self.status.state = match &self.status.state {
+            LeaseState::Replacing(loss, _) => LeaseState::Replacing(loss.clone(), waiting),
+            _ => LeaseState::Seeking(waiting),
+        };
+    }
+}
+
+/// When a full pool is worth another look without anybody saying so.
+fn pool_pause(census: Census, now: UnixMs) -> Duration {
+    let Some(floor) = census.next_floor else { return POOL_PAUSE };
+    let ready_in = floor.saturating_sub(RUN_AHEAD_MS).saturating_sub(now);
+    Duration::from_millis(ready_in).clamp(Duration::from_millis(1), POOL_PAUSE)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

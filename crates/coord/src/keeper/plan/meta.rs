@@ -1,0 +1,100 @@
+//! Agreeing on what a namespace is: creating meta, checking it, raising its quarantine.
+
+use super::{FirstUse, Now, Plan, millis};
+use crate::error::Error;
+use crate::keeper::status::Refusal;
+use crate::record::{FORMAT, Meta, Versioned};
+use crate::store::Put;
+
+/// Added to a heartbeat when a namespace is created: the time within which live holders of a
+/// forgotten one speak up; and to a window, for clocks that differ.
+const SPEAK_UP_MS: u64 = 2000;
+
+impl Plan {
+    /// Meta was read. `orphans`: there is none, and yet there are records.
+    pub fn meta_read(
+        &mut self,
+        now: Now,
+        read: Result<Option<Versioned<Meta>>, Error>,
+        orphans: bool,
+    ) {
+        match read {
+            Err(error) => self.failed(now, error),
+            Ok(Some(meta)) => {
+                self.answered();
+                match self.disagreement(&meta.value) {
+                    Some(refusal) => self.refuse(refusal),
+                    None => self.adopt(meta),
+                }
+            }
+            Ok(None) => {
+                self.answered();
+                self.draft = Some((None, self.new_meta(now, orphans)));
+            }
+        }
+    }
+
+    fn adopt(&mut self, meta: Versioned<Meta>) {
+        self.met = true;
+        let needed = self.forgotten.unwrap_or(0);
+        if meta.value.quarantine < needed {
+            let raised = Meta { quarantine: needed, ..meta.value };
+            self.draft = Some((Some(meta.version), raised));
+        } else {
+            self.forgotten = None;
+            self.meta = Some(meta);
+        }
+    }
+
+    fn disagreement(&self, meta: &Meta) -> Option<Refusal> {
+        if meta.layout != self.setup.layout {
+            let (here, there) = (self.setup.layout.clone(), meta.layout.clone());
+            return Some(Refusal::OtherLayout { here, there });
+        }
+        let there = (meta.first_worker, meta.last_worker);
+        let here = self.setup.workers.unwrap_or(there);
+        let fits = there.0 <= there.1 && there.1 <= self.setup.last_worker;
+        (here != there || !fits).then_some(Refusal::OtherWorkers { here, there })
+    }
+
+    fn new_meta(&self, now: Now, orphans: bool) -> Meta {
+        let window_ms = millis(self.setup.timing.outage_budget);
+        let heartbeat_ms = millis(self.setup.timing.heartbeat);
+        // What was promised before is unknown, but no more than a window from now.
+        let forgotten = now.unix.saturating_add(window_ms + SPEAK_UP_MS);
+        let quarantine = match self.setup.first_use {
+            _ if self.met || orphans => forgotten,
+            FirstUse::AtOnce => 0,
+            FirstUse::AfterHeartbeat => now.unix.saturating_add(heartbeat_ms + SPEAK_UP_MS),
+            FirstUse::AfterWindow => forgotten,
+        };
+        let (first_worker, last_worker) = self.setup.workers.unwrap_or((0, self.setup.last_worker));
+        Meta {
+            format: FORMAT,
+            incarnation: now.nonce,
+            layout: self.setup.layout.clone(),
+            first_worker,
+            last_worker,
+            window_ms,
+            quarantine: quarantine.max(self.forgotten.unwrap_or(0)),
+            created: now.unix,
+        }
+    }
+
+    /// Meta was written, or not.
+    pub fn meta_written(&mut self, now: Now, written: Result<Put, Error>) {
+        // A draft counts its quarantine from when it was made: one that failed is made anew.
+        let draft = self.draft.take();
+        match written {
+            Err(error) => self.failed(now, error),
+            Ok(put) => {
+                self.answered();
+                if let (Put::Done(version), Some((_, value))) = (put, draft) {
+                    self.met = true;
+                    self.forgotten = None;
+                    self.meta = Some(Versioned { version, value });
+                }
+            }
+        }
+    }
+}

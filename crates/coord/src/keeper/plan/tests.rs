@@ -1,0 +1,186 @@
+//! What a plan decides, told as conversations with a store.
+
+mod holding;
+mod meta;
+mod seeking;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::{Effect, FirstUse, Next, Now, Plan, Setup};
+use crate::error::{Error, ErrorKind};
+use crate::keeper::Grant;
+use crate::nonce::Nonce;
+use crate::record::{FORMAT, Meta, Token, UnixMs, Version, Versioned};
+use crate::slot::Slot;
+use crate::store::{Acquired, Ask, Claim, Extended, Tenure};
+use crate::timing::Timing;
+
+/// When the conversations begin, in real time.
+const START: UnixMs = 1_800_000_000_000;
+/// A nonce that makes pauses neither longer nor shorter.
+const EVEN: u128 = 256;
+/// The outage budget, in milliseconds.
+const BUDGET_MS: u64 = 600_000;
+
+const fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+const fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn setup() -> Setup {
+    Setup {
+        timing: Timing::default(),
+        layout: "layout".into(),
+        workers: None,
+        last_worker: 1023,
+        first_use: FirstUse::AtOnce,
+        holder: "me".into(),
+        info: BTreeMap::new(),
+        favourite: None,
+    }
+}
+
+fn meta() -> Meta {
+    Meta {
+        format: FORMAT,
+        incarnation: Nonce::from_bits(1),
+        layout: "layout".into(),
+        first_worker: 0,
+        last_worker: 1023,
+        window_ms: BUDGET_MS,
+        quarantine: 0,
+        created: START,
+    }
+}
+
+fn error(kind: ErrorKind) -> Error {
+    Error::new(kind, "test", "memory:", "as the test wants")
+}
+
+/// A plan, the clocks it is told, and short words for what a driver does.
+struct Talk {
+    plan: Plan,
+    now: Now,
+}
+
+impl Talk {
+    fn new(setup: Setup) -> Self {
+        let nonce = Nonce::from_bits(EVEN);
+        let now = Now { boot: seconds(1000), unix: START, last: 0, nonce };
+        Self { plan: Plan::new(setup, now), now }
+    }
+
+    /// A plan that has read meta.
+    fn met(setup: Setup) -> Self {
+        let mut talk = Self::new(setup);
+        talk.read(Ok(Some((3, meta()))));
+        talk
+    }
+
+    /// A plan that holds worker 7.
+    fn holding() -> Self {
+        let mut talk = Self::met(setup());
+        talk.take(7);
+        talk
+    }
+
+    /// Time goes by on every clock.
+    fn pass(&mut self, time: Duration) {
+        self.now.boot += time;
+        self.now.unix += u64::try_from(time.as_millis()).unwrap();
+    }
+
+    fn next(&mut self) -> Next {
+        // Every nonce is another one, and all have the same remainder.
+        self.now.nonce = Nonce::from_bits(self.now.nonce.bits() + 512);
+        self.plan.next(self.now)
+    }
+
+    /// How long the plan wants to wait now; zero if it does not.
+    fn pause(&mut self) -> Duration {
+        match self.next() {
+            Next::Wait(until) => until - self.now.boot,
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Lets the time pass that the plan wants to wait.
+    fn wait(&mut self) {
+        let pause = self.pause();
+        self.pass(pause);
+    }
+
+    fn read(&mut self, read: Result<Option<(u64, Meta)>, Error>) {
+        assert!(matches!(self.next(), Next::ReadMeta), "{:?}", self.next());
+        let versioned = |(version, value)| Versioned { version: Version(version), value };
+        self.plan.meta_read(self.now, read.map(|meta| meta.map(versioned)), false);
+    }
+
+    /// The meta that the plan wants to write.
+    fn draft(&mut self) -> (Option<Version>, Meta) {
+        match self.next() {
+            Next::WriteMeta(expected, meta) => (expected, meta),
+            other => panic!("wanted to write meta, got {other:?}"),
+        }
+    }
+
+    fn claim(&mut self) -> Claim {
+        match self.next() {
+            Next::Acquire(claim) => claim,
+            other => panic!("wanted a claim, got {other:?}"),
+        }
+    }
+
+    /// The store answers the claim.
+    fn answer(&mut self, claim: &Claim, answer: Result<Acquired, Error>) -> Effect {
+        self.plan.acquired(self.now, claim, answer)
+    }
+
+    /// Claims and gets this worker with all that was asked for.
+    fn take(&mut self, worker: u32) -> Grant {
+        let claim = self.claim();
+        let tenure = tenure(&claim, worker, claim.ask);
+        match self.answer(&claim, Ok(Acquired::Held(tenure))) {
+            Effect::Open(grant) => grant,
+            other => panic!("wanted a grant, got {other:?}"),
+        }
+    }
+
+    fn extension(&mut self) -> (Tenure, Ask) {
+        match self.next() {
+            Next::Extend(tenure, ask) => (tenure, ask),
+            other => panic!("wanted an extension, got {other:?}"),
+        }
+    }
+
+    fn extended(&mut self, answer: Result<Extended, Error>) -> Effect {
+        self.plan.extended(self.now, answer)
+    }
+
+    /// Extends with all that was asked for; the ask.
+    fn renew(&mut self) -> Ask {
+        let (tenure, ask) = self.extension();
+        let horizon = tenure.horizon.max(ask.horizon);
+        let tenure = Tenure { horizon, store_now: None, ..tenure };
+        assert_eq!(self.extended(Ok(Extended::Held(tenure))), Effect::Raise(horizon));
+        ask
+    }
+}
+
+fn tenure(claim: &Claim, worker: u32, horizon: UnixMs) -> Tenure {
+    Tenure {
+        slot: Slot::worker(worker),
+        token: Token(claim.now),
+        nonce: claim.nonce,
+        version: Version(9),
+        floor: claim.now - 5000,
+        horizon,
+        expires: None,
+        store_now: None,
+        lineage: None,
+    }
+}

@@ -1,0 +1,210 @@
+//! How a worker is kept, and what becomes of the lane when it is lost.
+
+use super::{BUDGET_MS, START, Talk, error, millis, seconds, setup, tenure};
+use crate::error::ErrorKind;
+use crate::keeper::plan::{CLOCK_BOUND_MS, Effect, Next};
+use crate::keeper::status::{LeaseState, Waiting};
+use crate::record::Token;
+use crate::store::{Acquired, Choice, Extended, Loss, Tenure};
+
+fn superseded() -> Loss {
+    Loss::Superseded { token: Token(START + 1), holder: "other".into() }
+}
+
+#[test]
+fn a_grant_is_what_the_store_acknowledged() {
+    let mut talk = Talk::met(setup());
+    let claim = talk.claim();
+    let held = tenure(&claim, 7, claim.ask - 1);
+    let Effect::Open(grant) = talk.answer(&claim, Ok(Acquired::Held(held.clone()))) else {
+        panic!("no grant");
+    };
+    assert_eq!((grant.worker, grant.token), (7, held.token));
+    assert_eq!((grant.floor, grant.horizon), (held.floor, held.horizon));
+    assert_eq!(talk.plan.status().grant, Some(grant));
+    assert_eq!(talk.plan.status().state, LeaseState::Held);
+}
+
+#[test]
+fn a_worker_is_renewed_every_heartbeat() {
+    let mut talk = Talk::holding();
+    for renewals in 1..5 {
+        assert_eq!(talk.pause(), seconds(10));
+        talk.wait();
+        talk.renew();
+        assert_eq!(talk.plan.status().renewals, renewals);
+    }
+}
+
+#[test]
+fn the_window_grows_with_the_age_of_the_tenure() {
+    let mut talk = Talk::holding();
+    for (age, window) in [(10, 90), (90, 90), (200, 200), (590, 590), (600, 600), (5000, 600)] {
+        talk.now.boot = seconds(1000 + age);
+        talk.now.unix = START + age * 1000;
+        let ask = talk.renew();
+        assert_eq!(ask.horizon, talk.now.unix + window * 1000, "at the age of {age} s");
+        assert_eq!((ask.window_ms, ask.ttl), (BUDGET_MS, seconds(30)));
+    }
+}
+
+#[test]
+fn a_new_tenure_begins_with_a_small_window() {
+    let mut talk = Talk::holding();
+    talk.pass(seconds(500));
+    talk.extension();
+    talk.extended(Ok(Extended::Lost(superseded())));
+    let grant = talk.take(8);
+    assert_eq!(grant.horizon, talk.now.unix + 90_000);
+    talk.wait();
+    assert_eq!(talk.renew().horizon, talk.now.unix + 90_000);
+}
+
+#[test]
+fn a_horizon_that_was_not_acknowledged_is_never_used() {
+    let mut talk = Talk::holding();
+    let granted = talk.plan.status().grant;
+    for kind in [ErrorKind::Unknown, ErrorKind::Unavailable, ErrorKind::Denied] {
+        talk.wait();
+        talk.extension();
+        assert_eq!(talk.extended(Err(error(kind))), Effect::None);
+        assert_eq!(talk.plan.status().grant, granted);
+    }
+    talk.wait();
+    let (tenure, ask) = talk.extension();
+    let less = Tenure { horizon: ask.horizon - 7, ..tenure };
+    assert_eq!(talk.extended(Ok(Extended::Held(less))), Effect::Raise(ask.horizon - 7));
+}
+
+#[test]
+fn a_clock_that_jumped_ahead_does_not_raise_what_is_asked_for() {
+    let mut talk = Talk::holding();
+    talk.wait();
+    talk.now.unix += 3_600_000;
+    // Clocks may run a thousandth fast.
+    assert_eq!(talk.extension().1.horizon, START + 10_010 + 90_000);
+    talk.pass(seconds(59));
+    assert_eq!(talk.extension().1.horizon, START + 69_069 + 90_000);
+    // It has lasted a minute: a host that booted slow was set right.
+    talk.pass(seconds(1));
+    assert_eq!(talk.extension().1.horizon, talk.now.unix + 90_000);
+}
+
+#[test]
+fn a_jump_that_the_stores_clock_confirms_is_believed_at_once() {
+    let mut talk = Talk::holding();
+    talk.wait();
+    talk.now.unix += 3_600_000;
+    let (tenure, _) = talk.extension();
+    let confirmed = Tenure { store_now: Some(talk.now.unix), ..tenure };
+    talk.extended(Ok(Extended::Held(confirmed)));
+    talk.wait();
+    assert_eq!(talk.extension().1.horizon, talk.now.unix + 90_000);
+}
+
+#[test]
+fn times_that_run_ahead_of_the_clock_count() {
+    let mut talk = Talk::holding();
+    talk.wait();
+    talk.now.last = talk.now.unix + 900;
+    assert_eq!(talk.extension().1.horizon, talk.now.last + 90_000);
+}
+
+#[test]
+fn no_horizon_is_raised_by_a_clock_that_the_store_contradicts() {
+    let mut talk = Talk::holding();
+    let granted = talk.plan.status().grant;
+    talk.wait();
+    let (tenure, ask) = talk.extension();
+    let store_now = Some(talk.now.unix - CLOCK_BOUND_MS - 1);
+    let held = Tenure { horizon: ask.horizon, store_now, ..tenure };
+    assert_eq!(talk.extended(Ok(Extended::Held(held))), Effect::None);
+    assert_eq!(talk.plan.status().grant, granted);
+    // Presence is renewed all the same.
+    talk.wait();
+    talk.renew();
+}
+
+#[test]
+fn failures_never_end_renewal() {
+    let mut talk = Talk::holding();
+    let granted = talk.plan.status().grant;
+    talk.wait();
+    let mut pauses = Vec::new();
+    for round in 0..200 {
+        let kind = if round % 3 == 0 { ErrorKind::Denied } else { ErrorKind::Unavailable };
+        talk.extension();
+        assert_eq!(talk.extended(Err(error(kind))), Effect::None);
+        assert_eq!(talk.plan.status().state, LeaseState::Unrenewed);
+        assert_eq!(talk.plan.status().trouble, Some(error(kind)));
+        assert_eq!(talk.plan.status().grant, granted, "it lasts until its horizon");
+        pauses.push(talk.pause());
+        talk.wait();
+    }
+    assert_eq!(pauses[..3], [millis(200), millis(400), millis(800)]);
+    assert!(pauses[10..].iter().all(|pause| *pause == seconds(10)));
+    talk.renew();
+    assert_eq!(talk.plan.status().state, LeaseState::Held);
+    assert_eq!(talk.plan.status().trouble, None);
+    assert_eq!(talk.pause(), seconds(10));
+}
+
+#[test]
+fn a_lost_worker_is_replaced_while_its_grant_lasts() {
+    for (loss, loved) in [(superseded(), None), (Loss::Lapsed, Some(7))] {
+        let mut talk = Talk::holding();
+        let granted = talk.plan.status().grant;
+        talk.wait();
+        talk.extension();
+        assert_eq!(talk.extended(Ok(Extended::Lost(loss.clone()))), Effect::None);
+        let status = talk.plan.status();
+        assert_eq!(status.state, LeaseState::Replacing(loss, Waiting::Answer));
+        assert_eq!((status.grant, status.losses), (granted, 1));
+        // At once, and not the one that somebody else has.
+        let claim = talk.claim();
+        let Choice::Any { favourite, .. } = claim.choice else { panic!("{claim:?}") };
+        assert_eq!(favourite, loved);
+        let held = tenure(&claim, 8, claim.ask);
+        assert!(matches!(talk.answer(&claim, Ok(Acquired::Held(held))), Effect::Open(_)));
+        assert_eq!(talk.plan.status().grant.map(|grant| grant.worker), Some(8));
+    }
+}
+
+#[test]
+fn a_worker_that_an_operator_released_is_used_no_more() {
+    let mut talk = Talk::holding();
+    talk.wait();
+    talk.extension();
+    assert_eq!(talk.extended(Ok(Extended::Lost(Loss::Released))), Effect::Close);
+    talk.claim();
+}
+
+#[test]
+fn what_waiting_cannot_mend_is_waited_out_after_the_first_grant() {
+    let mut talk = Talk::holding();
+    talk.wait();
+    talk.extension();
+    talk.extended(Ok(Extended::Lost(superseded())));
+    let claim = talk.claim();
+    talk.answer(&claim, Err(error(ErrorKind::Denied)));
+    let waiting = Waiting::Store(ErrorKind::Denied);
+    assert_eq!(talk.plan.status().state, LeaseState::Replacing(superseded(), waiting));
+    talk.wait();
+    talk.take(8);
+}
+
+#[test]
+fn the_end_gives_what_is_held_and_nothing_happens_afterwards() {
+    let mut talk = Talk::holding();
+    talk.wait();
+    let (held, _) = talk.extension();
+    assert_eq!(talk.plan.end(), Some(held.clone()));
+    assert_eq!(talk.plan.status().state, LeaseState::Released);
+    // The answer to an extension that was under way comes too late.
+    let late = Tenure { horizon: held.horizon + 1000, ..held };
+    assert_eq!(talk.extended(Ok(Extended::Held(late))), Effect::None);
+    talk.plan.nudged(talk.now);
+    talk.pass(seconds(1000));
+    assert!(matches!(talk.next(), Next::Stop));
+    assert_eq!(talk.plan.end(), None, "released once");
+}

@@ -1,0 +1,184 @@
+//! Agreeing on a namespace, and what is owed to one that was forgotten.
+
+use super::{BUDGET_MS, START, Talk, error, meta, seconds, setup};
+use crate::error::ErrorKind;
+use crate::keeper::plan::{Effect, FirstUse, Next, Setup};
+use crate::keeper::status::{LeaseState, Refusal, Waiting};
+use crate::record::{Meta, Version};
+use crate::store::{Extended, Loss, Put};
+
+#[test]
+fn a_namespace_is_used_for_the_first_time_when_it_is_known_to_be_new() {
+    let after_window = START + BUDGET_MS + 2000;
+    for (first_use, orphans, quarantine) in [
+        (FirstUse::AtOnce, false, 0),
+        (FirstUse::AfterHeartbeat, false, START + 12_000),
+        (FirstUse::AfterWindow, false, after_window),
+        // Records without meta: whoever wrote them may live.
+        (FirstUse::AtOnce, true, after_window),
+        (FirstUse::AfterHeartbeat, true, after_window),
+    ] {
+        let mut talk = Talk::new(Setup { first_use, ..setup() });
+        assert!(matches!(talk.next(), Next::ReadMeta));
+        talk.plan.meta_read(talk.now, Ok(None), orphans);
+        let (expected, draft) = talk.draft();
+        assert_eq!((expected, draft.quarantine), (None, quarantine), "{first_use:?} {orphans}");
+        assert_eq!((draft.first_worker, draft.last_worker), (0, 1023));
+        assert_eq!((draft.window_ms, draft.created), (BUDGET_MS, START));
+    }
+}
+
+#[test]
+fn what_was_written_is_used_without_reading_it_again() {
+    let mut talk = Talk::new(setup());
+    talk.read(Ok(None));
+    let (_, draft) = talk.draft();
+    talk.plan.meta_written(talk.now, Ok(Put::Done(Version(5))));
+    let claim = talk.claim();
+    assert_eq!((claim.meta, claim.window_ms), (Version(5), draft.window_ms));
+}
+
+#[test]
+fn whoever_comes_second_takes_what_the_first_wrote() {
+    let mut talk = Talk::new(setup());
+    talk.read(Ok(None));
+    talk.draft();
+    talk.plan.meta_written(talk.now, Ok(Put::Conflict));
+    talk.read(Ok(Some((8, meta()))));
+    assert_eq!(talk.claim().meta, Version(8));
+}
+
+#[test]
+fn a_draft_that_could_not_be_written_is_made_anew() {
+    let mut talk = Talk::new(Setup { first_use: FirstUse::AfterHeartbeat, ..setup() });
+    talk.read(Ok(None));
+    talk.draft();
+    for kind in [ErrorKind::Unavailable, ErrorKind::Unknown] {
+        talk.plan.meta_written(talk.now, Err(error(kind)));
+        talk.pass(seconds(300));
+        talk.read(Ok(None));
+        let now = talk.now.unix;
+        assert_eq!(talk.draft().1.quarantine, now + 12_000, "counted from an old time");
+    }
+}
+
+#[test]
+fn another_layout_is_refused() {
+    let mut talk = Talk::new(setup());
+    talk.read(Ok(Some((1, Meta { layout: "other".into(), ..meta() }))));
+    let refusal = Refusal::OtherLayout { here: "layout".into(), there: "other".into() };
+    assert_eq!(talk.plan.status().state, LeaseState::Refused(refusal));
+    assert!(matches!(talk.next(), Next::Stop));
+}
+
+#[test]
+fn another_range_of_workers_is_refused() {
+    for (here, there, fits) in [
+        (None, (0, 1023), true),
+        (None, (5, 9), true),
+        (Some((5, 9)), (5, 9), true),
+        (Some((5, 9)), (5, 10), false),
+        (Some((4, 9)), (5, 9), false),
+        // More than the layout has.
+        (None, (0, 1024), false),
+        (None, (9, 5), false),
+    ] {
+        let mut talk = Talk::new(Setup { workers: here, ..setup() });
+        let (first_worker, last_worker) = there;
+        talk.read(Ok(Some((1, Meta { first_worker, last_worker, ..meta() }))));
+        let refused = matches!(
+            talk.plan.status().state,
+            LeaseState::Refused(Refusal::OtherWorkers { there: named, .. }) if named == there
+        );
+        assert_eq!(refused, !fits, "{here:?} in {there:?}");
+    }
+}
+
+#[test]
+fn a_quarantine_is_waited_for_and_looked_at_again() {
+    let mut talk = Talk::new(setup());
+    let until = START + 25_000;
+    talk.read(Ok(Some((1, Meta { quarantine: until, ..meta() }))));
+    assert_eq!(talk.pause(), seconds(10), "no longer than a heartbeat: it may be raised");
+    assert_eq!(talk.plan.status().state, LeaseState::Seeking(Waiting::Quarantine { until }));
+    talk.wait();
+    talk.read(Ok(Some((2, Meta { quarantine: until, ..meta() }))));
+    talk.wait();
+    talk.read(Ok(Some((2, Meta { quarantine: until, ..meta() }))));
+    assert_eq!(talk.pause(), seconds(3), "times may run ahead by two seconds");
+    talk.wait();
+    talk.read(Ok(Some((2, Meta { quarantine: until, ..meta() }))));
+    let claim = talk.claim();
+    assert_eq!((claim.quarantine, claim.meta), (until, Version(2)));
+}
+
+#[test]
+fn a_forgotten_record_raises_the_quarantine_before_anything_is_acquired() {
+    let mut talk = Talk::holding();
+    let horizon = talk.plan.status().grant.unwrap().horizon;
+    talk.wait();
+    talk.extension();
+    let effect = talk.extended(Ok(Extended::Lost(Loss::Vanished)));
+    assert_eq!(effect, Effect::None, "what was granted may be used up");
+    talk.read(Ok(Some((4, meta()))));
+    let (expected, draft) = talk.draft();
+    assert_eq!((expected, draft.quarantine), (Some(Version(4)), horizon));
+    // Somebody else was faster, but not far enough.
+    talk.plan.meta_written(talk.now, Ok(Put::Conflict));
+    talk.read(Ok(Some((5, Meta { quarantine: horizon - 1, ..meta() }))));
+    assert_eq!(talk.draft().0, Some(Version(5)));
+    talk.plan.meta_written(talk.now, Ok(Put::Done(Version(6))));
+    assert!(!talk.pause().is_zero(), "the quarantine holds for the one who raised it too");
+}
+
+#[test]
+fn a_quarantine_that_is_high_enough_is_left_alone() {
+    let mut talk = Talk::holding();
+    let horizon = talk.plan.status().grant.unwrap().horizon;
+    talk.wait();
+    talk.extension();
+    talk.extended(Ok(Extended::Lost(Loss::Regressed)));
+    talk.read(Ok(Some((4, Meta { quarantine: horizon, ..meta() }))));
+    assert!(matches!(talk.next(), Next::Wait(_)));
+}
+
+#[test]
+fn a_forgotten_namespace_is_created_anew_above_all_that_was_promised() {
+    // Even where a new namespace would be used at once.
+    let mut talk = Talk::holding();
+    talk.wait();
+    talk.extension();
+    talk.extended(Ok(Extended::Lost(Loss::Vanished)));
+    talk.read(Ok(None));
+    let (expected, draft) = talk.draft();
+    assert_eq!(expected, None);
+    assert_eq!(draft.quarantine, talk.now.unix + BUDGET_MS + 2000, "a window and a little");
+}
+
+#[test]
+fn a_horizon_beyond_the_window_is_kept_in_a_namespace_created_anew() {
+    let mut talk = Talk::holding();
+    talk.wait();
+    let (tenure, _) = talk.extension();
+    let far = talk.now.unix + 2 * BUDGET_MS;
+    let tenure = crate::store::Tenure { horizon: far, ..tenure };
+    talk.extended(Ok(Extended::Held(tenure)));
+    talk.wait();
+    talk.extension();
+    talk.extended(Ok(Extended::Lost(Loss::Vanished)));
+    talk.read(Ok(None));
+    assert_eq!(talk.draft().1.quarantine, far);
+}
+
+#[test]
+fn meta_that_cannot_be_read_is_read_again() {
+    let mut talk = Talk::new(setup());
+    talk.read(Err(error(ErrorKind::Unavailable)));
+    let waiting = Waiting::Store(ErrorKind::Unavailable);
+    assert_eq!(talk.plan.status().state, LeaseState::Seeking(waiting));
+    assert_eq!(talk.plan.status().trouble, Some(error(ErrorKind::Unavailable)));
+    talk.wait();
+    talk.read(Ok(Some((1, meta()))));
+    assert_eq!(talk.plan.status().trouble, None);
+    talk.claim();
+}

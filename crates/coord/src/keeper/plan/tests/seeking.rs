@@ -1,0 +1,262 @@
+//! How a worker is found: nothing is claimed twice, and nothing is given up for good.
+
+use super::{EVEN, START, Talk, error, meta, millis, seconds, setup, tenure};
+use crate::error::ErrorKind;
+use crate::keeper::plan::{CLOCK_BOUND_MS, Effect, Next, Setup};
+use crate::keeper::status::{LeaseState, Refusal, Waiting};
+use crate::nonce::Nonce;
+use crate::record::{Meta, Version};
+use crate::slot::Slot;
+use crate::store::{Acquired, Census, Choice, Loss, Tenure};
+
+fn full(blocked: u32, next_floor: Option<u64>) -> Acquired {
+    Acquired::Full(Census { held: 3, blocked, poisoned: 0, next_floor })
+}
+
+#[test]
+fn a_claim_says_all_that_the_store_must_know() {
+    let mut talk = Talk::new(Setup { favourite: Some(3), ..setup() });
+    let (first_worker, last_worker) = (2, 9);
+    talk.read(Ok(Some((6, Meta { first_worker, last_worker, ..meta() }))));
+    let claim = talk.claim();
+    assert_eq!(claim.choice, Choice::Any { first: 2, last: 9, favourite: Some(3) });
+    assert_eq!((claim.holder.as_str(), claim.ttl), ("me", seconds(30)));
+    assert_eq!((claim.now, claim.ask), (START, START + 90_000));
+    assert_eq!((claim.meta, claim.window_ms), (Version(6), meta().window_ms));
+    assert_eq!(claim.nonce, talk.now.nonce);
+}
+
+#[test]
+fn a_claim_of_unknown_outcome_is_repeated_as_it_was() {
+    let mut talk = Talk::met(setup());
+    let first = talk.claim();
+    let mut last = first.clone();
+    for kind in [ErrorKind::Unknown, ErrorKind::Unavailable, ErrorKind::Unknown] {
+        assert_eq!(talk.answer(&last, Err(error(kind))), Effect::None);
+        talk.wait();
+        last = talk.claim();
+        assert_eq!((&last.choice, last.nonce), (&first.choice, first.nonce));
+    }
+    assert!(last.now > first.now, "what is asked for follows the clock");
+}
+
+#[test]
+fn a_slot_that_may_have_been_taken_is_asked_for_until_the_answer_is_definite() {
+    let mut talk = Talk::met(setup());
+    let first = talk.claim();
+    let unsure = Acquired::Unsure(Slot::worker(4), Version(11));
+    talk.answer(&first, Ok(unsure));
+    assert!(!talk.pause().is_zero(), "not in a tight loop");
+    talk.wait();
+    let pinned = Choice::This(Slot::worker(4), Version(11));
+    let second = talk.claim();
+    assert_eq!((&second.choice, second.nonce), (&pinned, first.nonce));
+    // Meta moved meanwhile: that says nothing about the claim.
+    talk.answer(&second, Ok(Acquired::MetaMoved));
+    talk.read(Ok(Some((7, meta()))));
+    let third = talk.claim();
+    assert_eq!((&third.choice, third.nonce, third.meta), (&pinned, first.nonce, Version(7)));
+    // Somebody else has it: so it never was ours.
+    talk.answer(&third, Ok(Acquired::Taken));
+    let fourth = talk.claim();
+    assert!(matches!(fourth.choice, Choice::Any { .. }));
+    assert_ne!(fourth.nonce, first.nonce);
+}
+
+#[test]
+fn a_claim_based_on_an_old_meta_reads_it_again() {
+    let mut talk = Talk::met(setup());
+    let claim = talk.claim();
+    talk.answer(&claim, Ok(Acquired::MetaMoved));
+    talk.read(Ok(Some((4, Meta { last_worker: 5, ..meta() }))));
+    let claim = talk.claim();
+    assert_eq!(claim.meta, Version(4));
+    assert_eq!(claim.choice, Choice::Any { first: 0, last: 5, favourite: None });
+}
+
+#[test]
+fn a_full_pool_is_looked_at_again_when_a_floor_comes_near() {
+    for (next_floor, pause) in [
+        (None, millis(500)),
+        (Some(START + 2300), millis(300)),
+        (Some(START + 60_000), millis(500)),
+        (Some(START + 1000), millis(1)),
+    ] {
+        let mut talk = Talk::met(setup());
+        let claim = talk.claim();
+        talk.answer(&claim, Ok(full(0, next_floor)));
+        assert_eq!(talk.pause(), pause, "{next_floor:?}");
+        let census = Census { held: 3, blocked: 0, poisoned: 0, next_floor };
+        assert_eq!(talk.plan.status().state, LeaseState::Seeking(Waiting::Pool(census)));
+        talk.wait();
+        assert_ne!(talk.claim().nonce, claim.nonce);
+    }
+}
+
+#[test]
+fn a_full_pool_is_looked_at_as_soon_as_something_changes() {
+    let mut talk = Talk::met(setup());
+    let claim = talk.claim();
+    talk.answer(&claim, Ok(full(0, None)));
+    talk.plan.nudged(talk.now);
+    talk.claim();
+}
+
+#[test]
+fn a_nudge_does_not_shorten_the_pause_after_a_failure() {
+    let mut talk = Talk::met(setup());
+    let claim = talk.claim();
+    talk.answer(&claim, Err(error(ErrorKind::Unavailable)));
+    talk.plan.nudged(talk.now);
+    assert!(!talk.pause().is_zero());
+}
+
+#[test]
+fn a_pool_with_blocked_workers_is_mended_at_most_once_a_minute() {
+    let mut talk = Talk::met(setup());
+    let mut mended_at = Vec::new();
+    for _ in 0..400 {
+        match talk.next() {
+            Next::Acquire(claim) => {
+                talk.answer(&claim, Ok(full(1, None)));
+            }
+            Next::Mend(_) => {
+                mended_at.push(talk.now.boot);
+                talk.plan.mended();
+            }
+            Next::Wait(_) => talk.wait(),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(mended_at.len() > 1, "lost records block their slots for ever");
+    assert!(mended_at.is_sorted_by(|a, b| *a + seconds(60) <= *b), "{mended_at:?}");
+}
+
+#[test]
+fn a_pool_without_blocked_workers_is_not_mended() {
+    let mut talk = Talk::met(setup());
+    let claim = talk.claim();
+    talk.answer(&claim, Ok(full(0, None)));
+    assert!(matches!(talk.next(), Next::Wait(_)));
+}
+
+#[test]
+fn a_worker_is_given_back_when_the_clock_differs_from_the_stores() {
+    let bound = i64::try_from(CLOCK_BOUND_MS).unwrap();
+    for (ahead, trusted) in
+        [(0, true), (bound, true), (-bound, true), (bound + 1, false), (-bound - 1, false)]
+    {
+        let mut talk = Talk::met(setup());
+        let claim = talk.claim();
+        let store_now = Some(START.checked_add_signed(-ahead).unwrap());
+        let held = Tenure { store_now, ..tenure(&claim, 2, claim.ask) };
+        let effect = talk.answer(&claim, Ok(Acquired::Held(held.clone())));
+        assert_eq!(matches!(effect, Effect::Open(_)), trusted, "{ahead} ms ahead");
+        if trusted {
+            continue;
+        }
+        assert_eq!(effect, Effect::None);
+        let waiting = Waiting::Clock { ahead_ms: ahead };
+        assert_eq!(talk.plan.status().state, LeaseState::Seeking(waiting));
+        assert_eq!(talk.plan.status().grant, None);
+        assert!(matches!(talk.next(), Next::Return(returned) if returned == held));
+        talk.plan.returned(talk.now);
+        assert_eq!(talk.pause(), seconds(10));
+        talk.wait();
+        talk.take(2);
+        assert_eq!(talk.plan.status().state, LeaseState::Held);
+    }
+}
+
+#[test]
+fn what_cannot_be_mended_by_waiting_is_refused_before_the_first_grant() {
+    for kind in [
+        ErrorKind::Denied,
+        ErrorKind::InvalidConfig,
+        ErrorKind::Corrupt,
+        ErrorKind::NewerFormat,
+        ErrorKind::Unsafe,
+    ] {
+        let mut talk = Talk::met(setup());
+        let claim = talk.claim();
+        talk.answer(&claim, Err(error(kind)));
+        let refusal = Refusal::Store(error(kind));
+        assert_eq!(talk.plan.status().state, LeaseState::Refused(refusal.clone()));
+        assert!(matches!(talk.next(), Next::Stop));
+        assert_eq!(talk.plan.end(), None);
+        assert_eq!(talk.plan.status().state, LeaseState::Refused(refusal), "it stays to be read");
+    }
+}
+
+#[test]
+fn a_tenure_that_a_repeated_claim_finds_is_extended_at_once() {
+    let mut talk = Talk::met(setup());
+    let first = talk.claim();
+    talk.answer(&first, Err(error(ErrorKind::Unknown)));
+    talk.pass(seconds(80));
+    let again = talk.claim();
+    let found = tenure(&first, 6, first.ask);
+    let effect = talk.answer(&again, Ok(Acquired::Held(found)));
+    assert!(matches!(effect, Effect::Open(grant) if grant.horizon == first.ask));
+    assert_eq!(talk.extension().1.horizon, talk.now.unix + 90_000);
+}
+
+#[test]
+fn a_slot_that_is_no_worker_is_given_back() {
+    let mut talk = Talk::met(setup());
+    let claim = talk.claim();
+    let slot = Slot::named(crate::slot::Group::Scopes, "orders").unwrap();
+    let held = Tenure { slot, ..tenure(&claim, 0, claim.ask) };
+    assert_eq!(talk.answer(&claim, Ok(Acquired::Held(held))), Effect::None);
+    assert!(matches!(talk.next(), Next::Return(_)));
+}
+
+#[test]
+fn pauses_grow_up_to_a_heartbeat_and_differ_between_nodes() {
+    for (chance, quarters) in [(0, 3), (EVEN, 4)] {
+        let mut talk = Talk::met(setup());
+        talk.now.nonce = Nonce::from_bits(chance);
+        let mut claim = talk.claim();
+        for full_pause in [200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000, 10_000, 10_000]
+        {
+            talk.answer(&claim, Err(error(ErrorKind::Unavailable)));
+            assert_eq!(talk.pause(), millis(full_pause * quarters / 4));
+            talk.wait();
+            claim = talk.claim();
+        }
+        // An answer, whatever it says, ends the trouble.
+        talk.answer(&claim, Ok(full(0, None)));
+        assert_eq!(talk.plan.status().trouble, None);
+    }
+}
+
+#[test]
+fn nothing_is_released_that_was_not_held() {
+    let mut talk = Talk::met(setup());
+    talk.claim();
+    assert_eq!(talk.plan.end(), None);
+    assert_eq!(talk.plan.status().state, LeaseState::Released);
+    assert!(matches!(talk.next(), Next::Stop));
+}
+
+#[test]
+fn a_worker_that_was_never_used_is_released_at_the_end_too() {
+    let mut talk = Talk::met(setup());
+    let claim = talk.claim();
+    let held = Tenure { store_now: Some(START - 60_000), ..tenure(&claim, 2, claim.ask) };
+    talk.answer(&claim, Ok(Acquired::Held(held.clone())));
+    assert_eq!(talk.plan.end(), Some(held));
+}
+
+#[test]
+fn the_old_reason_stays_while_another_worker_is_waited_for() {
+    let mut talk = Talk::holding();
+    talk.wait();
+    talk.extension();
+    let loss = Loss::Lapsed;
+    talk.extended(Ok(crate::store::Extended::Lost(loss.clone())));
+    let claim = talk.claim();
+    talk.answer(&claim, Ok(full(0, None)));
+    let census = Census { held: 3, ..Census::default() };
+    assert_eq!(talk.plan.status().state, LeaseState::Replacing(loss, Waiting::Pool(census)));
+}

@@ -1,0 +1,198 @@
+//! How a lease is doing, for people and probes.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::error::{Error, ErrorKind};
+use crate::keeper::Grant;
+use crate::record::UnixMs;
+use crate::store::{Census, Loss};
+
+/// How a lease is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseStatus {
+    /// In a word with its reason.
+    pub state: LeaseState,
+    /// What may be used, as last acknowledged. It stays valid up to its horizon whatever happens.
+    pub grant: Option<Grant>,
+    /// The last failure of the store, until it answers again.
+    pub trouble: Option<Error>,
+    /// Tenures lost so far.
+    pub losses: u64,
+    /// Renewals acknowledged so far.
+    pub renewals: u64,
+}
+
+/// The states of a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeaseState {
+    /// No worker yet.
+    Seeking(Waiting),
+    /// A worker is held and renewed.
+    Held,
+    /// A worker is held; the store does not answer. The grant lasts until its horizon.
+    Unrenewed,
+    /// The worker was lost and another is sought. The old grant lasts until its horizon.
+    Replacing(Loss, Waiting),
+    /// It cannot go on without an operator.
+    Refused(Refusal),
+    /// Over.
+    Released,
+}
+
+/// What a lease waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// For the answer of the store.
+    Answer,
+    /// For the store to be reachable.
+    Store(ErrorKind),
+    /// For a worker to become free.
+    Pool(Census),
+    /// For the quarantine to pass.
+    Quarantine {
+        /// Until when.
+        until: UnixMs,
+    },
+    /// For a clock that agrees with the store's.
+    Clock {
+        /// How far the own clock is ahead of the store's, in milliseconds.
+        ahead_ms: i64,
+    },
+}
+
+/// Why a lease cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The store says so.
+    Store(Error),
+    /// The namespace's times and numbers mean something else.
+    OtherLayout {
+        /// What they mean here.
+        here: String,
+        /// What they mean in the namespace.
+        there: String,
+    },
+    /// The namespace gives out other workers.
+    OtherWorkers {
+        /// The range asked for.
+        here: (u32, u32),
+        /// The range of the namespace.
+        there: (u32, u32),
+    },
+    /// The operating system gives no random bits.
+    NoRandomBits(String),
+}
+
+impl LeaseStatus {
+    /// How long the grant lasts without the store, from now by the lane's clock.
+    #[must_use]
+    pub fn left(&self, now: UnixMs) -> Duration {
+        let horizon = self.grant.map_or(0, |grant| grant.horizon);
+        Duration::from_millis(horizon.saturating_sub(now))
+    }
+}
+
+impl LeaseState {
+    /// The state in a word.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Seeking(_) => "seeking",
+            Self::Held => "held",
+            Self::Unrenewed => "unrenewed",
+            Self::Replacing(..) => "replacing",
+            Self::Refused(_) => "refused",
+            Self::Released => "released",
+        }
+    }
+}
+
+impl fmt::Display for LeaseState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Seeking(waiting) => write!(f, "no worker yet, waiting for {waiting}"),
+            Self::Held => f.write_str("a worker is held"),
+            Self::Unrenewed => f.write_str("a worker is held, but the store does not answer"),
+            Self::Replacing(loss, waiting) => {
+                write!(f, "the worker was lost ({loss}), waiting for {waiting}")
+            }
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Released => f.write_str("released"),
+        }
+    }
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answer => f.write_str("the store's answer"),
+            Self::Store(kind) => write!(f, "the store ({})", kind.word()),
+            Self::Pool(census) => census.fmt(f),
+            Self::Quarantine { until } => {
+                write!(f, "the end of the quarantine (Unix time {until} ms)")
+            }
+            Self::Clock { ahead_ms } if *ahead_ms < 0 => {
+                write!(f, "this machine's clock, {} ms behind the store's", ahead_ms.unsigned_abs())
+            }
+            Self::Clock { ahead_ms } => {
+                write!(f, "this machine's clock, {ahead_ms} ms ahead of the store's")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Census {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a free worker: {} held, {} not to be used again yet, {} poisoned",
+            self.held, self.blocked, self.poisoned
+        )
+    }
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Superseded { token, holder } => {
+                write!(f, "taken over by {holder:?} with token {token}")
+            }
+            Self::Released => f.write_str("released by an operator"),
+            Self::Vanished => f.write_str("the store has forgotten it"),
+            Self::Lapsed => f.write_str("it lapsed, and the store may have lost writes since"),
+            Self::Regressed => f.write_str("the store went back in its history"),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(f),
+            Self::OtherLayout { here, there } => write!(
+                f,
+                "the namespace has another layout: {there}; here it is {here}. Use that layout, or \
+                 another namespace"
+            ),
+            Self::OtherWorkers { here, there } => write!(
+                f,
+                "the namespace leases workers {} to {}, not {} to {}: use that range, or another \
+                 namespace",
+                there.0, there.1, here.0, here.1
+            ),
+            Self::NoRandomBits(error) => {
+                write!(f, "the operating system gives no random bits: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}

@@ -1,0 +1,51 @@
+//! Leases with a horizon over files, Redis, etcd and ZooKeeper.
+//!
+//! A [`Slot`] is a durable [`Record`] that one holder at a time may extend, and that outlives
+//! every lease. A new holder starts above the horizon of all before it, so the times that
+//! different holders use are disjoint whatever clocks, schedulers and networks do.
+//!
+//! | to | see |
+//! |---|---|
+//! | read every rule in one place | [`rules`] |
+//! | keep a worker leased | [`keeper::Keeper`] |
+//! | open a store by its URL | [`open`](fn@open), [`StoreUrl`] |
+//! | write a store | [`Store`], and the suite `conformance` |
+//! | know what a store promises | [`Guarantees`] |
+//! | share, count or hurt a store | [`Prefixed`], [`Metered`], [`Faulty`] |
+
+mod anchor;
+pub mod choose;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod error;
+mod guarantees;
+pub mod keeper;
+pub mod mend;
+mod namespace;
+mod nonce;
+mod open;
+mod record;
+pub mod rules;
+mod slot;
+mod store;
+pub mod stores;
+pub mod time;
+mod timing;
+mod url;
+mod wrappers;
+
+pub use self::anchor::Anchor;
+pub use self::error::{Error, ErrorKind};
+pub use self::guarantees::{Guarantees, Strength};
+pub use self::namespace::{BadNamespace, Namespace};
+pub use self::nonce::{BadNonce, Nonce};
+pub use self::open::open;
+pub use self::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
+pub use self::slot::{BadName, Group, Slot};
+pub use self::store::{
+    Acquired, Announcer, Ask, Census, Changes, Choice, Claim, Entry, Extended, Found, Loss,
+    Presence, Put, Released, Store, Tenure,
+};
+pub use self::timing::{BadTiming, Timing};
+pub use self::url::{BadUrl, PASSWORD_VARIABLE, Scheme, Secret, StoreUrl, duration};
+pub use self::wrappers::{Act, Chances, Faults, Faulty, Metered, Operations, Outcome, Prefixed};

@@ -1,0 +1,73 @@
+//! The name under which holders share slots.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A named set of slots and their meta record. Different namespaces share nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Namespace(String);
+
+/// The text cannot name a namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadNamespace(String);
+
+/// It is part of every key, path and file name.
+const LENGTH_MAX: usize = 64;
+
+impl Namespace {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for Namespace {
+    fn default() -> Self {
+        Self("default".into())
+    }
+}
+
+impl FromStr for Namespace {
+    type Err = BadNamespace;
+
+    fn from_str(text: &str) -> Result<Self, BadNamespace> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let is_name = (1..=LENGTH_MAX).contains(&text.len())
+            && text.chars().all(fits)
+            && !text.starts_with('.');
+        if is_name { Ok(Self(text.into())) } else { Err(BadNamespace(text.into())) }
+    }
+}
+
+impl fmt::Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for BadNamespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:?} cannot name a namespace: use 1 to {LENGTH_MAX} letters, digits, '.', '_' or '-', \
+             not starting with '.'",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for BadNamespace {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_is_safe_in_keys_and_paths() {
+        assert!("orders-eu.v2".parse::<Namespace>().is_ok());
+        for bad in ["", ".", "..", "a/b", "a{b}", "a b", "a:b"] {
+            assert!(bad.parse::<Namespace>().is_err(), "{bad:?}");
+        }
+    }
+}

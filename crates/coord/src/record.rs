@@ -1,0 +1,97 @@
+//! What a store keeps: one record for each slot, and one for the namespace.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+
+use crate::nonce::Nonce;
+
+/// The format of records and meta that this code writes, and the newest that it reads.
+pub const FORMAT: u32 = 1;
+
+/// Times are Unix milliseconds. A layout's ticks map onto them and back without loss, stores'
+/// clocks speak them, and people can read them.
+pub type UnixMs = u64;
+
+/// A fencing token: rises with every acquisition of a slot, also after a store was wiped.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Token(pub u64);
+
+impl std::fmt::Display for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Which write of a record or of meta this is, as the store counts them. 0 is a record that does
+/// not exist yet.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Version(pub u64);
+
+/// The durable state of a slot. It outlives every lease: only presence expires.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Record {
+    /// Of the last acquisition.
+    pub token: Token,
+    /// Of the last acquisition; erased by its release.
+    pub nonce: Option<Nonce>,
+    /// Who acquired it last, for people to read. Never compared.
+    pub holder: String,
+    /// The holder may use only times after this: the horizon of all holders before it.
+    pub floor: UnixMs,
+    /// No holder so far may have used a time after this.
+    pub horizon: UnixMs,
+    /// When the holder last wrote, by its own clock.
+    pub renewed: UnixMs,
+    /// When presence ends by the store's clock, where the store judges by its clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<UnixMs>,
+    /// Whatever else the holder wants known: host, process, version, address.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub info: BTreeMap<String, String>,
+}
+
+/// What all holders of a namespace must agree on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// Of every record in the namespace. A newer one than [`FORMAT`] is left alone.
+    pub format: u32,
+    /// Minted when the namespace was created.
+    pub incarnation: Nonce,
+    /// What times and numbers mean to the holders; compared as a whole.
+    pub layout: String,
+    /// The first worker that may be leased.
+    pub first_worker: u32,
+    /// The last worker that may be leased.
+    pub last_worker: u32,
+    /// No horizon is further from now than this, in milliseconds.
+    pub window_ms: u64,
+    /// Every new tenure starts above this, whatever its record says.
+    pub quarantine: UnixMs,
+    /// When the namespace was created.
+    pub created: UnixMs,
+}
+
+impl Meta {
+    /// The workers that may be leased.
+    #[must_use]
+    pub const fn workers(&self) -> RangeInclusive<u32> {
+        self.first_worker..=self.last_worker
+    }
+}
+
+/// Something read together with the version that a write must name to replace it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Versioned<T> {
+    /// Which write it is.
+    pub version: Version,
+    /// What was written.
+    pub value: T,
+}

@@ -1,0 +1,141 @@
+//! What can be leased: numbered workers, named elections, named scopes.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The kinds of slot. Each kind has its own name space inside a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Group {
+    /// Worker numbers.
+    Workers,
+    /// Elections.
+    Elections,
+    /// Strict scopes.
+    Scopes,
+}
+
+impl Group {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Workers, Self::Elections, Self::Scopes];
+
+    /// The letter that stands for the kind in keys and paths.
+    #[must_use]
+    pub const fn letter(self) -> &'static str {
+        match self {
+            Self::Workers => "w",
+            Self::Elections => "e",
+            Self::Scopes => "s",
+        }
+    }
+}
+
+/// One leasable record: a kind and a name. The name of a worker is its number in decimal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Slot {
+    group: Group,
+    name: String,
+}
+
+/// Why a text cannot name a slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadName(String);
+
+/// Names are parts of keys, paths and file names; every store takes this many bytes.
+const NAME_MAX: usize = 128;
+
+impl Slot {
+    /// The slot of a worker number.
+    #[must_use]
+    pub fn worker(number: u32) -> Self {
+        Self { group: Group::Workers, name: number.to_string() }
+    }
+
+    /// A slot by name: letters, digits, `.`, `_`, `-` and `:`, at most 128 of them.
+    ///
+    /// # Errors
+    /// If the name has other characters, is empty or too long, or is no number for a worker.
+    pub fn named(group: Group, name: &str) -> Result<Self, BadName> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || "._-:".contains(c);
+        let is_name = (1..=NAME_MAX).contains(&name.len())
+            && name.chars().all(fits)
+            && !name.starts_with('.');
+        let is_number = || name.parse::<u32>().is_ok_and(|number| number.to_string() == name);
+        if is_name && (group != Group::Workers || is_number()) {
+            Ok(Self { group, name: name.to_owned() })
+        } else {
+            Err(BadName::of(name))
+        }
+    }
+
+    /// The kind.
+    #[must_use]
+    pub const fn group(&self) -> Group {
+        self.group
+    }
+
+    /// The name within the kind.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The worker number, if it is a worker's slot.
+    #[must_use]
+    pub fn number(&self) -> Option<u32> {
+        match self.group {
+            Group::Workers => self.name.parse().ok(),
+            _ => None,
+        }
+    }
+}
+
+impl BadName {
+    pub(crate) fn of(name: &str) -> Self {
+        Self(name.chars().take(NAME_MAX).collect())
+    }
+}
+
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.group.letter(), self.name)
+    }
+}
+
+impl fmt::Display for BadName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:?} cannot name a slot: use 1 to {NAME_MAX} letters, digits, '.', '_', '-' or ':', \
+             and a plain number for a worker",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for BadName {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_could_leave_its_directory_or_key_is_refused() {
+        for name in ["", ".", "..", "a/b", "a b", "a{b}", "caf\u{e9}", ".hidden", "x\n"] {
+            assert!(Slot::named(Group::Elections, name).is_err(), "{name:?}");
+        }
+        assert!(Slot::named(Group::Elections, &"x".repeat(NAME_MAX)).is_ok());
+        assert!(Slot::named(Group::Elections, &"x".repeat(NAME_MAX + 1)).is_err());
+    }
+
+    #[test]
+    fn a_worker_has_exactly_one_name() {
+        for name in ["07", "+7", "-1", "4294967296", "seven"] {
+            assert!(Slot::named(Group::Workers, name).is_err(), "{name:?}");
+        }
+        assert_eq!(Slot::named(Group::Workers, "7"), Ok(Slot::worker(7)));
+        assert_eq!(Slot::worker(7).number(), Some(7));
+        assert_eq!(Slot::worker(7).to_string(), "w/7");
+    }
+}

@@ -1,0 +1,229 @@
+//! What an error of the client library means: was anything done, and who can help?
+
+use std::error::Error as Cause;
+use std::io;
+
+use etcd_client::Error as ClientError;
+
+use super::history::Regressed;
+use crate::error::ErrorKind;
+
+/// Why a request was not answered as wished.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Nothing was done; another member, or a later attempt, may do it.
+    Undone(String),
+    /// The login has run out. Nothing was done.
+    Login(String),
+    /// The lease does not exist any more. Nothing was done.
+    NoLease,
+    /// Nothing was done, and trying again would not help.
+    Refused(ErrorKind, String),
+    /// It may have been done, or still may be.
+    Unanswered(String),
+    /// The store went back in its history.
+    Regressed,
+}
+
+/// The numbers of gRPC's status codes.
+mod code {
+    pub(super) const INVALID_ARGUMENT: i32 = 3;
+    pub(super) const NOT_FOUND: i32 = 5;
+    pub(super) const PERMISSION_DENIED: i32 = 7;
+    pub(super) const RESOURCE_EXHAUSTED: i32 = 8;
+    pub(super) const FAILED_PRECONDITION: i32 = 9;
+    pub(super) const UNIMPLEMENTED: i32 = 12;
+    pub(super) const UNAVAILABLE: i32 = 14;
+    pub(super) const DATA_LOSS: i32 = 15;
+    pub(super) const UNAUTHENTICATED: i32 = 16;
+}
+
+/// What etcd says when it has put no request to its cluster. Its other complaints of the same code,
+/// such as a time-out, leave open whether the request is carried out.
+const NOT_PROPOSED: [&str; 3] = ["no leader", "not supported for learner", "not capable"];
+
+impl Failure {
+    /// The kind to report. A request that only reads never leaves anything unknown.
+    pub(super) const fn kind(&self, writes: bool) -> ErrorKind {
+        match self {
+            Self::Undone(_) | Self::NoLease => ErrorKind::Unavailable,
+            Self::Login(_) => ErrorKind::Denied,
+            Self::Refused(kind, _) => *kind,
+            Self::Unanswered(_) if writes => ErrorKind::Unknown,
+            Self::Unanswered(_) => ErrorKind::Unavailable,
+            Self::Regressed => ErrorKind::Unsafe,
+        }
+    }
+
+    /// The message to report.
+    pub(super) fn message(&self) -> &str {
+        match self {
+            Self::Undone(why)
+            | Self::Login(why)
+            | Self::Refused(_, why)
+            | Self::Unanswered(why) => why,
+            Self::NoLease => "leases end as soon as they are granted",
+            Self::Regressed => {
+                "the store went back in its history, or is another one: was it restored from a \
+                 snapshot? run frazil store quarantine, then restart"
+            }
+        }
+    }
+
+    /// Whether etcd says that it asks nobody for a login.
+    pub(super) fn is_auth_disabled(error: &ClientError) -> bool {
+        matches!(error, ClientError::GRpcStatus(status)
+            if status.message().contains("authentication is not enabled"))
+    }
+}
+
+impl From<Regressed> for Failure {
+    fn from(_: Regressed) -> Self {
+        Self::Regressed
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        if let Some(failure) = tls_failure(&error) {
+            return failure;
+        }
+        match error {
+            ClientError::GRpcStatus(status) => {
+                let unsent = causes(&status).any(is_connecting);
+                let why = match causes(&status).last() {
+                    Some(root) if root.to_string() != status.message() => {
+                        format!("{}: {root}", status.message())
+                    }
+                    _ => status.message().to_owned(),
+                };
+                of_status(status.code().into(), unsent, why)
+            }
+            ClientError::LeaseKeepAliveError(_) => Self::NoLease,
+            ClientError::InvalidArgs(why) | ClientError::EndpointError(why) => {
+                Self::Refused(ErrorKind::InvalidConfig, why)
+            }
+            ClientError::InvalidUri(error) => {
+                Self::Refused(ErrorKind::InvalidConfig, format!("not an address: {error}"))
+            }
+            // Only what prepares a connection gives this one.
+            ClientError::TransportError(error) => {
+                let why = causes(&error).last().map_or_else(String::new, ToString::to_string);
+                Self::Refused(ErrorKind::InvalidConfig, format!("{error}: {why}"))
+            }
+            other => Self::Unanswered(other.to_string()),
+        }
+    }
+}
+
+fn of_status(code: i32, unsent: bool, why: String) -> Failure {
+    let says = |part: &str| why.contains(part);
+    match code {
+        code::UNAUTHENTICATED => Failure::Login(why),
+        code::INVALID_ARGUMENT if says("user name is empty") || says("auth store is old") => {
+            Failure::Login(why)
+        }
+        code::INVALID_ARGUMENT if says("authentication failed") => {
+            Failure::Refused(ErrorKind::Denied, why)
+        }
+        code::INVALID_ARGUMENT => Failure::Refused(ErrorKind::InvalidConfig, why),
+        code::NOT_FOUND if says("lease not found") => Failure::NoLease,
+        code::PERMISSION_DENIED | code::FAILED_PRECONDITION => {
+            Failure::Refused(ErrorKind::Denied, why)
+        }
+        // The disk quota is used up, or too many requests are under way.
+        code::RESOURCE_EXHAUSTED => Failure::Undone(why),
+        code::UNIMPLEMENTED => {
+            let why = format!("not an etcd with the v3 interface: {why}");
+            Failure::Refused(ErrorKind::InvalidConfig, why)
+        }
+        code::UNAVAILABLE if unsent || NOT_PROPOSED.iter().any(|part| says(part)) => {
+            Failure::Undone(why)
+        }
+        code::DATA_LOSS => Failure::Refused(ErrorKind::Corrupt, why),
+        _ => Failure::Unanswered(why),
+    }
+}
+
+/// What TLS found wrong, if it did.
+fn tls_failure(error: &ClientError) -> Option<Failure> {
+    let ClientError::GRpcStatus(status) = error else { return None };
+    for cause in causes(status) {
+        let text = cause.to_string();
+        // A server that checks certificates after the handshake says so on a connection that
+        // stands; what it said then arrives as text.
+        if text.contains("received fatal alert") {
+            let why = format!("the server refused the TLS connection: {text}");
+            return Some(Failure::Refused(ErrorKind::Denied, why));
+        }
+        if text.contains("tls handshake eof") {
+            let why = "the server ended the TLS handshake: does it speak TLS? etcd: is without";
+            return Some(Failure::Undone(why.into()));
+        }
+        let wrapped = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        match wrapped.and_then(|error| error.downcast_ref::<rustls::Error>()) {
+            None => {}
+            Some(said @ rustls::Error::InvalidCertificate(_)) => {
+                let why = format!("the server's certificate is not trusted: {said}");
+                return Some(Failure::Refused(ErrorKind::Denied, why));
+            }
+            Some(said) => {
+                let why = format!("no TLS with this server: {said}; etcd: is without TLS");
+                return Some(Failure::Refused(ErrorKind::InvalidConfig, why));
+            }
+        }
+    }
+    None
+}
+
+/// Whether the connection failed before it could carry a request. The type is not public, so its
+/// name has to do; if it changes, such failures count as unanswered, which is safe.
+fn is_connecting(cause: &(dyn Cause + 'static)) -> bool {
+    format!("{cause:?}").starts_with("ConnectError(")
+}
+
+fn causes<'a>(error: &'a (dyn Cause + 'static)) -> impl Iterator<Item = &'a (dyn Cause + 'static)> {
+    std::iter::successors(error.source(), |cause| (*cause).source())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(code: i32, message: &str) -> ErrorKind {
+        of_status(code, false, message.into()).kind(true)
+    }
+
+    #[test]
+    fn what_may_have_been_done_is_unknown() {
+        for message in ["etcdserver: request timed out", "etcdserver: leader changed", "stopped"] {
+            assert_eq!(kind(code::UNAVAILABLE, message), ErrorKind::Unknown, "{message}");
+        }
+        for code in [1, 2, 4, 13] {
+            assert_eq!(kind(code, "Timeout expired"), ErrorKind::Unknown, "{code}");
+        }
+        let failure = of_status(4, false, String::new());
+        assert_eq!(failure.kind(false), ErrorKind::Unavailable, "reading leaves nothing unknown");
+    }
+
+    #[test]
+    fn what_was_not_proposed_is_unavailable() {
+        assert_eq!(kind(code::UNAVAILABLE, "etcdserver: no leader"), ErrorKind::Unavailable);
+        let full = "etcdserver: mvcc: database space exceeded";
+        assert_eq!(kind(code::RESOURCE_EXHAUSTED, full), ErrorKind::Unavailable);
+        let refused = of_status(code::UNAVAILABLE, true, "tcp connect error".into());
+        assert_eq!(refused.kind(true), ErrorKind::Unavailable);
+    }
+
+    #[test]
+    fn what_the_server_forbids_is_denied() {
+        for (code, message) in [
+            (code::INVALID_ARGUMENT, "etcdserver: authentication failed, invalid user ID"),
+            (code::INVALID_ARGUMENT, "etcdserver: user name is empty"),
+            (code::PERMISSION_DENIED, "etcdserver: permission denied"),
+            (code::UNAUTHENTICATED, "etcdserver: invalid auth token"),
+        ] {
+            assert_eq!(kind(code, message), ErrorKind::Denied, "{message}");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The namespace's directory: that it is ours, on a file system that keeps its word, and no copy.
+
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+use super::cell::FILE_MODE;
+use crate::error::ErrorKind;
+use crate::nonce::Nonce;
+use crate::slot::Group;
+
+/// Only the owner looks inside.
+const DIRECTORY_MODE: u32 = 0o700;
+/// The file that says which directory this is.
+const IDENTITY: &str = "identity";
+
+/// What to do with a directory that was copied from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// Refuse it: both might be used at once.
+    Refuse,
+    /// Make it one of its own. Whoever does this knows that the original is gone, and raises the
+    /// quarantine.
+    Adopt,
+}
+
+/// Which directory this is. A copy or a restored backup has another inode.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Identity {
+    inode: u64,
+    /// When the directory was made, in nanoseconds, where the file system tells.
+    born: Option<u128>,
+}
+
+/// Creates what is missing and checks what is there; gives what weakens the promises.
+pub(super) fn prepare(
+    root: &Path,
+    any_filesystem: bool,
+    copied: Copied,
+) -> Result<Vec<String>, (ErrorKind, String)> {
+    let broken = |error: io::Error| {
+        let kind = match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                ErrorKind::Denied
+            }
+            io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => ErrorKind::InvalidConfig,
+            _ => ErrorKind::Unavailable,
+        };
+        (kind, format!("{}: {error}", root.display()))
+    };
+    let create = |path: &Path| {
+        DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path).map_err(broken)
+    };
+    // Before anything is created, so that a refusal leaves nothing behind.
+    let there = root.ancestors().find(|path| path.exists()).unwrap_or(root);
+    let mut warnings = check_filesystem(there, any_filesystem)?;
+    create(root)?;
+    for group in Group::ALL {
+        create(&root.join(group.letter()))?;
+    }
+    check_identity(root, copied).map_err(|error| match error {
+        Mismatch::Io(error) => broken(error),
+        Mismatch::Copy => (
+            ErrorKind::Unsafe,
+            format!(
+                "{} was copied or restored from a backup; the same Ids could be issued here and \
+                 there. If the original is not used any more: frazil store quarantine --adopt",
+                root.display()
+            ),
+        ),
+    })?;
+    let mode = fs::metadata(root).map_err(broken)?.mode() & 0o077;
+    if mode != 0 {
+        warnings.push(format!("others can look into {}: chmod 700", root.display()));
+    }
+    Ok(warnings)
+}
+
+/// Fails if the directory is not there, or is not the one that was opened.
+pub(super) fn require(root: &Path) -> io::Result<()> {
+    fs::metadata(root.join(IDENTITY)).map(drop)
+}
+
+/// The names of the slots that have a record or a lock file.
+pub(super) fn slot_names(directory: &Path) -> io::Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(directory)? {
+        let file = entry?.file_name();
+        let name = file.to_str().and_then(|file| match file.strip_prefix('.') {
+            Some(hidden) => hidden.strip_suffix(".lock"),
+            None => Some(file),
+        });
+        names.extend(name.map(str::to_owned));
+    }
+    Ok(names)
+}
+
+/// What is known of a file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    Well,
+    UntilReboot,
+    InContainer,
+    Unknown,
+}
+
+fn check_filesystem(root: &Path, any: bool) -> Result<Vec<String>, (ErrorKind, String)> {
+    let unreadable = |error| (ErrorKind::Unavailable, format!("{}: {error}", root.display()));
+    let stat = rustix::fs::statfs(root).map_err(unreadable)?;
+    let magic = u64::try_from(stat.f_type).unwrap_or(0) & 0xFFFF_FFFF;
+    Ok(match kept(magic) {
+        Kept::Well => Vec::new(),
+        Kept::UntilReboot => {
+            vec!["in memory (tmpfs): all is forgotten when the machine restarts".into()]
+        }
+        Kept::InContainer => {
+            vec![
+                "in a container's own layer (overlayfs): all is forgotten with the container; \
+                  mount a volume"
+                    .into(),
+            ]
+        }
+        Kept::Unknown if any => vec!["an unknown file system was allowed by the URL".into()],
+        Kept::Unknown => {
+            let why = format!(
+                "{} is on a file system ({magic:#x}) not known to keep locks and renames on one \
+                 machine (network file systems do not): use a local disk, or add \
+                 ?unsafe_filesystem=allow",
+                root.display()
+            );
+            return Err((ErrorKind::Unsafe, why));
+        }
+    })
+}
+
+/// What is known of the file system with this mark.
+fn kept(magic: u64) -> Kept {
+    match magic {
+        // ext2 to ext4, XFS, Btrfs, ZFS, F2FS, bcachefs.
+        0xEF53 | 0x5846_5342 | 0x9123_683E | 0x2FC1_2FC1 | 0xF2F5_2010 | 0xCA45_1A4E => Kept::Well,
+        // tmpfs, ramfs.
+        0x0102_1994 | 0x8584_58F6 => Kept::UntilReboot,
+        // overlayfs.
+        0x794C_7630 => Kept::InContainer,
+        _ => Kept::Unknown,
+    }
+}
+
+enum Mismatch {
+    Io(io::Error),
+    Copy,
+}
+
+impl From<io::Error> for Mismatch {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+fn check_identity(root: &Path, copied: Copied) -> Result<(), Mismatch> {
+    let path = root.join(IDENTITY);
+    let data = fs::metadata(root)?;
+    let born = data.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let here = Identity { inode: data.ino(), born: born.map(|born| born.as_nanos()) };
+    let written = match fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice::<Identity>(&bytes).ok(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return write_identity(&path, &here).map_err(Mismatch::Io);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    match copied {
+        _ if written.as_ref() == Some(&here) => Ok(()),
+        Copied::Refuse => Err(Mismatch::Copy),
+        Copied::Adopt => write_identity(&path, &here).map_err(Mismatch::Io),
+    }
+}
+
+/// Writes the identity beside its place and moves it there: another process, or this one, may do
+/// so at once, and process ids repeat in containers.
+fn write_identity(path: &Path, identity: &Identity) -> io::Result<()> {
+    let draft = path.with_added_extension(Nonce::mint()?.to_string());
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(FILE_MODE).open(&draft)?;
+    let mut bytes = serde_json::to_vec(identity)?;
+    bytes.push(b'\n');
+    file.write_all(&bytes)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&draft, path))
+        .inspect_err(|_| drop(fs::remove_file(&draft)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_systems_of_the_network_and_unknown_ones_are_not_trusted() {
+        // NFS, SMB, CIFS, FUSE, 9p, Ceph, Lustre, and none at all.
+        for magic in
+            [0x6969, 0x517B, 0xFF53_4D42, 0x6573_5546, 0x0102_1997, 0x00C3_6400, 0x0BD0_0BD0, 0]
+        {
+            assert_eq!(kept(magic), Kept::Unknown, "{magic:#x}");
+        }
+        assert_eq!(kept(0xEF53), Kept::Well);
+    }
+}

@@ -1,0 +1,59 @@
+//! Where things are kept.
+
+use crate::namespace::Namespace;
+use crate::slot::Group;
+
+/// The keys of a namespace, which share one hash tag: a script sees all of them, and in a cluster
+/// they are on one master.
+///
+/// | key | what |
+/// |---|---|
+/// | `{prefix:namespace}:meta` | meta, as JSON |
+/// | `...:lineage` | a hash: the history last seen, the guard that followed, the widest window |
+/// | `...:w`, `...:e`, `...:s` | hashes: the records of workers, elections and scopes, as JSON |
+/// | `...:born` | a set: every slot that was ever used, such as `w/7` |
+/// | `...:w:idx` | a sorted set: free workers by horizon |
+/// | `...:w:held` | a sorted set: held workers by expiry |
+/// | `...:w:nonces` | a hash: which worker a claim of any got |
+/// | `...:ev` | a channel: which slot changed |
+#[derive(Clone, Debug)]
+pub(super) struct Keys {
+    tag: String,
+}
+
+impl Keys {
+    pub(super) fn new(prefix: &str, namespace: &Namespace) -> Self {
+        Self { tag: format!("{{{prefix}:{namespace}}}") }
+    }
+
+    /// What all begin with.
+    pub(super) fn tag(&self) -> &str {
+        &self.tag
+    }
+
+    /// In the order that scripts expect.
+    pub(super) fn all(&self, group: Group) -> [String; 7] {
+        let key = |rest: &str| format!("{}:{rest}", self.tag);
+        [
+            key("meta"),
+            key("lineage"),
+            self.records(group),
+            self.born(),
+            key("w:idx"),
+            key("w:held"),
+            key("w:nonces"),
+        ]
+    }
+
+    pub(super) fn records(&self, group: Group) -> String {
+        format!("{}:{}", self.tag, group.letter())
+    }
+
+    pub(super) fn born(&self) -> String {
+        format!("{}:born", self.tag)
+    }
+
+    pub(super) fn channel(&self) -> String {
+        format!("{}:ev", self.tag)
+    }
+}

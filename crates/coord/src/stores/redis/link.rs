@@ -1,0 +1,252 @@
+//! The one connection to the master of the namespace, found again when it is lost.
+//!
+//! A namespace is one hash tag, hence one hash slot, hence one master also in a cluster; so one
+//! connection is all that any of the three kinds of set-up needs, WAIT is on the right one, and the
+//! client library repeats nothing by itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError};
+use tokio::time::timeout;
+
+use super::failure::Meaning;
+use super::keys::Keys;
+use super::server::Server;
+use super::settings::{Address, Login, Settings};
+use crate::error::{Error, ErrorKind};
+use crate::url::Scheme;
+
+/// How often a cluster may send us elsewhere in one search: it names the owner, who may just have
+/// changed.
+const REDIRECTS_MAX: u32 = 4;
+
+/// A connection to a master.
+#[derive(Clone)]
+pub(super) struct Link {
+    pub(super) connection: MultiplexedConnection,
+    pub(super) address: Address,
+    pub(super) server: Arc<Server>,
+    is_lost: Arc<AtomicBool>,
+}
+
+/// Whom one meets behind an address.
+enum Met {
+    Master(Box<Link>),
+    Replica,
+    /// Not the owner of the namespace's hash slot; the owner's address.
+    Moved(String),
+}
+
+impl Link {
+    /// Finds the master and enters it.
+    pub(super) async fn open(settings: &Settings, keys: &Keys) -> Result<Self, Error> {
+        match settings.url.scheme {
+            Scheme::RedisSentinel => by_sentinels(settings, keys).await,
+            Scheme::RedisCluster => by_nodes(settings, keys).await,
+            _ => match meet(settings, keys, &settings.url.hosts[0]).await? {
+                Met::Master(link) => Ok(*link),
+                Met::Replica => Err(refused(
+                    settings,
+                    "the server is a replica: name the master, or use redis+sentinel:",
+                )),
+                Met::Moved(_) => Err(Error::new(
+                    ErrorKind::InvalidConfig,
+                    "connect",
+                    &settings.url,
+                    "the server is a node of a cluster: use redis+cluster:",
+                )),
+            },
+        }
+    }
+
+    /// Whether the connection is known to be gone.
+    pub(super) fn is_lost(&self) -> bool {
+        // Relaxed: only a hint that spares a request; what was sent decides by its answer.
+        self.is_lost.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn mark_lost(&self) {
+        self.is_lost.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A connection on which what the server pushes goes to `push`.
+pub(super) async fn dial(
+    settings: &Settings,
+    address: &Address,
+    login: Login,
+    push: impl Fn(PushInfo) -> Result<(), RedisError> + Send + Sync + 'static,
+) -> Result<MultiplexedConnection, Error> {
+    let client = settings.client(address, login)?;
+    // Every request has a limit of its own, from the outside.
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(None)
+        .set_response_timeout(None)
+        .set_push_sender(push);
+    let opened = client.get_multiplexed_async_connection_with_config(&config).await;
+    opened.map_err(|error| settings.shut_out(&shown(address), &error))
+}
+
+/// The share of the time-out that each of several addresses gets, so that a silent one leaves time
+/// for the others.
+fn share(settings: &Settings) -> Duration {
+    let addresses = u32::try_from(settings.url.hosts.len()).unwrap_or(u32::MAX);
+    settings.timeout / addresses.saturating_add(1)
+}
+
+async fn by_sentinels(settings: &Settings, keys: &Keys) -> Result<Link, Error> {
+    let mut last = None;
+    for sentinel in &settings.url.hosts {
+        let place = format!("sentinel {}", shown(sentinel));
+        let found = async {
+            let master = ask_sentinel(settings, sentinel).await?;
+            match meet(settings, keys, &master).await? {
+                Met::Master(link) => Ok(*link),
+                // The sentinel has not heard of a fail-over yet, or it is under way.
+                Met::Replica | Met::Moved(_) => Err(Error::new(
+                    ErrorKind::Unavailable,
+                    "connect",
+                    &settings.url,
+                    format_args!("{place} names {}, which is no master", shown(&master)),
+                )),
+            }
+        };
+        match timeout(share(settings), found).await {
+            Ok(Ok(link)) => return Ok(link),
+            Ok(Err(error)) => last = worse(last, error),
+            Err(_) => last = worse(last, settings.silent(&place)),
+        }
+    }
+    Err(last.unwrap_or_else(|| settings.silent("no sentinel")))
+}
+
+async fn ask_sentinel(settings: &Settings, sentinel: &Address) -> Result<Address, Error> {
+    let ask = |login: Login| async move {
+        let mut connection = dial(settings, sentinel, login, |_| Ok(())).await?;
+        let mut question = redis::cmd("SENTINEL");
+        question.arg("GET-MASTER-ADDR-BY-NAME").arg(&settings.url.path);
+        let answer: Result<Option<(String, u16)>, _> = question.query_async(&mut connection).await;
+        answer.map_err(|error| settings.shut_out(&shown(sentinel), &error))
+    };
+    let answer = match ask(Login::Nobody).await {
+        Err(error) if error.kind() == ErrorKind::Denied && settings.secret.is_some() => {
+            ask(Login::Own).await?
+        }
+        answer => answer?,
+    };
+    answer.ok_or_else(|| {
+        let why = format_args!("the sentinels know no master called {:?}", settings.url.path);
+        Error::new(ErrorKind::InvalidConfig, "connect", &settings.url, why)
+    })
+}
+
+async fn by_nodes(settings: &Settings, keys: &Keys) -> Result<Link, Error> {
+    let mut last = None;
+    for node in &settings.url.hosts {
+        let found = async {
+            let mut address = node.clone();
+            for _ in 0..REDIRECTS_MAX {
+                match meet(settings, keys, &address).await? {
+                    Met::Master(link) => return Ok(*link),
+                    Met::Moved(owner) => address = owner_address(&owner, &address),
+                    Met::Replica => break,
+                }
+            }
+            let why = format_args!("{} does not lead to the owner of the slot", shown(node));
+            Err(Error::new(ErrorKind::Unavailable, "connect", &settings.url, why))
+        };
+        match timeout(share(settings), found).await {
+            Ok(Ok(link)) => return Ok(link),
+            Ok(Err(error)) => last = worse(last, error),
+            Err(_) => last = worse(last, settings.silent(&shown(node))),
+        }
+    }
+    Err(last.unwrap_or_else(|| settings.silent("no node")))
+}
+
+/// Of two errors the one that waiting does not cure: it tells more.
+fn worse(known: Option<Error>, error: Error) -> Option<Error> {
+    match known {
+        Some(known) if !known.kind().is_retryable() => Some(known),
+        _ => Some(error),
+    }
+}
+
+/// Of `host:port`, where an empty host means the one that was asked.
+fn owner_address(text: &str, asked: &Address) -> Address {
+    let (host, port) = text.rsplit_once(':').unwrap_or((text, ""));
+    let host = if host.is_empty() { asked.0.clone() } else { host.to_owned() };
+    (host, port.parse().unwrap_or(asked.1))
+}
+
+/// Enters a server, and checks whether it may be relied upon.
+async fn meet(settings: &Settings, keys: &Keys, address: &Address) -> Result<Met, Error> {
+    let is_lost = Arc::new(AtomicBool::new(false));
+    let mark = is_lost.clone();
+    let push = move |info: PushInfo| {
+        if info.kind == PushKind::Disconnection {
+            mark.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    };
+    let mut connection = dial(settings, address, Login::Own, push).await?;
+    let probe = super::scripts::probe(keys);
+    let missing: Vec<String> = match probe.query_async(&mut connection).await {
+        Ok(missing) => missing,
+        Err(error) => return not_master(settings, address, &error),
+    };
+    if !missing.is_empty() {
+        return Err(denied(settings, keys, &missing.join(" ")));
+    }
+    let server = Server::ask(&mut connection).await;
+    let server = server.map_err(|error| match Meaning::of(&error) {
+        Meaning::Denied => denied(settings, keys, "+info"),
+        _ => settings.shut_out(&shown(address), &error),
+    })?;
+    if !server.is_master {
+        return Ok(Met::Replica);
+    }
+    server.check(settings)?;
+    let (server, address) = (Arc::new(server), address.clone());
+    Ok(Met::Master(Box::new(Link { connection, address, server, is_lost })))
+}
+
+fn not_master(settings: &Settings, address: &Address, error: &RedisError) -> Result<Met, Error> {
+    if let Some((owner, _)) = error.redirect_node()
+        && Meaning::of(error) == Meaning::Elsewhere
+    {
+        return Ok(Met::Moved(owner.to_owned()));
+    }
+    match Meaning::of(error) {
+        Meaning::Elsewhere => Ok(Met::Replica),
+        Meaning::Denied => {
+            let why = settings.redacted(error);
+            let rule = "the user needs +eval and the keys and channels of the prefix";
+            let why = format_args!("{}: {why}; {rule}", shown(address));
+            Err(Error::new(ErrorKind::Denied, "connect", &settings.url, why))
+        }
+        _ => Err(settings.shut_out(&shown(address), error)),
+    }
+}
+
+fn denied(settings: &Settings, keys: &Keys, rules: &str) -> Error {
+    let why = format_args!(
+        "the user lacks {rules}, for the keys and channels that begin with {}",
+        keys.tag()
+    );
+    Error::new(ErrorKind::Denied, "connect", &settings.url, why)
+}
+
+fn refused(settings: &Settings, why: &str) -> Error {
+    Error::new(ErrorKind::Unsafe, "connect", &settings.url, why)
+}
+
+pub(super) fn shown((host, port): &Address) -> String {
+    match host.contains(':') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    }
+}

@@ -1,0 +1,2 @@
+-- Meta, and the time.
+return {int(TIME), redis.call('GET', META) or ''}

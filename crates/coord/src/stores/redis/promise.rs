@@ -1,0 +1,121 @@
+//! What Redis promises, as it is set up.
+
+use super::scripts::SKEW_MS;
+use super::session::Session;
+use super::settings::Durability;
+use crate::guarantees::{Guarantees, Strength};
+use crate::url::Scheme;
+
+pub(super) fn guarantees(session: &Session) -> Guarantees {
+    let (settings, server) = (&session.settings, session.server());
+    let is_single = settings.url.scheme == Scheme::Redis;
+    let is_sure = is_single && server.syncs_each_write() && server.is_alone();
+    let isolation = settings.isolation;
+    let because = match (is_sure, is_single) {
+        (true, _) => "one server carries out each step at once and has it on disk before it \
+                      answers; a new holder starts above all that holders before it may use"
+            .to_owned(),
+        (false, true) => "after a restart, when the last writes may be missing, new holders start \
+                          above all that any holder before the restart may use; this counts on a \
+                          server clock that does not go back"
+            .to_owned(),
+        (false, false) => format!(
+            "after a fail-over, when the last writes may be missing, new holders start above all \
+             that any holder before it may use; this counts on server clocks less than {SKEW_MS} ms \
+             apart, and on an old master that acknowledges nothing later than {isolation:?} after \
+             its successor was promoted"
+        ),
+    };
+    let leadership = match is_sure {
+        true => {
+            "one at a time while the server's clock does not jump; a paused leader may believe \
+                 in itself until it looks again"
+                .to_owned()
+        }
+        false => "two may believe to lead for a while after a restart or a fail-over".to_owned(),
+    };
+    let token = match is_sure {
+        true => "strictly increasing",
+        false => "increasing; after lost writes best effort, by the server's clock",
+    };
+    Guarantees {
+        store: described(session),
+        uniqueness: if is_sure { Strength::Unconditional } else { Strength::Conditional },
+        because,
+        leadership,
+        token: token.into(),
+        voided_by: voided_by(is_single),
+        warnings: warnings(session),
+    }
+}
+
+fn described(session: &Session) -> String {
+    let (settings, server) = (&session.settings, session.server());
+    let setup = match settings.url.scheme {
+        Scheme::RedisSentinel => "behind Sentinel",
+        Scheme::RedisCluster => "in a cluster",
+        _ => "on one server",
+    };
+    let log = match (server.keeps_log, server.log_sync.as_deref()) {
+        (false, _) => "no append-only file".to_owned(),
+        (true, Some(sync)) => format!("append-only file synced {sync}"),
+        (true, None) => "append-only file".to_owned(),
+    };
+    let durability = match settings.durability {
+        Durability::Async => "replicas not waited for".to_owned(),
+        Durability::Wait(count) => format!("{count} replicas waited for"),
+        Durability::WaitAll => "all replicas waited for".to_owned(),
+    };
+    format!("Redis {} {setup}, {log}, {durability}", server.version)
+}
+
+fn voided_by(is_single: bool) -> Vec<String> {
+    let mut voids = vec![
+        "loss of the server's data: FLUSHALL, deleted keys, a lost disk, an old snapshot loaded",
+        "a change of maxmemory-policy to one that evicts",
+    ];
+    match is_single {
+        true => voids.extend([
+            "a change of appendfsync while the server runs",
+            "an address that comes to lead to another server",
+        ]),
+        false => voids.extend([
+            "an old master that is isolated for longer than the option isolation",
+            "clocks of servers that are further apart",
+            "clients with different values of isolation",
+        ]),
+    }
+    voids.into_iter().map(str::to_owned).collect()
+}
+
+fn warnings(session: &Session) -> Vec<String> {
+    let (settings, server) = (&session.settings, session.server());
+    let is_single = settings.url.scheme == Scheme::Redis;
+    let mut warnings = Vec::new();
+    if !server.keeps_log {
+        warnings.push("no append-only file: a restart forgets; set appendonly yes".to_owned());
+    } else if is_single && !server.syncs_each_write() {
+        warnings.push(match &server.log_sync {
+            Some(sync) => format!("appendfsync is {sync}: a crash forgets; set it to always"),
+            None => "appendfsync may not be read (+config|get), so the worst is assumed".to_owned(),
+        });
+    }
+    if is_single && server.syncs_each_write() && !server.is_alone() {
+        warnings.push(
+            "the server has or had replicas, and a restart cannot be told from a promotion: new \
+             workers wait after either; for fail-over use redis+sentinel:"
+                .to_owned(),
+        );
+    }
+    if settings.durability != Durability::Async && server.replicas == 0 {
+        warnings.push("replicas are waited for and none is connected: nothing succeeds".to_owned());
+    }
+    if settings.url.scheme == Scheme::RedisSentinel && !server.needs_replicas {
+        warnings.push(
+            "min-replicas-to-write is 0: an isolated master acknowledges without end; set it to 1, \
+             and min-replicas-max-lag to less than the option isolation"
+                .to_owned(),
+        );
+    }
+    warnings
+}

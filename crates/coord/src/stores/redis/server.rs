@@ -1,0 +1,122 @@
+//! What a server says about itself when it is entered, and what follows from it.
+
+use std::collections::HashMap;
+
+use redis::aio::MultiplexedConnection;
+
+use super::settings::Settings;
+use crate::error::{Error, ErrorKind};
+
+/// The oldest major version whose scripts, users and protocol are what this store needs.
+const OLDEST_MAJOR: u32 = 6;
+
+/// A server as it was when it was entered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Server {
+    pub(super) version: String,
+    pub(super) is_master: bool,
+    /// Its history.
+    pub(super) lineage: String,
+    pub(super) replicas: u32,
+    /// Whether it was promoted since it started.
+    pub(super) was_promoted: bool,
+    /// Whether it stops acknowledging when its replicas are out of reach.
+    pub(super) needs_replicas: bool,
+    pub(super) maxmemory_policy: String,
+    pub(super) keeps_log: bool,
+    /// When the log is synced to disk, if we may know.
+    pub(super) log_sync: Option<String>,
+}
+
+impl Server {
+    pub(super) async fn ask(
+        connection: &mut MultiplexedConnection,
+    ) -> Result<Self, redis::RedisError> {
+        let info: String = redis::cmd("INFO").query_async(connection).await?;
+        let mut server = Self::of_info(&info);
+        if server.keeps_log {
+            // Few users may read the configuration. Without it the weaker promise stands.
+            let answer: Result<HashMap<String, String>, _> =
+                redis::cmd("CONFIG").arg("GET").arg("appendfsync").query_async(connection).await;
+            server.log_sync = match answer {
+                Ok(mut settings) => settings.remove("appendfsync"),
+                Err(error) if error.is_io_error() => return Err(error),
+                Err(_) => None,
+            };
+        }
+        Ok(server)
+    }
+
+    fn of_info(info: &str) -> Self {
+        let field = |name: &str| {
+            let mut pairs = info.lines().filter_map(|line| line.trim_end().split_once(':'));
+            pairs.find_map(|(known, value)| (known == name).then_some(value))
+        };
+        let text = |name: &str| field(name).unwrap_or_default().to_owned();
+        Self {
+            version: text("redis_version"),
+            is_master: field("role") == Some("master"),
+            lineage: text("master_replid"),
+            replicas: field("connected_slaves").and_then(|n| n.parse().ok()).unwrap_or(0),
+            was_promoted: text("master_replid2").chars().any(|c| c != '0'),
+            needs_replicas: field("min_slaves_good_slaves").is_some(),
+            maxmemory_policy: text("maxmemory_policy"),
+            keeps_log: field("aof_enabled") == Some("1"),
+            log_sync: None,
+        }
+    }
+
+    /// Whether each write is on this server's disk when it is acknowledged.
+    pub(super) fn syncs_each_write(&self) -> bool {
+        self.keeps_log && self.log_sync.as_deref() == Some("always")
+    }
+
+    /// Whether this server alone has the data, as far as it can tell.
+    pub(super) fn is_alone(&self) -> bool {
+        self.replicas == 0 && !self.was_promoted
+    }
+
+    /// Refuses a server that may forget records without anybody noticing.
+    pub(super) fn check(&self, settings: &Settings) -> Result<(), Error> {
+        let refuse =
+            |why: String| Err(Error::new(ErrorKind::Unsafe, "connect", &settings.url, why));
+        let major = self.version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+        if major.is_none_or(|major| major < OLDEST_MAJOR) {
+            return refuse(format!("Redis {} is too old: use 6.0 or newer", self.version));
+        }
+        // The policies called volatile-* take only keys that expire, and ours do not. Those called
+        // allkeys-* are refused even without a maxmemory: it can be set at any time.
+        if self.maxmemory_policy.starts_with("allkeys") {
+            return refuse(format!(
+                "maxmemory-policy is {}, which may evict records: use noeviction",
+                self.maxmemory_policy
+            ));
+        }
+        if self.lineage.is_empty() {
+            return refuse("INFO does not tell master_replid".into());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_info_says_is_understood() {
+        let info = "# Server\r\nredis_version:7.0.15\r\n# Memory\r\nmaxmemory_policy:noeviction\r\n\
+                    aof_enabled:1\r\nrole:master\r\nconnected_slaves:2\r\n\
+                    min_slaves_good_slaves:2\r\nmaster_replid:abc\r\n\
+                    master_replid2:0000000000000000000000000000000000000000\r\n";
+        let server = Server::of_info(info);
+        assert!(server.is_master && server.keeps_log && server.needs_replicas);
+        assert_eq!((server.replicas, server.lineage.as_str()), (2, "abc"));
+        assert!(!server.was_promoted && !server.is_alone() && !server.syncs_each_write());
+    }
+
+    #[test]
+    fn an_empty_answer_is_no_master() {
+        assert_eq!(Server::of_info(""), Server::default());
+    }
+}

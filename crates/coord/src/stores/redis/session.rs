@@ -1,0 +1,268 @@
+//! Requests to the master: sent once, answered in time, repeated only where that is safe.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use redis::{Cmd, FromRedisValue, Pipeline, RedisError};
+use tokio::time::timeout;
+
+use super::failure::Meaning;
+use super::keys::Keys;
+use super::link::{Link, shown};
+use super::scripts::{Call, Script};
+use super::server::Server;
+use super::settings::{Durability, Settings};
+use crate::error::{Error, ErrorKind};
+use crate::slot::Group;
+
+/// How often one request may be sent: once, once more over a new connection, and once more if that
+/// led to a server that is no longer the master.
+const ATTEMPTS: u32 = 3;
+
+/// A namespace on Redis, and the connection to its master while there is one.
+pub(super) struct Session {
+    pub(super) settings: Settings,
+    pub(super) keys: Keys,
+    link: tokio::sync::Mutex<Option<Link>>,
+    /// As of the latest connection.
+    server: Mutex<Arc<Server>>,
+    /// The most replicas seen in the present lineage.
+    most_replicas: AtomicU32,
+}
+
+/// What a script answered.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) words: Vec<String>,
+    /// Whether it was sent before, over a connection that broke.
+    pub(super) is_repeated: bool,
+}
+
+/// One step to be carried out by a script.
+pub(super) struct Step<'a> {
+    pub(super) act: &'static str,
+    pub(super) script: &'a Script,
+    pub(super) group: Group,
+    pub(super) arguments: Vec<String>,
+    /// Whether it may be sent again after a connection broke.
+    pub(super) is_repeatable: bool,
+    /// Whether it changes anything.
+    pub(super) writes: bool,
+    /// Whether replicas must have it before it counts.
+    pub(super) is_acknowledged: bool,
+}
+
+impl Session {
+    /// Connects.
+    pub(super) async fn open(settings: Settings, keys: Keys) -> Result<Self, Error> {
+        let session = Self {
+            settings,
+            keys,
+            link: tokio::sync::Mutex::new(None),
+            server: Mutex::default(),
+            most_replicas: AtomicU32::new(0),
+        };
+        let opened = timeout(session.settings.timeout, session.link()).await;
+        match opened {
+            Ok(link) => link.map(drop)?,
+            Err(_) => return Err(session.settings.silent("the server")),
+        }
+        Ok(session)
+    }
+
+    /// The server as of the latest connection.
+    pub(super) fn server(&self) -> Arc<Server> {
+        self.server.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Carries a step out, within the time-out.
+    pub(super) async fn run(&self, step: &Step<'_>) -> Result<Answer, Error> {
+        let was_sent = AtomicBool::new(false);
+        match timeout(self.settings.timeout, self.attempt(step, &was_sent)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(self.late(step.act, step.writes && was_sent.load(Ordering::Relaxed))),
+        }
+    }
+
+    /// Reads with several commands at once.
+    pub(super) async fn read<T: FromRedisValue>(
+        &self,
+        act: &'static str,
+        pipeline: &Pipeline,
+    ) -> Result<T, Error> {
+        let reading = async {
+            let mut attempts = 0;
+            loop {
+                attempts += 1;
+                let mut link = self.link().await?;
+                let failed = match pipeline.query_async(&mut link.connection).await {
+                    Ok(answer) => return Ok(answer),
+                    Err(error) => error,
+                };
+                let meaning = self.learn(&link, &failed);
+                let may_help = matches!(meaning, Meaning::Elsewhere | Meaning::Broken);
+                if !may_help || attempts == ATTEMPTS {
+                    return Err(self.nothing_written(act, &failed));
+                }
+            }
+        };
+        match timeout(self.settings.timeout, reading).await {
+            Ok(answer) => answer,
+            Err(_) => Err(self.late(act, false)),
+        }
+    }
+
+    async fn attempt(&self, step: &Step<'_>, was_sent: &AtomicBool) -> Result<Answer, Error> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            // A request of before may have been carried out, even if nobody can be asked now.
+            let is_in_doubt = step.writes && was_sent.load(Ordering::Relaxed);
+            let link = self.link().await;
+            let link = link.map_err(|error| if is_in_doubt { error.into_unknown() } else { error });
+            let mut link = link?;
+            let failed = match self.send(&mut link, step, was_sent).await {
+                Ok(words) => {
+                    self.acknowledge(&mut link, step).await?;
+                    return Ok(Answer { words, is_repeated: is_in_doubt });
+                }
+                Err(error) => error,
+            };
+            let meaning = self.learn(&link, &failed);
+            let may_help = match meaning {
+                Meaning::Elsewhere => true,
+                Meaning::Broken => step.is_repeatable,
+                _ => false,
+            };
+            if meaning == Meaning::Elsewhere && !is_in_doubt {
+                was_sent.store(false, Ordering::Relaxed);
+            }
+            if may_help && attempts < ATTEMPTS {
+                continue;
+            }
+            return Err(match meaning {
+                _ if is_in_doubt => self.settings.failed(step.act, &failed).into_unknown(),
+                Meaning::Broken if !step.writes => self.nothing_written(step.act, &failed),
+                _ => self.settings.failed(step.act, &failed),
+            });
+        }
+    }
+
+    async fn send(
+        &self,
+        link: &mut Link,
+        step: &Step<'_>,
+        was_sent: &AtomicBool,
+    ) -> Result<Vec<String>, RedisError> {
+        let is_durable =
+            link.server.syncs_each_write() && self.settings.url.scheme == crate::url::Scheme::Redis;
+        let call = Call::new(&self.settings, &self.keys, step.group, is_durable)
+            .with(step.arguments.iter().cloned());
+        was_sent.store(true, Ordering::Relaxed);
+        let query = async |command: Cmd, link: &mut Link| {
+            command.query_async::<Vec<String>>(&mut link.connection).await
+        };
+        match query(step.script.by_name(&call), link).await {
+            Err(error) if Meaning::of(&error) == Meaning::NoScript => {
+                query(step.script.by_text(&call), link).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Waits until as many replicas as configured have all that this connection wrote.
+    async fn acknowledge(&self, link: &mut Link, step: &Step<'_>) -> Result<(), Error> {
+        let needed = match self.settings.durability {
+            _ if !step.is_acknowledged => return Ok(()),
+            Durability::Async => return Ok(()),
+            Durability::Wait(count) => count,
+            Durability::WaitAll => self.most_replicas.load(Ordering::Relaxed).max(1),
+        };
+        // The answer to it must be here before the time-out of the whole.
+        let limit = self.settings.timeout.mul_f32(0.75).max(Duration::from_millis(1));
+        let mut wait = redis::cmd("WAIT");
+        wait.arg(needed).arg(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+        let unknown =
+            |why: String| Error::new(ErrorKind::Unknown, step.act, &self.settings.url, why);
+        match wait.query_async::<u32>(&mut link.connection).await {
+            Ok(reached) if reached >= needed => Ok(()),
+            Ok(reached) => Err(unknown(format!(
+                "written, but only {reached} of {needed} replicas confirmed it within {limit:?}"
+            ))),
+            Err(error) => {
+                self.learn(link, &error);
+                let why = self.settings.redacted(&error);
+                Err(unknown(format!("written, and not known whether replicas have it: {why}")))
+            }
+        }
+    }
+
+    /// The present connection, or a new one.
+    pub(super) async fn link(&self) -> Result<Link, Error> {
+        let mut held = self.link.lock().await;
+        if let Some(link) = held.as_ref().filter(|link| !link.is_lost()) {
+            return Ok(link.clone());
+        }
+        *held = None;
+        let link = Link::open(&self.settings, &self.keys).await.map_err(|error| {
+            // What was fine when the store was opened, and is refused now, may be so for a moment:
+            // an address that is led from one server to another, or a server being set up again.
+            let was_fine = self.server().is_master;
+            match error.kind() {
+                ErrorKind::Unsafe if was_fine => {
+                    Error::new(ErrorKind::Unavailable, "connect", &self.settings.url, error)
+                }
+                _ => error,
+            }
+        })?;
+        self.remember(&link);
+        *held = Some(link.clone());
+        Ok(link)
+    }
+
+    fn remember(&self, link: &Link) {
+        let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = server.lineage == link.server.lineage;
+        let most = if is_same { self.most_replicas.load(Ordering::Relaxed) } else { 0 };
+        // Relaxed: written under the lock of the server, and each value by itself makes sense.
+        self.most_replicas.store(most.max(link.server.replicas), Ordering::Relaxed);
+        tracing::debug!(address = %shown(&link.address), lineage = %link.server.lineage, "connected");
+        *server = link.server.clone();
+    }
+
+    /// What an error means, and that the connection is of no more use if it says so.
+    fn learn(&self, link: &Link, error: &RedisError) -> Meaning {
+        let meaning = Meaning::of(error);
+        if matches!(meaning, Meaning::Elsewhere | Meaning::Broken) {
+            link.mark_lost();
+        }
+        meaning
+    }
+
+    fn nothing_written(&self, act: &'static str, error: &RedisError) -> Error {
+        match Meaning::of(error) {
+            Meaning::Broken => {
+                let why = self.settings.redacted(error);
+                Error::new(ErrorKind::Unavailable, act, &self.settings.url, why)
+            }
+            _ => self.settings.failed(act, error),
+        }
+    }
+
+    /// The time is over.
+    fn late(&self, act: &'static str, may_have_been_carried_out: bool) -> Error {
+        // What still waits on this connection would only delay what comes next.
+        if let Ok(held) = self.link.try_lock()
+            && let Some(link) = held.as_ref()
+        {
+            link.mark_lost();
+        }
+        let kind = match may_have_been_carried_out {
+            true => ErrorKind::Unknown,
+            false => ErrorKind::Unavailable,
+        };
+        let why = format_args!("no answer within {:?}", self.settings.timeout);
+        Error::new(kind, act, &self.settings.url, why)
+    }
+}

@@ -1,0 +1,68 @@
+//! What a failed request means: whether something may have been written, and what kind of error
+//! it is.
+
+use zookeeper_client as zk;
+
+use crate::error::ErrorKind;
+
+/// Why a request has no result.
+#[derive(Clone, Debug)]
+pub(super) enum Failure {
+    /// Nothing was written.
+    Definite(ErrorKind, String),
+    /// It was sent, and no answer came.
+    Silent(String),
+}
+
+impl Failure {
+    pub(super) fn unavailable(why: impl Into<String>) -> Self {
+        Self::Definite(ErrorKind::Unavailable, why.into())
+    }
+
+    /// The kind as seen by whoever sent a write.
+    pub(super) fn into_parts(self) -> (ErrorKind, String) {
+        match self {
+            Self::Definite(kind, why) => (kind, why),
+            Self::Silent(why) => (ErrorKind::Unknown, why),
+        }
+    }
+
+    /// The same failure of a request that writes nothing.
+    pub(super) fn of_read(self) -> Self {
+        match self {
+            Self::Silent(why) => Self::Definite(ErrorKind::Unavailable, why),
+            definite @ Self::Definite(..) => definite,
+        }
+    }
+}
+
+impl From<zk::Error> for Failure {
+    fn from(error: zk::Error) -> Self {
+        use zk::Error as E;
+        let kind = match error {
+            E::NoAuth => {
+                let why = "no permission: the nodes belong to another user or password";
+                return Self::Definite(ErrorKind::Denied, why.into());
+            }
+            E::AuthFailed => ErrorKind::Denied,
+            E::InvalidAcl | E::BadArguments(_) | E::ReconfigDisabled => ErrorKind::InvalidConfig,
+            E::Unimplemented => {
+                let why = "the server is too old: ZooKeeper 3.6 or newer is needed";
+                return Self::Definite(ErrorKind::InvalidConfig, why.into());
+            }
+            E::NoHosts
+            | E::QuotaExceeded
+            | E::Throttled
+            | E::NotReadOnly
+            | E::MarshallingError
+            | E::NoNode
+            | E::NodeExists
+            | E::BadVersion
+            | E::NotEmpty
+            | E::NoChildrenForEphemerals => ErrorKind::Unavailable,
+            // Also of a session that expired or moved: it may have done so after the request.
+            _ => return Self::Silent(error.to_string()),
+        };
+        Self::Definite(kind, error.to_string())
+    }
+}

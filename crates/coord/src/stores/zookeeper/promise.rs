@@ -1,0 +1,109 @@
+//! What ZooKeeper promises as it was found at connecting.
+
+use std::time::Duration;
+
+use tokio::time::timeout_at;
+use zookeeper_client as zk;
+
+use super::door::Door;
+use super::session::Deadline;
+use crate::guarantees::{Guarantees, Strength};
+
+/// How the servers are set up, as far as a client can see.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    /// How many servers vote; `None` if that cannot be read.
+    voters: Option<usize>,
+    asked: Duration,
+    negotiated: Duration,
+    authenticated: bool,
+    encrypted: bool,
+}
+
+impl Setup {
+    pub(super) async fn look(client: &zk::Client, door: &Door, deadline: Deadline) -> Self {
+        let config = timeout_at(deadline, client.get_config()).await;
+        let voters = config.ok().and_then(Result::ok).map(|(text, _)| voters(&text));
+        Self {
+            voters,
+            asked: door.session,
+            negotiated: client.session_timeout(),
+            authenticated: door.authenticated,
+            encrypted: door.tls.is_some(),
+        }
+    }
+
+    pub(super) fn guarantees(&self) -> Guarantees {
+        let store = match self.voters {
+            Some(0 | 1) => "ZooKeeper, one server".into(),
+            Some(voters) => format!("ZooKeeper, {voters} voting servers"),
+            None => "ZooKeeper".into(),
+        };
+        let lasts = self.negotiated;
+        Guarantees {
+            store,
+            uniqueness: Strength::Unconditional,
+            because: "a majority of the servers has every record on disk before it is \
+                      acknowledged, and every write names the version that it replaces"
+                .into(),
+            leadership: format!(
+                "at most one holder of the newest token; an old leader that is paused or whose \
+                 clock runs slow can still act until it looks at its deadline; a dead one is \
+                 replaced after a session of {lasts:?}"
+            ),
+            token: "strictly increasing for each slot".into(),
+            voided_by: vec![
+                "the loss of the data directories of a majority of the servers".into(),
+                "deleting or restoring nodes by hand".into(),
+                "servers with forceSync=no, if the power fails".into(),
+            ],
+            warnings: self.warnings(),
+        }
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        match self.voters {
+            Some(0 | 1) => warnings.push(
+                "a single server: its disk is the only copy of the records; use three or five"
+                    .into(),
+            ),
+            Some(voters) if voters % 2 == 0 => warnings.push(format!(
+                "{voters} voting servers survive no more failures than {}: use an odd number",
+                voters - 1
+            )),
+            _ => {}
+        }
+        if self.negotiated != self.asked {
+            warnings.push(format!(
+                "sessions last {:?} and not {:?} as asked for: set the option session within \
+                 minSessionTimeout and maxSessionTimeout of the servers",
+                self.negotiated, self.asked
+            ));
+        }
+        if !self.authenticated {
+            warnings.push("anybody who reaches the servers can change the records: log in".into());
+        } else if !self.encrypted {
+            warnings.push("the password crosses the network in the clear: use zks:".into());
+        }
+        warnings
+    }
+}
+
+/// Counts the servers that vote in a dynamic configuration; a single server has none.
+fn voters(config: &[u8]) -> usize {
+    let text = String::from_utf8_lossy(config);
+    text.lines().filter(|line| line.starts_with("server.") && !line.contains(":observer")).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_that_only_observe_do_not_count() {
+        let config = b"server.1=a:1:2:participant;3\nserver.2=b:1:2:observer;3\nversion=0";
+        assert_eq!(voters(config), 1);
+        assert_eq!(voters(b""), 0);
+    }
+}

@@ -1,0 +1,258 @@
+//! The session that presence belongs to, kept up for as long as the store lives.
+//!
+//! The client library reconnects by itself, with pauses that double, and gives up when the session
+//! has expired. So whoever needs the session while it is disconnected attaches to it with a new
+//! client, and begins a new session once the old one is over. What an abandoned client still has
+//! to send may arrive later; every write names the version it replaces, so it then fails.
+
+use std::future::Future;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+use zookeeper_client as zk;
+use zookeeper_client::{MultiReadResult, MultiWriteError, MultiWriteResult, SessionState};
+
+use super::door::Door;
+use super::failure::Failure;
+
+/// When an act must have ended.
+pub(super) type Deadline = Instant;
+
+/// How long the library's own reconnecting is waited for: one of its first attempts.
+const RECONNECT_PATIENCE: Duration = Duration::from_millis(300);
+/// Between attempts of ours while no server takes us, as after the loss of a leader.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// Of one request: with the longest paths it stays under the 1 MiB that servers take.
+const READS_MAX: usize = 900;
+
+/// A session over one connection at a time.
+#[derive(Debug)]
+pub(super) struct Session {
+    door: Door,
+    current: Mutex<Current>,
+    /// Held by whoever replaces the client.
+    renewing: tokio::sync::Mutex<()>,
+}
+
+#[derive(Clone, Debug)]
+struct Current {
+    client: zk::Client,
+    /// Which client of this store it is.
+    number: u64,
+    /// Another connection took the session over; this one is of no use.
+    moved: bool,
+}
+
+/// What to read.
+#[derive(Clone, Debug)]
+pub(super) enum Get {
+    Data(String),
+    Children(String),
+}
+
+/// A node that was read.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) data: Vec<u8>,
+    pub(super) stat: zk::Stat,
+}
+
+/// What was read; of a node that does not exist, nothing.
+#[derive(Clone, Debug)]
+pub(super) enum Got {
+    Data(Option<Node>),
+    Children(Vec<String>),
+}
+
+/// How a multi ended.
+pub(super) enum Committed {
+    Done(Vec<MultiWriteResult>),
+    /// An operation found something else than it expected. Nothing was written.
+    Refused(zk::Error),
+}
+
+impl Session {
+    pub(super) fn new(door: Door, client: zk::Client) -> Self {
+        let current = Mutex::new(Current { client, number: 0, moved: false });
+        Self { door, current, renewing: tokio::sync::Mutex::new(()) }
+    }
+
+    /// When an act that begins now must have ended.
+    pub(super) fn deadline(&self) -> Deadline {
+        Instant::now() + self.door.timeout
+    }
+
+    /// How long presence lasts without a sign of life, as negotiated.
+    pub(super) fn lasts(&self) -> Duration {
+        self.lock().client.session_timeout()
+    }
+
+    /// Reads nodes as they were at one moment (at several if they are very many). `fresh`: a
+    /// server that lags behind catches up first.
+    pub(super) async fn read(
+        &self,
+        gets: &[Get],
+        fresh: bool,
+        deadline: Deadline,
+    ) -> Result<Vec<Got>, Failure> {
+        let mut got = Vec::with_capacity(gets.len());
+        for chunk in gets.chunks(READS_MAX) {
+            let fresh = fresh && got.is_empty();
+            let read = |client| async move { read(&client, chunk, fresh).await };
+            got.extend(self.retry(deadline, read).await?);
+        }
+        Ok(got)
+    }
+
+    /// Carries out a request that may be repeated: it changes nothing or is sure to change
+    /// nothing the second time.
+    pub(super) async fn retry<T, F>(
+        &self,
+        deadline: Deadline,
+        request: impl Fn(zk::Client) -> F,
+    ) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, zk::Error>>,
+    {
+        loop {
+            let current = self.connected(deadline).await?;
+            match within(deadline, request(current.client.clone()))
+                .await
+                .map_err(Failure::of_read)?
+            {
+                Ok(done) => return Ok(done),
+                Err(error) => match self.noticed(&current, error) {
+                    Failure::Silent(_) => {}
+                    definite @ Failure::Definite(..) => return Err(definite),
+                },
+            }
+        }
+    }
+
+    /// Commits a multi once; it is built for the session with this id.
+    pub(super) async fn commit(
+        &self,
+        build: impl Fn(i64, &mut zk::MultiWriter<'_>) -> Result<(), zk::Error>,
+        deadline: Deadline,
+    ) -> Result<Committed, Failure> {
+        let current = self.connected(deadline).await?;
+        let mut writer = current.client.new_multi_writer();
+        build(current.client.session_id().0, &mut writer)?;
+        match within(deadline, writer.commit()).await? {
+            Ok(results) => Ok(Committed::Done(results)),
+            Err(MultiWriteError::OperationFailed { source, .. }) => match source {
+                zk::Error::NoNode | zk::Error::NodeExists | zk::Error::BadVersion => {
+                    Ok(Committed::Refused(source))
+                }
+                other => Err(self.noticed(&current, other)),
+            },
+            Err(MultiWriteError::RequestFailed { source }) => Err(self.noticed(&current, source)),
+        }
+    }
+
+    async fn connected(&self, deadline: Deadline) -> Result<Current, Failure> {
+        loop {
+            let current = self.lock().clone();
+            if !current.moved {
+                let patience = deadline.min(Instant::now() + RECONNECT_PATIENCE);
+                // Whether it connected shows below.
+                let _ = timeout_at(patience, settled(&current.client)).await;
+                if current.client.state() == SessionState::SyncConnected {
+                    return Ok(current);
+                }
+            }
+            match timeout_at(deadline, self.renew(&current)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(failure)) => return Err(failure),
+                Err(_) => return Err(Failure::unavailable("not connected within the time-out")),
+            }
+        }
+    }
+
+    /// Replaces a client by one that is connected, unless it reconnected or was replaced.
+    async fn renew(&self, broken: &Current) -> Result<(), Failure> {
+        let _turn = self.renewing.lock().await;
+        let mut expired = false;
+        loop {
+            let state = broken.client.state();
+            let usable = state == SessionState::SyncConnected && !broken.moved;
+            if self.lock().number != broken.number || usable {
+                return Ok(());
+            }
+            expired |= state.is_terminated();
+            let session = (!expired).then(|| broken.client.session().clone());
+            match self.door.open(session).await {
+                Ok(client) => {
+                    let number = broken.number + 1;
+                    *self.lock() = Current { client, number, moved: false };
+                    return Ok(());
+                }
+                Err(zk::Error::SessionExpired) => expired = true,
+                Err(error @ zk::Error::AuthFailed) => return Err(error.into()),
+                Err(_) => tokio::time::sleep(RETRY_PAUSE).await,
+            }
+        }
+    }
+
+    fn noticed(&self, used: &Current, error: zk::Error) -> Failure {
+        if error == zk::Error::SessionMoved {
+            let mut current = self.lock();
+            if current.number == used.number {
+                current.moved = true;
+            }
+        }
+        error.into()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Current> {
+        // Every change is complete before anything can panic.
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits while the client is disconnected.
+async fn settled(client: &zk::Client) {
+    let mut watcher = client.state_watcher();
+    let mut state = client.state();
+    while state == SessionState::Disconnected {
+        state = watcher.changed().await;
+    }
+}
+
+async fn within<T>(deadline: Deadline, request: impl Future<Output = T>) -> Result<T, Failure> {
+    let silent = |_| Failure::Silent("no answer within the time-out".into());
+    timeout_at(deadline, request).await.map_err(silent)
+}
+
+async fn read(client: &zk::Client, gets: &[Get], fresh: bool) -> Result<Vec<Got>, zk::Error> {
+    let mut reader = client.new_multi_reader();
+    for get in gets {
+        match get {
+            Get::Data(path) => reader.add_get_data(path)?,
+            Get::Children(path) => reader.add_get_children(path)?,
+        }
+    }
+    // Requests of one client are answered in order, so both can be under way at once.
+    let synced = fresh.then(|| client.sync("/"));
+    let results = reader.commit().await?;
+    if let Some(synced) = synced {
+        synced.await?;
+    }
+    gets.iter().zip(results).map(|(get, result)| got(get, result)).collect()
+}
+
+fn got(get: &Get, result: MultiReadResult) -> Result<Got, zk::Error> {
+    match (get, result) {
+        (Get::Data(_), MultiReadResult::Data { data, stat }) => {
+            Ok(Got::Data(Some(Node { data, stat })))
+        }
+        (Get::Children(_), MultiReadResult::Children { children }) => Ok(Got::Children(children)),
+        (Get::Data(_), MultiReadResult::Error { err: zk::Error::NoNode }) => Ok(Got::Data(None)),
+        (Get::Children(_), MultiReadResult::Error { err: zk::Error::NoNode }) => {
+            Ok(Got::Children(Vec::new()))
+        }
+        (_, MultiReadResult::Error { err }) => Err(err),
+        _ => Err(zk::Error::UnexpectedError("another kind of answer than was asked for".into())),
+    }
+}

@@ -1,0 +1,55 @@
+//! Announcing changes by persistent watches.
+
+use zookeeper_client::{AddWatchMode, Client, EventType, PersistentWatcher};
+
+use super::failure::Failure;
+use super::session::Deadline;
+use super::write::Writer;
+use crate::slot::Group;
+use crate::store::{Announcer, Changes};
+
+/// Watches the records of a group and all presence; the nodes need not exist. The watches are set
+/// when this returns.
+pub(super) async fn watch(
+    writer: &Writer<'_>,
+    group: Group,
+    deadline: Deadline,
+) -> Result<Changes, Failure> {
+    let (records, owners) = (writer.paths.group(group), writer.paths.owners());
+    let arm = |client: Client| {
+        let (records, owners) = (&records, &owners);
+        async move {
+            let mode = AddWatchMode::PersistentRecursive;
+            Ok((client.watch(records, mode).await?, client.watch(owners, mode).await?))
+        }
+    };
+    let (records, presence) = writer.session.retry(deadline, arm).await?;
+    let (announcer, changes) = Changes::channel();
+    let marks = format!("{owners}/{}-", group.letter());
+    tokio::spawn(announce(records, presence, marks, announcer));
+    Ok(changes)
+}
+
+/// Ends when nobody listens, and when the connection is lost: what happens until it is back would
+/// not be announced. A store that is dropped closes its connection.
+async fn announce(
+    mut records: PersistentWatcher,
+    mut presence: PersistentWatcher,
+    marks: String,
+    announcer: Announcer,
+) {
+    loop {
+        let (event, concerns) = tokio::select! {
+            event = records.changed() => (event, true),
+            // One parent has the presence of all groups.
+            event = presence.changed() => {
+                let concerns = event.path.starts_with(&marks);
+                (event, concerns)
+            }
+            () = announcer.closed() => return,
+        };
+        if event.event_type == EventType::Session || concerns && !announcer.announce() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The durations of a lease, and how they must relate.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::rules::WINDOW_MAX_MS;
+
+/// How long things last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// Presence without renewal: after this a slot can be taken over.
+    pub ttl: Duration,
+    /// Between two renewals.
+    pub heartbeat: Duration,
+    /// The longest time without the store that a holder is to survive.
+    pub outage_budget: Duration,
+}
+
+/// Durations that do not go together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BadTiming {
+    /// A lost renewal or two must not cost the lease.
+    HeartbeatTooLong(Timing),
+    /// Nothing happens in no time.
+    TooShort(Timing),
+    /// A new tenure begins with three times the TTL.
+    BudgetTooShort(Timing),
+    /// A slot must not be blocked for longer after a crash.
+    BudgetTooLong(Timing),
+}
+
+/// Below this, scheduling delays alone cost leases.
+const TTL_MIN: Duration = Duration::from_millis(100);
+/// A new tenure survives this many TTLs without the store.
+pub(crate) const FIRST_WINDOW_TTLS: u32 = 3;
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            ttl: Duration::from_secs(30),
+            heartbeat: Duration::from_secs(10),
+            outage_budget: Duration::from_mins(10),
+        }
+    }
+}
+
+impl Timing {
+    /// Checks the relations.
+    ///
+    /// # Errors
+    /// The one that does not hold.
+    pub fn checked(self) -> Result<Self, BadTiming> {
+        if self.ttl < TTL_MIN || self.heartbeat.is_zero() {
+            Err(BadTiming::TooShort(self))
+        } else if self.heartbeat > self.ttl / 3 {
+            Err(BadTiming::HeartbeatTooLong(self))
+        } else if self.outage_budget < self.ttl * FIRST_WINDOW_TTLS {
+            Err(BadTiming::BudgetTooShort(self))
+        } else if self.outage_budget > Duration::from_millis(WINDOW_MAX_MS) {
+            Err(BadTiming::BudgetTooLong(self))
+        } else {
+            Ok(self)
+        }
+    }
+
+    /// The window of a tenure of an age: as long as it has lived, so that a crash loop blocks no
+    /// more of the pool than it was up.
+    #[must_use]
+    pub fn window(&self, age: Duration) -> Duration {
+        age.clamp(self.ttl * FIRST_WINDOW_TTLS, self.outage_budget)
+    }
+}
+
+impl fmt::Display for BadTiming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HeartbeatTooLong(timing) => write!(
+                f,
+                "a heartbeat of {:?} is more than a third of the TTL of {:?}",
+                timing.heartbeat, timing.ttl
+            ),
+            Self::TooShort(timing) => write!(
+                f,
+                "a TTL of {:?} with a heartbeat of {:?} is too short: the least TTL is {TTL_MIN:?}",
+                timing.ttl, timing.heartbeat
+            ),
+            Self::BudgetTooShort(timing) => write!(
+                f,
+                "an outage budget of {:?} is less than {FIRST_WINDOW_TTLS} times the TTL of {:?}",
+                timing.outage_budget, timing.ttl
+            ),
+            Self::BudgetTooLong(timing) => write!(
+                f,
+                "an outage budget of {:?} is more than {:?}: a crash would block a worker for as \
+                 long",
+                timing.outage_budget,
+                Duration::from_millis(WINDOW_MAX_MS)
+            ),
+        }
+    }
+}
+
+impl std::error::Error for BadTiming {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_go_together() {
+        assert_eq!(Timing::default().checked(), Ok(Timing::default()));
+    }
+
+    #[test]
+    fn every_relation_can_fail() {
+        let base = Timing::default();
+        let heartbeat = Timing { heartbeat: Duration::from_secs(11), ..base };
+        assert_eq!(heartbeat.checked(), Err(BadTiming::HeartbeatTooLong(heartbeat)));
+        let short = Timing { ttl: Duration::from_millis(99), ..base };
+        assert_eq!(short.checked(), Err(BadTiming::TooShort(short)));
+        let budget = Timing { outage_budget: Duration::from_secs(89), ..base };
+        assert_eq!(budget.checked(), Err(BadTiming::BudgetTooShort(budget)));
+        let budget = Timing { outage_budget: Duration::from_secs(3601), ..base };
+        assert_eq!(budget.checked(), Err(BadTiming::BudgetTooLong(budget)));
+    }
+
+    #[test]
+    fn the_window_grows_with_the_tenure() {
+        let timing = Timing::default();
+        for (age, window) in [(0, 90), (90, 90), (200, 200), (600, 600), (9000, 600)] {
+            let window = Duration::from_secs(window);
+            assert_eq!(timing.window(Duration::from_secs(age)), window);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Good URLs, bad URLs, and that no secret is ever shown.
+
+use super::*;
+
+fn parse(text: &str) -> StoreUrl {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+#[test]
+fn every_form_of_url_is_understood() {
+    assert_eq!(parse("file:/var/lib/frazil").path, "/var/lib/frazil");
+    assert_eq!(parse("file:///var/lib/frazil").path, "/var/lib/frazil");
+    assert_eq!(parse("file:relative/dir").path, "relative/dir");
+    assert_eq!(parse("static:7").path, "7");
+    assert_eq!(parse("memory:").scheme, Scheme::Memory);
+    assert_eq!(parse("redis://localhost").hosts, [("localhost".into(), 6379)]);
+    let sentinel = parse("redis+sentinel://a:1,b/mymaster");
+    assert_eq!(sentinel.hosts, [("a".into(), 1), ("b".into(), 26379)]);
+    assert_eq!(sentinel.path, "mymaster");
+    let etcd =
+        parse("etcds://me:p%40ss@[::1]:2379,10.0.0.1/some/prefix?timeout=250ms&ca=/x/ca.pem");
+    assert!(etcd.tls);
+    assert_eq!(etcd.password, Some(Secret::new("p@ss".into())));
+    assert_eq!(etcd.addresses().collect::<Vec<_>>(), ["[::1]:2379", "10.0.0.1:2379"]);
+    assert_eq!(etcd.timeout(), Duration::from_millis(250));
+    assert_eq!(parse("zks://h/chroot").hosts, [("h".into(), 2281)]);
+}
+
+#[test]
+fn printing_shows_everything_but_the_password() {
+    for (text, shown) in [
+        ("redis://:hunter2@h", "redis://:***@h:6379"),
+        ("redis://me:hunter2@h/3", "redis://me:***@h:6379/3"),
+        ("zk://me@h/a/b", "zk://me@h:2181/a/b"),
+        ("file:/x", "file:/x"),
+        ("static:3", "static:3"),
+    ] {
+        let url = parse(text);
+        assert_eq!(url.to_string(), shown);
+        assert!(!format!("{url:?}").contains("hunter2"));
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_without_repeating_the_text() {
+    for (text, expected) in [
+        ("", "starts with its scheme"),
+        ("hunter2", "starts with its scheme"),
+        ("mysql://hunter2@h", "no store is called \"mysql\""),
+        ("redis:h", "two slashes"),
+        ("redis://", "a host is"),
+        ("redis://:hunter2@h:0", "not 1 to 65535"),
+        ("redis://:hunter2@h:99999", "not 1 to 65535"),
+        ("redis://h/zero", "number of a database"),
+        ("redis://h?durabilty=wait-all", "no option \"durabilty\": it has ca"),
+        ("redis://h?timeout=5", "timeout is a time"),
+        ("redis://h?timeout=0s", "timeout is a time"),
+        ("redis://h?timeout=1s&timeout=2s", "given twice"),
+        ("zk://h?session=30", "session is a time"),
+        ("redis://h?ca=/x", "needs TLS"),
+        ("rediss://h?cert=/x", "go together"),
+        ("redis://a%zz:b@h", "two hexadecimal digits"),
+        ("redis+sentinel://h", "name the master"),
+        ("redis+cluster://h/1", "one database"),
+        ("static:seven", "static:N"),
+        ("file:", "a directory"),
+        ("file://host/x", "file:PATH or"),
+        ("memory:x", "nothing after"),
+        ("memory:?x=1", "it has none"),
+        ("zk://[::1]x", "not 1 to 65535"),
+    ] {
+        let error = text.parse::<StoreUrl>().expect_err(text).to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+}

@@ -1,0 +1,9 @@
+//! The etcd store on real servers: the contract, faults, and who is let in.
+
+mod access;
+mod conformance;
+mod crowd;
+mod failover;
+mod faults;
+mod forgetting;
+mod world;

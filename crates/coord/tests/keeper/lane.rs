@@ -1,0 +1,105 @@
+//! A lane that keeps account of what it was told and of every time it used.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use frazil_coord::UnixMs;
+use frazil_coord::keeper::{Grant, Lane};
+use frazil_coord::time::unix_ms;
+
+/// What happened, in the order in which it did, on both sides of a keeper.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// The lane was given a grant; whether the one before it could still be used.
+    Open {
+        grant: Grant,
+        overlapped: bool,
+    },
+    Raise(UnixMs),
+    Close,
+    /// The store was asked to release.
+    Release,
+    /// The store was asked for something else.
+    Asked(&'static str),
+}
+
+pub(crate) type Diary = Arc<Mutex<Vec<Event>>>;
+
+#[derive(Debug, Default)]
+pub(crate) struct TestLane {
+    diary: Diary,
+    book: Mutex<Book>,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    grant: Option<Grant>,
+    last: UnixMs,
+    used: Vec<(Grant, UnixMs)>,
+}
+
+impl TestLane {
+    pub(crate) fn new(diary: Diary) -> Arc<Self> {
+        Arc::new(Self { diary, book: Mutex::default() })
+    }
+
+    /// Uses the next time, if there is one that may be used.
+    pub(crate) fn use_one(&self) -> Option<UnixMs> {
+        let mut book = self.book();
+        let grant = book.grant?;
+        let time = unix_ms().max(book.last + 1).max(grant.floor + 1);
+        if time > grant.horizon {
+            return None;
+        }
+        book.last = time;
+        book.used.push((grant, time));
+        Some(time)
+    }
+
+    /// Everything used so far, with the grant as it was then.
+    pub(crate) fn used(&self) -> Vec<(Grant, UnixMs)> {
+        self.book().used.clone()
+    }
+
+    pub(crate) fn grant(&self) -> Option<Grant> {
+        self.book().grant
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap()
+    }
+
+    fn note(&self, event: Event) {
+        self.diary.lock().unwrap().push(event);
+    }
+}
+
+impl Lane for TestLane {
+    fn now(&self) -> UnixMs {
+        unix_ms()
+    }
+
+    fn open(&self, grant: Grant) {
+        let mut book = self.book();
+        let overlapped = book.grant.is_some_and(|old| unix_ms() <= old.horizon);
+        self.note(Event::Open { grant, overlapped });
+        book.grant = Some(grant);
+    }
+
+    fn raise(&self, horizon: UnixMs) {
+        self.note(Event::Raise(horizon));
+        if let Some(grant) = &mut self.book().grant {
+            grant.horizon = grant.horizon.max(horizon);
+        }
+    }
+
+    fn last(&self) -> UnixMs {
+        self.book().last
+    }
+
+    fn close(&self) -> UnixMs {
+        self.note(Event::Close);
+        let mut book = self.book();
+        book.grant = None;
+        book.last
+    }
+}

@@ -1,0 +1,98 @@
+//! A server whose clock is stepped.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use frazil_coord::time::unix_ms;
+use frazil_coord::{Acquired, Extended, Group, Presence, Store};
+
+use crate::lab::{Place, any, eventually, take};
+
+/// A server with a clock of its own.
+struct Server {
+    process: Child,
+    directory: tempfile::TempDir,
+    url: String,
+}
+
+impl Server {
+    fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let (shim, shift) = (directory.path().join("shim.so"), directory.path().join("shift"));
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/redis/clockshim.c");
+        let mut build = Command::new("cc");
+        build.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&shim).arg(source);
+        assert!(build.status().unwrap().success());
+        std::fs::write(&shift, 0_i64.to_ne_bytes()).unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let process = Command::new("redis-server")
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"])
+            .arg(directory.path())
+            .env("LD_PRELOAD", &shim)
+            .env("CLOCK_SHIFT", &shift)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self { process, directory, url: format!("redis://127.0.0.1:{port}") }
+    }
+
+    fn step(&self, milliseconds: i64) {
+        use std::os::unix::fs::FileExt;
+        let file =
+            std::fs::OpenOptions::new().write(true).open(self.directory.path().join("shift"));
+        file.unwrap().write_all_at(&(milliseconds * 1_000_000).to_ne_bytes(), 0).unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stepped_clock_frees_a_slot_early_and_never_overlaps() {
+    let server = Server::start();
+    let place = Place::new(&server.url).window(1500);
+    let first = eventually("the server", async || place.try_open().await.ok()).await;
+    let version = place.found(&first).await;
+    let tenure = take(&first, &place.claim(any(0, 0), version)).await;
+    server.step(3_600_000);
+    let listed = first.list(Group::Workers).await.unwrap();
+    assert_eq!(listed[0].presence, Presence::Free, "the clock did not step");
+    let second = place.open().await;
+    let mut claim = place.claim(any(0, 0), version);
+    // What would overlap is refused: the holder may still use times up to its horizon.
+    claim.now = tenure.horizon - 2001;
+    match second.acquire(&claim).await.unwrap() {
+        Acquired::Full(census) => assert_eq!(census.next_floor, Some(tenure.horizon)),
+        other => panic!("{other:?}"),
+    }
+    let taken = take(&second, &place.claim(any(0, 0), version)).await;
+    assert!(taken.floor >= tenure.horizon, "{taken:?} overlaps {tenure:?}");
+    assert!(taken.horizon <= unix_ms() + 1500 + 2000, "the clock's step went into {taken:?}");
+    assert!(matches!(first.extend(&tenure, &place.ask()).await, Ok(Extended::Lost(_))));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_set_back_costs_no_more_than_time() {
+    let server = Server::start();
+    let place = Place::new(&server.url).window(60_000);
+    let store = eventually("the server", async || place.try_open().await.ok()).await;
+    let version = place.found(&store).await;
+    let tenure = take(&store, &place.claim(any(0, 0), version)).await;
+    server.step(-3_600_000);
+    let Extended::Held(extended) = store.extend(&tenure, &place.ask()).await.unwrap() else {
+        panic!("not held")
+    };
+    assert_eq!(extended.horizon, tenure.horizon, "not further than the server's clock allows");
+    assert!(extended.version > tenure.version);
+    store.release(&tenure, unix_ms()).await.unwrap();
+    let mut claim = place.claim(any(0, 0), version);
+    claim.ttl = Duration::from_millis(1);
+    let next = take(&store, &claim).await;
+    assert!(next.token > tenure.token, "{next:?} after {tenure:?}");
+}

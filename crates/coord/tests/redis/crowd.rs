@@ -1,0 +1,114 @@
+//! Many at once, and large pools.
+
+use std::collections::BTreeSet;
+
+use frazil_coord::time::boot_time;
+use frazil_coord::{Acquired, Store};
+use frazil_rig::Redis;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+use crate::lab::{Place, any, take};
+
+const CLIENTS: usize = 64;
+const POOL: u32 = 1024;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_claims_at_once_take_one_operation_each() {
+    let redis = Redis::start().unwrap();
+    let place = Place::new(redis.url());
+    let mut stores = Vec::new();
+    for _ in 0..CLIENTS {
+        stores.push(Arc::new(place.open().await));
+    }
+    let version = place.found(&stores[0]).await;
+    // The server knows the script from the first claim on.
+    take(&stores[0], &place.claim(any(POOL, POOL), version)).await;
+    redis.cli(&["CONFIG", "RESETSTAT"]).unwrap();
+    let before = boot_time();
+    let mut claims = JoinSet::new();
+    for number in 0..POOL {
+        let store = stores[number as usize % CLIENTS].clone();
+        let claim = place.claim(any(0, POOL - 1), version);
+        claims.spawn(async move { store.acquire(&claim).await.unwrap() });
+    }
+    let mut taken = BTreeSet::new();
+    while let Some(acquired) = claims.join_next().await {
+        match acquired.unwrap() {
+            Acquired::Held(tenure) => assert!(taken.insert(tenure.slot.number())),
+            other => panic!("{other:?}"),
+        }
+    }
+    let took = boot_time() - before;
+    let calls = |command: &str| -> u32 {
+        let stat = redis.cli(&["INFO", "commandstats"]).unwrap();
+        let line =
+            stat.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
+        line.and_then(|line| line.split(',').next()?.parse().ok()).unwrap_or(0)
+    };
+    let operations = calls("eval") + calls("evalsha");
+    println!("{POOL} claims from {CLIENTS} connections: {took:?}, {operations} operations");
+    assert_eq!(taken.len(), POOL as usize);
+    assert_eq!(operations, POOL);
+    match stores[0].acquire(&place.claim(any(0, POOL - 1), version)).await.unwrap() {
+        Acquired::Full(census) => assert_eq!((census.held, census.blocked), (POOL, 0)),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Fills a pool with records of free workers as if they had been used: quicker than to use them.
+const FILL: &str = "
+    for number = tonumber(ARGV[1]), tonumber(ARGV[2]) do
+        redis.call('HSET', KEYS[1], number, '{\"version\":1,\"token\":1,\"floor\":0,\"horizon\":' ..
+            ARGV[3] .. ',\"renewed\":1,\"nonce\":null,\"holder\":\"x\"' .. ARGV[4] .. '}')
+        redis.call('SADD', KEYS[2], 'w/' .. number)
+        redis.call('ZADD', KEYS[3], ARGV[5], number)
+    end";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_pool_is_no_slower() {
+    const LARGE: u32 = 65_536;
+    let redis = Redis::start().unwrap();
+    let place = Place::new(redis.url());
+    let store = place.open().await;
+    let version = place.found(&store).await;
+    let fill = |first: u32, last: u32, index: &str, expires: &str, score: &str| {
+        let (records, index) = ("{frazil:lab}:w", format!("{{frazil:lab}}:w:{index}"));
+        let (first, last) = (first.to_string(), last.to_string());
+        let arguments = ["EVAL", FILL, "3", records, "{frazil:lab}:born", &index, &first, &last];
+        let arguments = [&arguments[..], &["5", expires, score]].concat();
+        assert_eq!(redis.cli(&arguments).unwrap().trim(), "");
+    };
+    let timed = async |what: &str, rounds: u32| {
+        redis.cli(&["CONFIG", "RESETSTAT"]).unwrap();
+        let before = boot_time();
+        for _ in 0..rounds {
+            take(&store, &place.claim(any(0, LARGE - 1), version)).await;
+        }
+        println!("{what}: {:?} each; {}", (boot_time() - before) / rounds, scripts(&redis));
+    };
+    timed("a new worker of 65,536", 200).await;
+    let free = LARGE / 2;
+    fill(0, free - 1, "idx", "", "5");
+    timed("a worker of 65,536, half of them used and free", 200).await;
+    let far = frazil_coord::time::unix_ms() + 1_000_000;
+    fill(free, LARGE - 101, "held", &format!(",\"expires\":{far}"), &far.to_string());
+    fill(LARGE - 100, LARGE - 1, "held", ",\"expires\":7", "7");
+    timed("a worker of 65,536, none of them new", 200).await;
+    fill(0, LARGE - 1, "held", &format!(",\"expires\":{far}"), &far.to_string());
+    redis.cli(&["DEL", "{frazil:lab}:w:idx"]).unwrap();
+    let before = boot_time();
+    for _ in 0..100 {
+        match store.acquire(&place.claim(any(0, LARGE - 1), version)).await.unwrap() {
+            Acquired::Full(census) => assert_eq!((census.held, census.blocked), (LARGE, 0)),
+            other => panic!("{other:?}"),
+        }
+    }
+    println!("a full pool of 65,536: {:?} each", (boot_time() - before) / 100);
+}
+
+/// What the server counted of scripts called by name.
+fn scripts(redis: &Redis) -> String {
+    let stats = redis.cli(&["INFO", "commandstats"]).unwrap();
+    stats.lines().find(|line| line.starts_with("cmdstat_evalsha:")).unwrap_or_default().to_owned()
+}

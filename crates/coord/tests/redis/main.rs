@@ -1,0 +1,12 @@
+//! The Redis store against real servers: the contract, the errors, the faults.
+
+mod clock;
+mod conformance;
+mod crowd;
+mod durability;
+mod entering;
+mod failover;
+mod lab;
+mod outage;
+mod restart;
+mod rules;

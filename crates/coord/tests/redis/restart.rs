@@ -1,0 +1,127 @@
+//! A server that forgets, and one that does not.
+
+use std::time::Duration;
+
+use frazil_coord::time::unix_ms;
+use frazil_coord::{Acquired, Extended, Group, Loss, Presence, Store, Strength};
+use frazil_rig::{AppendOnly, Redis};
+
+use crate::lab::{Place, any, eventually, take};
+
+#[tokio::test]
+async fn what_was_flushed_is_vanished_for_its_holder() {
+    let redis = Redis::start().unwrap();
+    let place = Place::new(redis.url());
+    let store = place.open().await;
+    let version = place.found(&store).await;
+    let tenure = take(&store, &place.claim(any(0, 3), version)).await;
+    redis.cli(&["FLUSHALL"]).unwrap();
+    assert_eq!(redis.info("master_replid").unwrap(), tenure.lineage.clone().unwrap());
+    let extended = store.extend(&tenure, &place.ask()).await.unwrap();
+    assert_eq!(extended, Extended::Lost(Loss::Vanished));
+    assert_eq!(store.meta().await.unwrap(), None);
+    assert!(store.list(Group::Workers).await.unwrap().is_empty());
+    let acquired = store.acquire(&place.claim(any(0, 3), version)).await.unwrap();
+    assert_eq!(acquired, Acquired::MetaMoved);
+    assert_eq!(redis.cli(&["DBSIZE"]).unwrap(), "0\n", "something was brought back");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restart_without_persistence_forgets_all_and_is_noticed() {
+    let redis = Redis::start().unwrap();
+    let place = Place::new(redis.url());
+    let store = place.open().await;
+    assert_eq!(store.guarantees().uniqueness, Strength::Conditional);
+    let version = place.found(&store).await;
+    let tenure = take(&store, &place.claim(any(0, 3), version)).await;
+    redis.restart().unwrap();
+    let extended = store.extend(&tenure, &place.ask()).await.unwrap();
+    assert_eq!(extended, Extended::Lost(Loss::Vanished));
+    assert_eq!(store.meta().await.unwrap(), None);
+    assert_ne!(redis.info("master_replid").unwrap(), tenure.lineage.unwrap());
+}
+
+/// Waits until the presence of all workers has lapsed, by the server's clock.
+async fn lapsed(store: &impl Store) {
+    eventually("presence to lapse", async || {
+        let listed = store.list(Group::Workers).await.unwrap();
+        listed.iter().all(|entry| entry.presence == Presence::Free).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_synced_log_loses_nothing_so_nobody_waits() {
+    let redis = Redis::builder().persistent(AppendOnly::Always).start().unwrap();
+    let place = Place::new(redis.url());
+    let store = place.open().await;
+    let promised = store.guarantees();
+    assert_eq!(promised.uniqueness, Strength::Unconditional, "{promised:?}");
+    assert!(promised.warnings.is_empty(), "{promised:?}");
+    let version = place.found(&store).await;
+    let mut claim = place.claim(any(0, 3), version);
+    claim.ttl = Duration::from_millis(300);
+    let tenure = take(&store, &claim).await;
+    // Twice, so that the lineage acknowledged is not the one before the present.
+    for _ in 0..2 {
+        redis.restart().unwrap();
+        let other = take(&store, &place.claim(any(0, 3), version)).await;
+        assert_ne!(other.slot, tenure.slot);
+        assert_ne!(other.lineage, tenure.lineage);
+    }
+    eventually("presence to lapse", async || {
+        let listed = store.list(Group::Workers).await.unwrap();
+        let entry = listed.iter().find(|entry| entry.slot == tenure.slot).unwrap();
+        (entry.presence == Presence::Free).then_some(())
+    })
+    .await;
+    let Extended::Held(extended) = store.extend(&tenure, &place.ask()).await.unwrap() else {
+        panic!("lost, though nothing was")
+    };
+    assert_eq!(extended.token, tenure.token);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_synced_once_a_second_may_lose_so_newcomers_wait_and_the_lapsed_are_out() {
+    let redis = Redis::builder().persistent(AppendOnly::EverySecond).start().unwrap();
+    let place = Place::new(format!("{}?isolation=1s", redis.url())).window(60_000);
+    let store = place.open().await;
+    assert_eq!(store.guarantees().uniqueness, Strength::Conditional);
+    let version = place.found(&store).await;
+    let mut claim = place.claim(any(0, 0), version);
+    claim.ttl = Duration::from_millis(300);
+    let short = take(&store, &claim).await;
+    let long = take(&store, &place.claim(any(1, 1), version)).await;
+    // On disk, or it would be a test of luck.
+    eventually("the log to be synced", async || {
+        let pending = redis.info("aof_pending_bio_fsync").unwrap();
+        let buffered = redis.info("aof_buffer_length").unwrap();
+        (pending == "0" && buffered == "0").then_some(())
+    })
+    .await;
+    redis.restart().unwrap();
+    let before = unix_ms();
+    let Acquired::Full(census) = store.acquire(&place.claim(any(2, 3), version)).await.unwrap()
+    else {
+        panic!("not guarded")
+    };
+    assert!(census.next_floor.unwrap() >= before + 60_000 + 1000 + 2000, "{census:?}");
+    assert_eq!((census.blocked, census.poisoned), (2, 0), "{census:?}");
+    assert!(matches!(store.extend(&long, &place.ask()).await, Ok(Extended::Held(_))));
+    let extended = store.extend(&short, &place.ask()).await.unwrap();
+    assert_eq!(extended, Extended::Lost(Loss::Lapsed));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn presence_lapses_by_the_servers_clock_and_the_pool_notices() {
+    let redis = Redis::start().unwrap();
+    let place = Place::new(redis.url()).window(100);
+    let store = place.open().await;
+    let version = place.found(&store).await;
+    let mut claim = place.claim(any(0, 0), version);
+    claim.ttl = Duration::from_millis(200);
+    let first = take(&store, &claim).await;
+    lapsed(&store).await;
+    let second = take(&store, &place.claim(any(0, 0), version)).await;
+    assert!(second.token > first.token && second.floor >= first.horizon, "{second:?}");
+}

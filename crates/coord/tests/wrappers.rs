@@ -1,0 +1,237 @@
+//! Wrapped stores keep the contract, and do what they add to it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use frazil_coord::conformance::{self, Subject, Violation};
+use frazil_coord::stores::memory::MemoryStore;
+use frazil_coord::{
+    Acquired, Act, Ask, Chances, Choice, Claim, Error, ErrorKind, Extended, FORMAT, Faulty, Group,
+    Meta, Metered, Namespace, Nonce, Outcome, Prefixed, Put, Released, Slot, Store, Tenure,
+    Version,
+};
+
+/// The memory store in a wrapper, and how its slots are called inside.
+struct Wrapped {
+    stores: Mutex<HashMap<Namespace, MemoryStore>>,
+    wrap: fn(Arc<dyn Store>) -> Arc<dyn Store>,
+    inside: fn(&Slot) -> Slot,
+}
+
+impl std::fmt::Debug for Wrapped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Wrapped")
+    }
+}
+
+impl Wrapped {
+    fn new(wrap: fn(Arc<dyn Store>) -> Arc<dyn Store>) -> Self {
+        Self { stores: Mutex::default(), wrap, inside: Slot::clone }
+    }
+
+    fn of(&self, namespace: &Namespace) -> MemoryStore {
+        self.stores.lock().unwrap().entry(namespace.clone()).or_default().clone()
+    }
+}
+
+#[async_trait]
+impl Subject for Wrapped {
+    async fn open(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, Error> {
+        Ok((self.wrap)(Arc::new(self.of(namespace))))
+    }
+
+    async fn lapse(&self, _: &Arc<dyn Store>, tenure: &Tenure) -> Result<(), Violation> {
+        for store in self.stores.lock().unwrap().values() {
+            store.expire(&(self.inside)(&tenure.slot));
+        }
+        Ok(())
+    }
+
+    async fn forget(&self, namespace: &Namespace, slot: &Slot) -> Result<(), Violation> {
+        self.of(namespace).lose(&(self.inside)(slot));
+        Ok(())
+    }
+
+    async fn wipe(&self, namespace: &Namespace) -> Result<(), Violation> {
+        self.of(namespace).wipe();
+        Ok(())
+    }
+
+    async fn unreachable(&self, of: &Namespace) -> Result<Option<Arc<dyn Store>>, Violation> {
+        let never = Chances { request_lost: 1000, ..Chances::default() };
+        let cut = Faulty::new(Arc::new(self.of(of)), never, 7);
+        Ok(Some((self.wrap)(Arc::new(cut))))
+    }
+}
+
+fn prefixed(name: &str) -> Slot {
+    Slot::named(Group::Elections, name).unwrap()
+}
+
+async fn create_meta(store: &dyn Store) -> Version {
+    let meta = Meta {
+        format: FORMAT,
+        incarnation: Nonce::from_bits(1),
+        layout: "test".into(),
+        first_worker: 0,
+        last_worker: 3,
+        window_ms: 600_000,
+        quarantine: 0,
+        created: 1,
+    };
+    match store.put_meta(None, &meta).await.unwrap() {
+        Put::Done(version) => version,
+        Put::Conflict => panic!("meta exists"),
+    }
+}
+
+fn claim(slot: &Slot, version: Version, meta: Version, nonce: u128) -> Claim {
+    Claim {
+        choice: Choice::This(slot.clone(), version),
+        nonce: Nonce::from_bits(nonce),
+        holder: "test".into(),
+        info: BTreeMap::new(),
+        ttl: Duration::from_secs(30),
+        now: 1_000_000,
+        ask: 1_001_000,
+        window_ms: 600_000,
+        quarantine: 0,
+        meta,
+    }
+}
+
+#[tokio::test]
+async fn a_prefixed_store_conforms() {
+    let inside = |slot: &Slot| match slot.group() {
+        Group::Workers => slot.clone(),
+        group => Slot::named(group, &format!("app:{}", slot.name())).unwrap(),
+    };
+    let wrap = |store| Arc::new(Prefixed::new(store, "app").unwrap()) as Arc<dyn Store>;
+    conformance::run(&Wrapped { inside, ..Wrapped::new(wrap) }).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_metered_store_conforms() {
+    conformance::run(&Wrapped::new(|store| Arc::new(Metered::new(store)))).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_faulty_store_without_faults_conforms() {
+    let wrap = |store| Arc::new(Faulty::new(store, Chances::default(), 1)) as Arc<dyn Store>;
+    conformance::run(&Wrapped::new(wrap)).await.unwrap();
+}
+
+#[tokio::test]
+async fn prefixes_keep_names_apart_and_hide_those_of_others() {
+    let memory: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let meta = create_meta(&*memory).await;
+    let a = Prefixed::new(memory.clone(), "a").unwrap();
+    let ab = Prefixed::new(memory.clone(), "ab").unwrap();
+    let slot = prefixed("job");
+    for (nonce, store) in [(1, &a), (2, &ab)] {
+        let acquired = store.acquire(&claim(&slot, Version(0), meta, nonce)).await.unwrap();
+        let Acquired::Held(tenure) = acquired else { panic!("{acquired:?}") };
+        assert_eq!(tenure.slot, slot);
+        let seen: Vec<Slot> =
+            store.list(Group::Elections).await.unwrap().into_iter().map(|e| e.slot).collect();
+        assert_eq!(seen, std::slice::from_ref(&slot));
+        let ask = Ask {
+            horizon: 1_002_000,
+            ttl: Duration::from_secs(30),
+            now: 1_000_000,
+            window_ms: 600_000,
+        };
+        let extended = store.extend(&tenure, &ask).await.unwrap();
+        assert!(matches!(extended, Extended::Held(held) if held.slot == slot));
+    }
+    let behind: Vec<String> =
+        memory.list(Group::Elections).await.unwrap().iter().map(|e| e.slot.to_string()).collect();
+    assert_eq!(behind, ["e/a:job", "e/ab:job"]);
+}
+
+#[tokio::test]
+async fn a_name_too_long_for_its_prefix_is_refused_by_kind() {
+    let store = Prefixed::new(Arc::new(MemoryStore::new()), "application").unwrap();
+    let long = prefixed(&"x".repeat(120));
+    let error = store.acquire(&claim(&long, Version(0), Version(1), 1)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidConfig);
+    for bad in ["", "a:b", "a/b", ".a", &"x".repeat(127)] {
+        let refused = Prefixed::new(Arc::new(MemoryStore::new()), bad);
+        assert!(refused.is_err(), "{bad:?} was accepted");
+    }
+}
+
+#[tokio::test]
+async fn operations_are_counted_by_act_and_outcome() {
+    let lossy = Chances { request_lost: 1000, ..Chances::default() };
+    let memory: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let metered = Metered::new(memory.clone());
+    let meta = create_meta(&metered).await;
+    let slot = Slot::worker(1);
+    let Acquired::Held(tenure) = metered.acquire(&claim(&slot, Version(0), meta, 1)).await.unwrap()
+    else {
+        panic!("not held")
+    };
+    for _ in 0..3 {
+        let taken = metered.acquire(&claim(&slot, Version(0), meta, 2)).await.unwrap();
+        assert_eq!(taken, Acquired::Taken);
+    }
+    assert_eq!(metered.release(&tenure, 0).await.unwrap(), Released::Done);
+    assert_eq!(metered.release(&tenure, 0).await.unwrap(), Released::NotHeld);
+    let count = |act, outcome| metered.operations(act, outcome).count;
+    assert_eq!(count(Act::PutMeta, Outcome::Done), 1);
+    assert_eq!(count(Act::Acquire, Outcome::Done), 1);
+    assert_eq!(count(Act::Acquire, Outcome::Taken), 3);
+    assert_eq!(count(Act::Release, Outcome::Done), 1);
+    assert_eq!(count(Act::Release, Outcome::NotHeld), 1);
+    assert!(metered.operations(Act::Acquire, Outcome::Taken).spent > Duration::ZERO);
+    let all: u64 = metered.snapshot().iter().map(|operations| operations.count).sum();
+    assert_eq!(all, 7, "the snapshot misses something");
+    assert!(metered.snapshot().iter().all(|o| o.act != Act::List || o.outcome != Outcome::Taken));
+
+    let failing = Metered::new(Arc::new(Faulty::new(memory, lossy, 3)));
+    for _ in 0..40 {
+        failing.list(Group::Workers).await.unwrap_err();
+    }
+    let unavailable = failing.operations(Act::List, Outcome::Unavailable).count;
+    let unknown = failing.operations(Act::List, Outcome::Unknown).count;
+    assert_eq!(unavailable + unknown, 40);
+    assert!(unavailable > 0 && unknown > 0, "{unavailable} and {unknown}");
+}
+
+#[tokio::test]
+async fn a_lost_reply_to_a_claim_is_resolved_by_repeating_it() {
+    let memory: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let meta = create_meta(&*memory).await;
+    let deaf = Faulty::new(memory.clone(), Chances { reply_lost: 1000, ..Chances::default() }, 5);
+    let any = Choice::Any { first: 0, last: 3, favourite: None };
+    let first = Claim { choice: any, ..claim(&Slot::worker(0), Version(0), meta, 9) };
+    let Acquired::Unsure(slot, version) = deaf.acquire(&first).await.unwrap() else {
+        panic!("a lost reply was heard")
+    };
+    let again = Claim { choice: Choice::This(slot.clone(), version), ..first };
+    let resolved = memory.acquire(&again).await.unwrap();
+    assert!(matches!(resolved, Acquired::Held(tenure) if tenure.slot == slot));
+    assert_eq!(deaf.faults().replies_lost, 1);
+}
+
+#[tokio::test]
+async fn a_late_copy_arrives_within_the_calls_that_follow() {
+    let memory = MemoryStore::new();
+    let meta = create_meta(&memory).await;
+    let slow = Faulty::new(
+        Arc::new(memory.clone()),
+        Chances { request_lost: 1000, late: 1000, ..Chances::default() },
+        11,
+    );
+    let error = slow.acquire(&claim(&Slot::worker(2), Version(0), meta, 4)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unknown, "what may still arrive has not failed");
+    assert!(memory.list(Group::Workers).await.unwrap().is_empty());
+    for _ in 0..48 {
+        slow.meta().await.unwrap_err();
+    }
+    assert_eq!(memory.list(Group::Workers).await.unwrap().len(), 1);
+    assert_eq!(slow.faults().late, 1);
+}

@@ -1,0 +1,86 @@
+//! The same node for code that blocks.
+
+use std::thread;
+use std::time::Duration;
+
+use frazil_id::{Batch, Id};
+use tokio::runtime::Runtime;
+
+use crate::builder::{Builder, StartError};
+use crate::info::NodeInfo;
+use crate::node::NotIssued;
+
+/// A [`Node`](crate::Node) with a thread of its own for its leases. Dropping it shuts it down and
+/// waits for that.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let store = format!("file:{}", directory.path().display());
+/// let node = frazil::blocking::Node::start(frazil::Node::builder().store(&store)?)?;
+/// assert!(node.next()? < node.next()?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Node {
+    node: crate::Node,
+    runtime: Runtime,
+}
+
+impl Node {
+    /// Starts a node. Must not be called from async code.
+    ///
+    /// # Errors
+    /// As for [`Builder::start`]; and if the thread cannot be started.
+    pub fn start(builder: Builder) -> Result<Self, StartError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("frazil-leases")
+            .enable_all()
+            .build()
+            .map_err(StartError::Thread)?;
+        let node = runtime.block_on(builder.start())?;
+        Ok(Self { node, runtime })
+    }
+
+    /// See [`Node::next`](crate::Node::next).
+    ///
+    /// # Errors
+    /// What does not pass by itself soon.
+    pub fn next(&self) -> Result<Id, NotIssued> {
+        waiting(|| self.node.try_next())
+    }
+
+    /// See [`Node::batch`](crate::Node::batch).
+    ///
+    /// # Errors
+    /// What does not pass by itself soon.
+    pub fn batch(&self, n: u32) -> Result<Batch, NotIssued> {
+        waiting(|| self.node.try_batch(n))
+    }
+
+    /// See [`Node::info`](crate::Node::info).
+    #[must_use]
+    pub fn info(&self) -> NodeInfo {
+        self.node.info()
+    }
+}
+
+fn waiting<T>(ask: impl Fn() -> Result<T, NotIssued>) -> Result<T, NotIssued> {
+    loop {
+        match ask() {
+            Err(why) => pause(why.brief_wait()?),
+            issued => return issued,
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the blocking facade")]
+fn pause(wait: Duration) {
+    thread::sleep(wait);
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.runtime.block_on(self.node.shutdown());
+    }
+}

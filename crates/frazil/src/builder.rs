@@ -1,0 +1,399 @@
+//! Describing and starting a node.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use frazil_coord::keeper::{FirstUse, Keeper, LeaseState, LeaseStatus, Refusal, Setup, Waiting};
+use frazil_coord::stores::file::Copied;
+use frazil_coord::time::{boot_time, unix_ms};
+use frazil_coord::{BadTiming, BadUrl, Error, Namespace, Scheme, Store, StoreUrl, Timing};
+use frazil_id::{Layout, Options};
+use tokio::sync::watch;
+
+use crate::clock::DisciplinedClock;
+use crate::lane::NodeLane;
+use crate::node::{Node, Shared};
+use crate::state_directory::state_directory;
+
+/// A node cannot have more lanes than this: each is a lease to renew.
+const LANES_MAX: usize = 64;
+/// How long a start waits for workers by default: longer than a new namespace takes.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// The durations of a fixed worker: nobody else takes it, so its window can be short, and so is
+/// the wait when its file is missing.
+const FIXED_WORKER: Timing = Timing {
+    ttl: Duration::from_secs(1),
+    heartbeat: Duration::from_millis(300),
+    outage_budget: Duration::from_secs(3),
+};
+
+/// A node to start. The defaults: one lane, the default layout and namespace, and the file store
+/// under the user's [state directory](state_directory()).
+#[derive(Clone, Debug)]
+pub struct Builder {
+    store: Option<StoreUrl>,
+    layout: Layout,
+    namespace: Namespace,
+    lanes: usize,
+    workers: Option<RangeInclusive<u32>>,
+    timing: Timing,
+    options: Options,
+    holder: Option<String>,
+    info: BTreeMap<String, String>,
+    patience: Duration,
+    first_use: Option<FirstUse>,
+}
+
+/// Why a node did not start.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// No store was named, and there is no state directory for the default one.
+    NoStateDirectory,
+    /// Less than one lane or too many.
+    Lanes(usize),
+    /// The range of workers is empty or does not fit the layout.
+    Workers {
+        /// The range.
+        workers: RangeInclusive<u32>,
+        /// The last worker of the layout.
+        last: u64,
+    },
+    /// The durations do not go together.
+    Timing(BadTiming),
+    /// The options do not fit the layout.
+    Options(frazil_id::StartError),
+    /// The thread of a blocking node cannot be started.
+    Thread(std::io::Error),
+    /// The store cannot be used.
+    Store(Error),
+    /// The lease was refused.
+    Refused(Refusal),
+    /// No worker within the time that the start may take, or within any.
+    NoWorker(Waiting),
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        Self {
+            store: None,
+            layout: Layout::FRAZIL,
+            namespace: Namespace::default(),
+            lanes: 1,
+            workers: None,
+            timing: Timing::default(),
+            options: Options { max_ahead: Duration::from_millis(10), ..Options::default() },
+            holder: None,
+            info: BTreeMap::new(),
+            patience: PATIENCE,
+            first_use: None,
+        }
+    }
+
+    /// The store's URL.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn store(self, url: &str) -> Result<Self, BadUrl> {
+        Ok(self.store_url(url.parse()?))
+    }
+
+    /// The store's URL, parsed.
+    #[must_use]
+    pub fn store_url(self, url: StoreUrl) -> Self {
+        Self { store: Some(url), ..self }
+    }
+
+    /// The layout of the Ids.
+    #[must_use]
+    pub const fn layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// The namespace to lease workers from.
+    #[must_use]
+    pub fn namespace(self, namespace: Namespace) -> Self {
+        Self { namespace, ..self }
+    }
+
+    /// How many lanes to run, each with its own worker.
+    #[must_use]
+    pub const fn lanes(mut self, lanes: usize) -> Self {
+        self.lanes = lanes;
+        self
+    }
+
+    /// The workers to lease from. All nodes of a namespace must name the same. By default those
+    /// that the namespace gives out, and for a new one all that the layout allows.
+    #[must_use]
+    pub fn workers(self, workers: RangeInclusive<u32>) -> Self {
+        Self { workers: Some(workers), ..self }
+    }
+
+    /// The durations of the leases.
+    #[must_use]
+    pub const fn timing(mut self, timing: Timing) -> Self {
+        self.timing = timing;
+        self
+    }
+
+    /// How generators behave; floor and horizon come from the leases.
+    #[must_use]
+    pub const fn options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// How the node is called in the store. By default its host and process id.
+    #[must_use]
+    pub fn holder(self, holder: impl Into<String>) -> Self {
+        Self { holder: Some(holder.into()), ..self }
+    }
+
+    /// Something more to be known of the node in the store.
+    #[must_use]
+    pub fn info(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.info.insert(name.into(), value.into());
+        self
+    }
+
+    /// How long the start may wait for workers.
+    #[must_use]
+    pub const fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// When a namespace that does not exist yet is used. By default at once on the file store, and
+    /// otherwise after live holders of a forgotten one had time to speak up.
+    #[must_use]
+    pub const fn first_use(mut self, first_use: FirstUse) -> Self {
+        self.first_use = Some(first_use);
+        self
+    }
+
+    /// Opens the store, leases a worker for each lane and starts to renew them.
+    ///
+    /// # Errors
+    /// If that cannot be, or takes longer than it may.
+    pub async fn start(self) -> Result<Node, StartError> {
+        self.start_watched(|_| {}).await
+    }
+
+    /// As [`start`](Self::start), and tells how the first lease is doing while it waits.
+    ///
+    /// # Errors
+    /// As for `start`.
+    pub async fn start_watched(self, tell: impl Fn(&LeaseState)) -> Result<Node, StartError> {
+        let url = self.checked_url()?;
+        let store = frazil_coord::open(&url, &self.namespace, Copied::Refuse).await?;
+        let patience = self.patience;
+        let node = self.launch(&url, store)?;
+        match wait_for_workers(node.watch(), patience, tell).await {
+            Ok(()) => check_faults(&node).map(|()| node),
+            Err(error) => {
+                node.shutdown().await;
+                Err(error)
+            }
+        }
+    }
+
+    fn checked_url(&self) -> Result<StoreUrl, StartError> {
+        let state = || {
+            let directory = state_directory().ok_or(StartError::NoStateDirectory)?;
+            directory.to_str().map(str::to_owned).ok_or(StartError::NoStateDirectory)
+        };
+        let mut url = match &self.store {
+            Some(url) => url.clone(),
+            None => StoreUrl::file(format!("{}/store", state()?)),
+        };
+        if url.scheme == Scheme::Static && url.option("state").is_none() {
+            url.options.insert("state".into(), state()?);
+        }
+        if !(1..=LANES_MAX).contains(&self.lanes) {
+            return Err(StartError::Lanes(self.lanes));
+        }
+        self.timing.checked().map_err(StartError::Timing)?;
+        self.options.rules(&self.layout, 0).map_err(StartError::Options)?;
+        let last = self.layout.last_worker();
+        match &self.workers {
+            Some(workers) if workers.is_empty() || u64::from(*workers.end()) > last => {
+                Err(StartError::Workers { workers: workers.clone(), last })
+            }
+            _ => Ok(url),
+        }
+    }
+
+    fn launch(self, url: &StoreUrl, store: Arc<dyn Store>) -> Result<Node, StartError> {
+        let clock = Arc::new(DisciplinedClock::new(&self.layout));
+        let holder = self.holder.clone().unwrap_or_else(default_holder);
+        let setup = self.setup(url, &holder);
+        let (mut lanes, mut keepers, mut first) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..self.lanes {
+            let lane = Arc::new(NodeLane::new(self.layout, clock.clone(), self.options));
+            let keeper = Keeper::start(store.clone(), lane.clone(), setup.clone())
+                .map_err(StartError::Refused)?;
+            first.push(keeper.status().borrow().clone());
+            lanes.push(lane);
+            keepers.push(keeper);
+        }
+        let (publish, statuses) = watch::channel(first);
+        let publish = Arc::new(publish);
+        for (index, keeper) in keepers.iter().enumerate() {
+            tokio::spawn(pass_on(index, keeper.status(), publish.clone()));
+        }
+        let shared = Shared {
+            layout: self.layout,
+            namespace: self.namespace,
+            holder,
+            store,
+            clock,
+            lanes,
+            keepers: Mutex::new(keepers),
+            statuses,
+        };
+        Ok(Node { shared: Arc::new(shared) })
+    }
+
+    fn setup(&self, url: &StoreUrl, holder: &str) -> Setup {
+        let fixed = match url.scheme {
+            Scheme::Static => url.path.parse::<u32>().ok(),
+            _ => None,
+        };
+        let workers = self.workers.clone().map(|range| (*range.start(), *range.end()));
+        let first_use = match url.scheme {
+            Scheme::File | Scheme::Memory => FirstUse::AtOnce,
+            Scheme::Static => FirstUse::AfterWindow,
+            _ => FirstUse::AfterHeartbeat,
+        };
+        let mut info = self.info.clone();
+        info.insert("version".into(), env!("CARGO_PKG_VERSION").into());
+        info.insert("pid".into(), std::process::id().to_string());
+        info.insert("host".into(), host());
+        Setup {
+            timing: if fixed.is_some() { FIXED_WORKER } else { self.timing },
+            layout: layout_mark(&self.layout),
+            workers: fixed.map(|number| (number, number)).or(workers),
+            last_worker: u32::try_from(self.layout.last_worker()).unwrap_or(u32::MAX),
+            first_use: self.first_use.unwrap_or(first_use),
+            holder: holder.to_owned(),
+            info,
+            favourite: None,
+        }
+    }
+}
+
+/// What a namespace's meta record says of a layout.
+#[must_use]
+pub fn layout_mark(layout: &Layout) -> String {
+    format!("{:016x} {layout}", layout.fingerprint())
+}
+
+/// Passes one lane's status on to those of the whole node.
+async fn pass_on(
+    index: usize,
+    mut status: watch::Receiver<LeaseStatus>,
+    publish: Arc<watch::Sender<Vec<LeaseStatus>>>,
+) {
+    loop {
+        let latest = status.borrow_and_update().clone();
+        publish.send_modify(|all| all[index] = latest);
+        if status.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Waits until every lane has a worker, as long as there is hope within the time given.
+async fn wait_for_workers(
+    mut statuses: watch::Receiver<Vec<LeaseStatus>>,
+    patience: Duration,
+    tell: impl Fn(&LeaseState),
+) -> Result<(), StartError> {
+    let deadline = boot_time().saturating_add(patience);
+    loop {
+        let seen = statuses.borrow_and_update().clone();
+        let mut waiting = None;
+        for status in &seen {
+            match &status.state {
+                LeaseState::Held | LeaseState::Unrenewed => {}
+                LeaseState::Refused(refusal) => return Err(StartError::Refused(refusal.clone())),
+                LeaseState::Seeking(why) | LeaseState::Replacing(_, why) => {
+                    tell(&status.state);
+                    waiting = Some(why.clone());
+                }
+                LeaseState::Released => waiting = Some(Waiting::Answer),
+            }
+        }
+        let Some(why) = waiting else { return Ok(()) };
+        let left = deadline.saturating_sub(boot_time());
+        if left.is_zero() || is_hopeless(&why, left) {
+            let trouble = seen.into_iter().find_map(|status| status.trouble);
+            return Err(trouble.map_or(StartError::NoWorker(why), StartError::Store));
+        }
+        // The senders live as long as the node; a time-out is looked at above.
+        let _ = tokio::time::timeout(left, statuses.changed()).await;
+    }
+}
+
+/// Whether what is waited for is known not to come in time.
+fn is_hopeless(why: &Waiting, left: Duration) -> bool {
+    let in_time = unix_ms().saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+    match why {
+        Waiting::Answer | Waiting::Store(_) => false,
+        Waiting::Quarantine { until } => *until > in_time,
+        Waiting::Pool(census) => census.next_floor.is_none_or(|floor| floor > in_time),
+        Waiting::Clock { .. } => true,
+    }
+}
+
+fn check_faults(node: &Node) -> Result<(), StartError> {
+    match node.shared.lanes.iter().find_map(|lane| lane.fault()) {
+        Some(fault) => Err(StartError::Options(fault)),
+        None => Ok(()),
+    }
+}
+
+fn default_holder() -> String {
+    format!("{}:{}", host(), std::process::id())
+}
+
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+impl From<Error> for StartError {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoStateDirectory => f.write_str(
+                "no store is named, and there is no state directory for the default one: set \
+                 FRAZIL_STATE_DIR or HOME",
+            ),
+            Self::Lanes(lanes) => write!(f, "{lanes} lanes: use 1 to {LANES_MAX}"),
+            Self::Workers { workers, last } => write!(
+                f,
+                "workers {} to {} do not fit: the layout has 0 to {last}",
+                workers.start(),
+                workers.end()
+            ),
+            Self::Timing(error) => error.fmt(f),
+            Self::Options(error) => error.fmt(f),
+            Self::Thread(error) => write!(f, "no thread for the leases: {error}"),
+            Self::Store(error) => error.fmt(f),
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::NoWorker(waiting) => write!(f, "no worker in time, waiting for {waiting}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}

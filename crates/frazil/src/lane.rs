@@ -1,0 +1,89 @@
+//! One generator after another, each bound to one tenure of a worker.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use frazil_coord::UnixMs;
+use frazil_coord::keeper::{Grant, Lane};
+use frazil_coord::time::unix_ms;
+use frazil_id::{Batch, Generator, Id, Layout, NotReady, Options, StartError};
+
+use crate::clock::DisciplinedClock;
+use crate::relay::Relay;
+
+/// What issues Ids under a lease.
+#[derive(Debug)]
+pub(crate) struct NodeLane {
+    layout: Layout,
+    clock: Arc<DisciplinedClock>,
+    options: Options,
+    relay: Relay<Arc<DisciplinedClock>>,
+    /// Why the last grant could not be used.
+    fault: Mutex<Option<StartError>>,
+}
+
+impl NodeLane {
+    pub(crate) fn new(layout: Layout, clock: Arc<DisciplinedClock>, options: Options) -> Self {
+        Self { layout, clock, options, relay: Relay::new(), fault: Mutex::default() }
+    }
+
+    /// One Id. `None`: no worker is held.
+    #[inline]
+    pub(crate) fn try_next(&self) -> Option<Result<Id, NotReady>> {
+        self.relay.ask(Generator::try_next)
+    }
+
+    /// Exactly `n` Ids at once. `None`: no worker is held.
+    pub(crate) fn try_batch(&self, n: u32) -> Option<Result<Batch, NotReady>> {
+        self.relay.ask(|generator| generator.try_batch(n))
+    }
+
+    /// Why a grant could not be used.
+    pub(crate) fn fault(&self) -> Option<StartError> {
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last tick that begins at or before a time; 0 before the epoch.
+    ///
+    /// Both ends of a tenure are turned into ticks by this one function, so a tick that one holder
+    /// may stamp is never above the floor of the next, whatever the length of ticks.
+    fn tick_of(&self, time: UnixMs) -> u64 {
+        let since_epoch = time.saturating_sub(self.layout.epoch_ms());
+        (since_epoch / u64::from(self.layout.tick_ms())).min(self.layout.last_tick())
+    }
+
+    fn time_of(&self, tick: u64) -> UnixMs {
+        if tick == 0 { 0 } else { self.layout.unix_ms(tick) }
+    }
+}
+
+impl Lane for NodeLane {
+    fn now(&self) -> UnixMs {
+        self.clock.look();
+        unix_ms()
+    }
+
+    fn open(&self, grant: Grant) {
+        let made = self.relay.replace(|last_tick| {
+            let options = Options {
+                floor: Some(self.tick_of(grant.floor).max(last_tick)),
+                horizon: Some(self.tick_of(grant.horizon)),
+                ..self.options
+            };
+            Generator::new(&self.layout, grant.worker.into(), self.clock.clone(), options)
+        });
+        self.relay.reopen();
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = made.err();
+    }
+
+    fn raise(&self, horizon: UnixMs) {
+        self.relay.raise(self.tick_of(horizon));
+    }
+
+    fn last(&self) -> UnixMs {
+        self.time_of(self.relay.last_tick())
+    }
+
+    fn close(&self) -> UnixMs {
+        self.time_of(self.relay.close())
+    }
+}

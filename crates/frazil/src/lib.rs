@@ -1,0 +1,59 @@
+//! Unique, time-ordered 64-bit Ids with worker numbers that nobody assigns by hand.
+//!
+//! A [`Node`] leases workers from a store and issues their Ids; it stays correct when clocks jump,
+//! processes freeze, networks split and stores fail.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let store = format!("file:{}", directory.path().display());
+//! let node = frazil::Node::builder().store(&store)?.start().await?;
+//! let (a, b) = (node.next().await?, node.next().await?);
+//! assert!(a < b);
+//! node.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | to | see |
+//! |---|---|
+//! | issue Ids in async code | [`Node`], [`Builder`] |
+//! | issue Ids in blocking code | [`blocking::Node`] |
+//! | know how a node is doing | [`Node::info`], [`Node::watch`] |
+//! | take Ids apart, describe layouts | [`id`] |
+//! | look into stores, write one | [`coord`] |
+//!
+//! The file store is always there; the features `redis`, `etcd` and `zookeeper` add those.
+
+// Loom replaces the atomics, and what needs a runtime cannot be built with it: only the relay is.
+#[cfg(not(loom))]
+pub mod blocking;
+#[cfg(not(loom))]
+mod builder;
+#[cfg(not(loom))]
+mod clock;
+#[cfg(not(loom))]
+mod info;
+#[cfg(not(loom))]
+mod lane;
+#[cfg(not(loom))]
+mod node;
+#[cfg_attr(loom, expect(dead_code, reason = "only its tests are built"))]
+mod relay;
+#[cfg(not(loom))]
+mod state_directory;
+
+#[cfg(not(loom))]
+pub use frazil_coord as coord;
+pub use frazil_id as id;
+pub use frazil_id::{Batch, Id, Layout};
+
+#[cfg(not(loom))]
+pub use self::{
+    builder::{Builder, StartError, layout_mark},
+    clock::{DisciplinedClock, Steps},
+    info::{LaneInfo, NodeInfo},
+    node::{Node, NotIssued},
+    state_directory::state_directory,
+};

@@ -1,0 +1,153 @@
+//! Every interleaving of issuing with replacing, raising and closing.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use frazil_id::{Clock, Generator, Id, Layout, Moment, Options, Reading};
+use loom::sync::Arc;
+use loom::thread;
+
+use super::Relay;
+
+const LAYOUT: Layout = Layout::FRAZIL;
+
+/// Time stands still at a tick: what moves here are the generators.
+#[derive(Clone, Copy, Debug)]
+struct Still(u64);
+
+impl Clock for Still {
+    fn read(&self) -> Reading {
+        Reading::At(Moment { tick: self.0, left: Duration::from_millis(1) })
+    }
+}
+
+fn generator(worker: u64, floor: u64, horizon: u64) -> Generator<Still> {
+    let options = Options {
+        floor: Some(floor),
+        horizon: Some(horizon),
+        max_ahead: Duration::from_millis(10),
+        ..Options::default()
+    };
+    Generator::new(&LAYOUT, worker, Still(100), options).expect("the numbers fit")
+}
+
+fn relay(floor: u64, horizon: u64) -> Relay<Still> {
+    let relay = Relay::new();
+    let made: Result<(), Infallible> = relay.replace(|_| Ok(generator(1, floor, horizon)));
+    let Ok(()) = made;
+    relay
+}
+
+fn tick(id: Id) -> u64 {
+    id.parts(&LAYOUT).expect("an Id of the layout").tick
+}
+
+#[test]
+fn a_swap_fails_nobody_and_keeps_the_order() {
+    loom::model(|| {
+        let relay = Arc::new(relay(99, 200));
+        let issuer = thread::spawn({
+            let relay = relay.clone();
+            move || {
+                let one = relay.ask(Generator::try_next).expect("there is one").expect("in time");
+                let two = relay.ask(Generator::try_next).expect("there is one").expect("in time");
+                (one, two)
+            }
+        });
+        let mut above = 0;
+        let made: Result<(), Infallible> = relay.replace(|last| {
+            above = last;
+            Ok(generator(2, last.max(99), 200))
+        });
+        let Ok(()) = made;
+        let (one, two) = issuer.join().expect("no panic");
+        assert_ne!(one, two);
+        for id in [one, two] {
+            let parts = id.parts(&LAYOUT).expect("an Id of the layout");
+            match parts.worker {
+                1 => assert!(parts.tick <= above, "issued at {} after {above}", parts.tick),
+                _ => assert!(parts.tick > above, "{} is not above {above}", parts.tick),
+            }
+        }
+        assert!(tick(one) <= tick(two));
+    });
+}
+
+#[test]
+fn nothing_is_issued_after_the_close() {
+    loom::model(|| {
+        let relay = Arc::new(relay(99, 200));
+        let issuer = thread::spawn({
+            let relay = relay.clone();
+            move || relay.ask(Generator::try_next)
+        });
+        let last = relay.close();
+        assert!(relay.ask(Generator::try_next).is_none());
+        if let Some(issued) = issuer.join().expect("no panic") {
+            let tick = tick(issued.expect("in time"));
+            assert!(tick <= last, "issued at {tick}, said {last}");
+        }
+    });
+}
+
+#[test]
+fn a_raise_and_a_close_together_leave_nothing_above_the_last_tick() {
+    loom::model(|| {
+        // The horizon is where time is: the generator may issue only up to it.
+        let relay = Arc::new(relay(99, 99));
+        let issuer = thread::spawn({
+            let relay = relay.clone();
+            move || relay.ask(Generator::try_next)
+        });
+        relay.raise(100);
+        let last = relay.close();
+        if let Some(Ok(id)) = issuer.join().expect("no panic") {
+            assert!(tick(id) <= last, "issued at {}, said {last}", tick(id));
+        }
+    });
+}
+
+#[test]
+fn after_a_swap_the_new_horizon_holds() {
+    loom::model(|| {
+        let relay = Arc::new(relay(99, 200));
+        let issuer = thread::spawn({
+            let relay = relay.clone();
+            move || relay.ask(Generator::try_next)
+        });
+        let made: Result<(), Infallible> =
+            relay.replace(|last| Ok(generator(2, last.max(99), 100)));
+        let Ok(()) = made;
+        relay.raise(101);
+        if let Some(Ok(id)) = issuer.join().expect("no panic") {
+            let parts = id.parts(&LAYOUT).expect("an Id of the layout");
+            assert!(parts.worker == 1 || parts.tick <= 101, "{} past the horizon", parts.tick);
+        }
+    });
+}
+
+/// A relay that puts the new generator in place before it closes the old one: what the first test
+/// must catch.
+#[test]
+#[should_panic(expected = "is not above")]
+fn a_swap_that_publishes_before_it_closes_is_caught() {
+    loom::model(|| {
+        let relay = Arc::new(relay(99, 200));
+        let issuer = thread::spawn({
+            let relay = relay.clone();
+            move || {
+                let one = relay.ask(Generator::try_next).expect("there is one").expect("in time");
+                let two = relay.ask(Generator::try_next).expect("there is one").expect("in time");
+                (one, two)
+            }
+        });
+        let stale = relay.last_tick();
+        relay.current.put(Some(generator(2, stale, 200)));
+        let last = stale.max(100);
+        let (one, two) = issuer.join().expect("no panic");
+        for id in [one, two] {
+            let parts = id.parts(&LAYOUT).expect("an Id of the layout");
+            assert!(parts.worker == 1 || parts.tick > last, "{} is not above {last}", parts.tick);
+        }
+    });
+}

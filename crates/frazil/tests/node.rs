@@ -1,0 +1,128 @@
+//! A node from its start to its end, over stores that need no server.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use frazil::coord::keeper::{LeaseState, Refusal};
+use frazil::coord::{Namespace, Timing};
+use frazil::{Layout, Node, NotIssued, StartError};
+
+fn directory() -> (tempfile::TempDir, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let url = format!("file:{}", directory.path().display());
+    (directory, url)
+}
+
+#[tokio::test]
+async fn two_lanes_issue_as_two_workers() {
+    let (_directory, url) = directory();
+    let node = Node::builder().store(&url).unwrap().lanes(2).start().await.unwrap();
+    let workers: BTreeSet<_> =
+        node.info().lanes.iter().map(|lane| lane.status.grant.unwrap().worker).collect();
+    assert_eq!(workers.len(), 2);
+    let mut ids = BTreeSet::new();
+    for _ in 0..100 {
+        ids.extend(&node.batch(1000).await.unwrap());
+        ids.insert(node.next().await.unwrap());
+    }
+    assert_eq!(ids.len(), 100_100);
+    for id in ids {
+        let worker = id.parts(&Layout::FRAZIL).unwrap().worker;
+        assert!(workers.contains(&u32::try_from(worker).unwrap()));
+    }
+    node.shutdown().await;
+    assert!(matches!(node.next().await, Err(NotIssued::NoWorker(LeaseState::Released))));
+}
+
+#[tokio::test]
+async fn the_next_holder_of_a_worker_starts_above_the_last() {
+    let (_directory, url) = directory();
+    let mut last = None;
+    for _ in 0..5 {
+        let builder = Node::builder().store(&url).unwrap().workers(7..=7);
+        let node = builder.start().await.unwrap();
+        let ids = node.batch(5000).await.unwrap();
+        assert!(ids.iter().next() > last, "{last:?} and then {:?}", ids.iter().next());
+        last = ids.iter().last();
+        node.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn dropping_a_node_frees_its_worker() {
+    let (_directory, url) = directory();
+    let only = || Node::builder().store(&url).unwrap().workers(3..=3);
+    drop(only().start().await.unwrap());
+    // In the background, so not quite at once.
+    let node = loop {
+        match only().start().await {
+            Ok(node) => break node,
+            Err(StartError::NoWorker(_)) => tokio::task::yield_now().await,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert_eq!(node.info().lanes[0].status.grant.unwrap().worker, 3);
+}
+
+#[tokio::test]
+async fn a_full_pool_is_said_at_once_and_by_its_name() {
+    let (_directory, url) = directory();
+    let only = || Node::builder().store(&url).unwrap().workers(3..=3);
+    let node = only().start().await.unwrap();
+    let error = only().start().await.unwrap_err();
+    assert!(matches!(error, StartError::NoWorker(_)), "{error}");
+    assert!(error.to_string().contains("1 held"), "{error}");
+    drop(node);
+}
+
+#[tokio::test]
+async fn another_layout_or_range_is_refused() {
+    let (_directory, url) = directory();
+    let builder = || Node::builder().store(&url).unwrap();
+    builder().start().await.unwrap().shutdown().await;
+    let error = builder().layout(Layout::TWITTER).start().await.unwrap_err();
+    assert!(matches!(error, StartError::Refused(Refusal::OtherLayout { .. })), "{error}");
+    let error = builder().workers(0..=5).start().await.unwrap_err();
+    assert!(matches!(error, StartError::Refused(Refusal::OtherWorkers { .. })), "{error}");
+    let other: Namespace = "other".parse().unwrap();
+    builder().namespace(other).layout(Layout::TWITTER).start().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_fixed_worker_waits_when_it_knows_nothing_and_goes_on_when_it_does() {
+    let (directory, _) = directory();
+    let url = format!("static:9?state={}", directory.path().display());
+    let node = Node::builder().store(&url).unwrap().start().await.unwrap();
+    let id = node.next().await.unwrap();
+    assert_eq!(id.parts(&Layout::FRAZIL).unwrap().worker, 9);
+    let twin = Node::builder().store(&url).unwrap().start().await.unwrap_err();
+    assert!(matches!(twin, StartError::NoWorker(_)), "{twin}");
+    node.shutdown().await;
+    let node = Node::builder().store(&url).unwrap().start().await.unwrap();
+    assert!(node.next().await.unwrap() > id);
+}
+
+#[tokio::test]
+async fn what_does_not_go_together_is_refused_before_anything_is_touched() {
+    let (directory, url) = directory();
+    let builder = || Node::builder().store(&url).unwrap();
+    let timing = Timing { heartbeat: Duration::from_secs(20), ..Timing::default() };
+    assert!(matches!(builder().timing(timing).start().await, Err(StartError::Timing(_))));
+    assert!(matches!(builder().lanes(0).start().await, Err(StartError::Lanes(0))));
+    assert!(matches!(builder().lanes(65).start().await, Err(StartError::Lanes(65))));
+    let error = builder().workers(0..=4096).start().await.unwrap_err();
+    assert!(matches!(error, StartError::Workers { .. }), "{error}");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_blocking_node_issues_and_releases() {
+    let (_directory, url) = directory();
+    let only = || Node::builder().store(&url).unwrap().workers(3..=3);
+    for _ in 0..3 {
+        let node = frazil::blocking::Node::start(only()).unwrap();
+        let ids: BTreeSet<_> = node.batch(100).unwrap().iter().collect();
+        assert_eq!(ids.len(), 100);
+        assert!(node.next().unwrap() > *ids.last().unwrap());
+    }
+}

@@ -1,0 +1,37 @@
+//! Real servers for tests, and a TCP proxy that misbehaves.
+//!
+//! Each server is a child process on free loopback ports with a throw-away directory. It is
+//! stopped by its process id when its value is dropped, and by the kernel if the test process dies
+//! before that (see [`Redis`] for the shortest example). In that last case, and for a server in a
+//! `static`, the directory stays behind. Nothing here is fit for production.
+//!
+//! | Item | What it starts |
+//! |---|---|
+//! | [`Redis`], [`Sentinels`], [`RedisCluster`] | `redis-server`, `redis-sentinel` |
+//! | [`Etcd`], [`EtcdCluster`] | `etcd` |
+//! | [`ZooKeeper`], [`ZooKeeperEnsemble`] | `java` with Debian's ZooKeeper |
+//! | [`Proxy`] | threads that forward, hold back, lose or delay what passes |
+//! | [`Certificates`] | a CA with a server's and a client's certificate, and an unrelated CA |
+//! | [`SmallDisk`] | a tmpfs that is soon full |
+//! | [`wait_until`] | the one place that polls |
+
+mod certificates;
+mod daemon;
+mod etcd;
+mod nursery;
+mod ports;
+mod process;
+mod program;
+mod proxy;
+mod redis;
+mod small_disk;
+mod waiting;
+mod zookeeper;
+
+pub use certificates::Certificates;
+pub use etcd::{Etcd, EtcdBuilder, EtcdCluster};
+pub use proxy::Proxy;
+pub use redis::{AppendOnly, Redis, RedisBuilder, RedisCluster, Sentinels};
+pub use small_disk::{SmallDisk, full_disk};
+pub use waiting::wait_until;
+pub use zookeeper::{ZooKeeper, ZooKeeperBuilder, ZooKeeperEnsemble};
