@@ -36,7 +36,7 @@ impl Server {
     pub(crate) fn operations(&self) -> Option<f64> {
         match self {
             Self::File(_) => None,
-            Self::Redis(redis) => redis.info("total_commands_processed").ok()?.parse().ok(),
+            Self::Redis(redis) => redis_operations(redis),
             Self::Etcd(etcd) => etcd_operations(&etcd.address()),
             Self::ZooKeeper(zookeeper) => {
                 let said = zookeeper.four_letter_word("srvr").ok()?;
@@ -45,6 +45,15 @@ impl Server {
             }
         }
     }
+}
+
+/// The scripts that Redis has run for clients; what they call in turn is no operation of a client.
+fn redis_operations(redis: &Redis) -> Option<f64> {
+    let text = redis.cli(&["info", "commandstats"]).ok()?;
+    let scripts = text.lines().filter(|line| line.starts_with("cmdstat_eval"));
+    let calls = scripts
+        .filter_map(|line| line.split("calls=").nth(1)?.split(',').next()?.parse::<f64>().ok());
+    Some(calls.sum())
 }
 
 /// The unary calls that etcd counts in its metrics.

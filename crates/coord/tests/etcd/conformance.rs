@@ -1,19 +1,21 @@
 //! The contract, on one member and on three.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use frazil_coord::conformance::{self, Subject, Violation};
 use frazil_coord::stores::etcd::EtcdStore;
 use frazil_coord::{Error, Namespace, Slot, Store, Tenure};
-use frazil_rig::{Etcd, EtcdCluster};
+use frazil_rig::{Etcd, EtcdCluster, Proxy};
 
 type Control<'a> = &'a (dyn Fn(&[&str]) -> io::Result<String> + Send + Sync);
 
 struct Server<'a> {
     url: String,
     etcdctl: Control<'a>,
+    /// What cuts clients off.
+    cut: Mutex<Vec<Proxy>>,
 }
 
 impl std::fmt::Debug for Server<'_> {
@@ -51,6 +53,22 @@ impl Subject for Server<'_> {
         Ok(())
     }
 
+    async fn unreachable(
+        &self,
+        namespace: &Namespace,
+    ) -> Result<Option<Arc<dyn Store>>, Violation> {
+        let hosts = self.url.trim_start_matches("etcd://").split(',');
+        let proxies: Result<Vec<_>, _> = hosts.map(Proxy::start).collect();
+        let proxies = proxies.map_err(Violation::new)?;
+        let near: Vec<_> = proxies.iter().map(Proxy::address).collect();
+        let url = format!("etcd://{}?timeout=500ms", near.join(","));
+        let url = url.parse().map_err(Violation::new)?;
+        let store = EtcdStore::connect(&url, namespace).await?;
+        proxies.iter().for_each(Proxy::cut);
+        *self.cut.lock().unwrap() = proxies;
+        Ok(Some(Arc::new(store)))
+    }
+
     async fn wipe(&self, namespace: &Namespace) -> Result<(), Violation> {
         self.control(&["del", "--prefix", &format!("/frazil/{namespace}/")]).map(drop)
     }
@@ -77,12 +95,16 @@ fn lease_of(fields: &str, tenure: &Tenure) -> Option<u64> {
 async fn one_member_conforms() {
     let etcd = Etcd::start().unwrap();
     let etcdctl = |arguments: &[&str]| etcd.etcdctl(arguments);
-    conformance::run(&Server { url: etcd.url(), etcdctl: &etcdctl }).await.unwrap();
+    conformance::run(&Server { url: etcd.url(), etcdctl: &etcdctl, cut: Mutex::default() })
+        .await
+        .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn three_members_conform() {
     let cluster = EtcdCluster::start(3).unwrap();
     let etcdctl = |arguments: &[&str]| cluster.etcdctl(arguments);
-    conformance::run(&Server { url: cluster.url(), etcdctl: &etcdctl }).await.unwrap();
+    conformance::run(&Server { url: cluster.url(), etcdctl: &etcdctl, cut: Mutex::default() })
+        .await
+        .unwrap();
 }

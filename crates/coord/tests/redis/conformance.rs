@@ -1,12 +1,12 @@
 //! The contract, in every set-up.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use frazil_coord::conformance::{self, Subject, Violation};
 use frazil_coord::stores::redis::RedisStore;
 use frazil_coord::{Error, Namespace, Slot, Store, Tenure};
-use frazil_rig::{AppendOnly, Certificates, Redis, RedisCluster, Sentinels};
+use frazil_rig::{AppendOnly, Certificates, Proxy, Redis, RedisCluster, Sentinels};
 
 use crate::lab::replica_of;
 
@@ -14,6 +14,8 @@ struct Server<'a> {
     url: String,
     /// Whoever has the keys.
     nodes: Vec<&'a Redis>,
+    /// What cuts clients off.
+    cut: Mutex<Option<Proxy>>,
 }
 
 impl std::fmt::Debug for Server<'_> {
@@ -66,6 +68,25 @@ impl Subject for Server<'_> {
         if said == ["1"] { Ok(()) } else { Err(Violation::new(format!("{said:?}"))) }
     }
 
+    async fn unreachable(
+        &self,
+        namespace: &Namespace,
+    ) -> Result<Option<Arc<dyn Store>>, Violation> {
+        let [node] = self.nodes.as_slice() else { return Ok(None) };
+        if !self.url.contains(&node.address()) {
+            // Behind Sentinel and in a cluster the address of the master is found, not given.
+            return Ok(None);
+        }
+        let proxy = Proxy::start(node.address()).map_err(Violation::new)?;
+        let near = self.url.replace(&node.address(), &proxy.address());
+        let mark = if near.contains('?') { '&' } else { '?' };
+        let url = format!("{near}{mark}timeout=500ms").parse().map_err(Violation::new)?;
+        let store = RedisStore::connect(&url, namespace).await?;
+        proxy.cut();
+        *self.cut.lock().unwrap() = Some(proxy);
+        Ok(Some(Arc::new(store)))
+    }
+
     async fn wipe(&self, namespace: &Namespace) -> Result<(), Violation> {
         for key in self.cli(&["KEYS", &format!("{{frazil:{namespace}}}*")]) {
             self.cli(&["DEL", &key]);
@@ -75,7 +96,7 @@ impl Subject for Server<'_> {
 }
 
 async fn conforms(url: String, nodes: Vec<&Redis>) {
-    let server = Server { url, nodes };
+    let server = Server { url, nodes, cut: Mutex::default() };
     conformance::run(&server).await.unwrap_or_else(|violation| panic!("{violation}"));
 }
 

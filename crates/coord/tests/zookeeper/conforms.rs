@@ -39,20 +39,34 @@ impl Servers {
     fn place(&self, namespace: &Namespace) -> Place {
         Place { namespace: namespace.clone(), control: self.control.clone() }
     }
+
+    async fn open_with(&self, namespace: &Namespace, options: &str) -> Result<Client, Error> {
+        let start = |address| Proxy::start(address).unwrap();
+        let proxies: Vec<Proxy> = self.addresses.iter().map(start).collect();
+        let addresses: Vec<_> = proxies.iter().map(Proxy::address).collect();
+        let url =
+            format!("zk://{}/tests?session=2s{options}", addresses.join(",")).parse().unwrap();
+        let store: Arc<dyn Store> = Arc::new(ZooKeeperStore::connect(&url, namespace).await?);
+        let (place, proxies) = (self.place(namespace), Arc::new(proxies));
+        let client = Client { store, place, proxies };
+        self.clients.lock().unwrap().push(client.clone());
+        Ok(client)
+    }
 }
 
 #[async_trait]
 impl Subject for Servers {
     async fn open(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, Error> {
-        let start = |address| Proxy::start(address).unwrap();
-        let proxies: Vec<Proxy> = self.addresses.iter().map(start).collect();
-        let addresses: Vec<_> = proxies.iter().map(Proxy::address).collect();
-        let url = format!("zk://{}/tests?session=2s", addresses.join(",")).parse().unwrap();
-        let store: Arc<dyn Store> = Arc::new(ZooKeeperStore::connect(&url, namespace).await?);
-        let (place, proxies) = (self.place(namespace), Arc::new(proxies));
-        let client = Client { store: store.clone(), place, proxies };
-        self.clients.lock().unwrap().push(client);
-        Ok(store)
+        self.open_with(namespace, "").await.map(|client| client.store)
+    }
+
+    async fn unreachable(
+        &self,
+        namespace: &Namespace,
+    ) -> Result<Option<Arc<dyn Store>>, Violation> {
+        let client = self.open_with(namespace, "&timeout=500ms").await?;
+        client.proxies.iter().for_each(Proxy::cut);
+        Ok(Some(client.store))
     }
 
     async fn lapse(&self, holder: &Arc<dyn Store>, tenure: &Tenure) -> Result<(), Violation> {
