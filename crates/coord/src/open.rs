@@ -53,5 +53,9 @@ fn fixed_worker_files(url: &StoreUrl) -> Result<StoreUrl, Error> {
         let why = "say where its horizon is kept: static:N?state=DIRECTORY";
         return Err(Error::new(ErrorKind::InvalidConfig, "open the store", url, why));
     };
-    Ok(StoreUrl::file(format!("{state}/static-{}", url.path)))
+    let mut files = StoreUrl::file(format!("{state}/static-{}", url.path));
+    if let Some(allowed) = url.option("unsafe_filesystem") {
+        files.options.insert("unsafe_filesystem".into(), allowed.to_owned());
+    }
+    Ok(files)
 }

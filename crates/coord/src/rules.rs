@@ -102,7 +102,9 @@ pub fn acquire(found: &Found, claim: &Claim) -> Result<Record, Outlook> {
 pub fn extend(record: &Record, tenure: &Tenure, ask: &Ask) -> Result<Record, Loss> {
     belongs(record, tenure)?;
     let mut extended = record.clone();
-    extended.horizon = record.horizon.max(capped(ask.horizon, ask.now, ask.window_ms));
+    // What was acknowledged counts even if the record has forgotten it.
+    let promised = record.horizon.max(tenure.horizon);
+    extended.horizon = promised.max(capped(ask.horizon, ask.now, ask.window_ms));
     extended.renewed = ask.now;
     Ok(extended)
 }
@@ -154,6 +156,12 @@ fn belongs(record: &Record, tenure: &Tenure) -> Result<(), Loss> {
     match record.nonce {
         Some(nonce) if nonce == tenure.nonce && record.token == tenure.token => Ok(()),
         None if record.token == tenure.token => Err(Loss::Released),
+        // Tokens rise, and a successor starts above all that was acknowledged before it: a record
+        // that says otherwise has forgotten.
+        _ if record.token < tenure.token => Err(Loss::Regressed),
+        _ if record.floor < tenure.horizon => {
+            Err(Loss::Overlapped { token: record.token, holder: record.holder.clone() })
+        }
         _ => Err(Loss::Superseded { token: record.token, holder: record.holder.clone() }),
     }
 }

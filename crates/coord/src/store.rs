@@ -258,6 +258,14 @@ pub enum Loss {
         /// Who.
         holder: String,
     },
+    /// Somebody else acquired the slot from a store that had forgotten this tenure, and may use
+    /// the same times: no more of them may be used.
+    Overlapped {
+        /// With this token.
+        token: Token,
+        /// Who.
+        holder: String,
+    },
     /// The slot was released under this tenure's own mark, by itself or by an operator.
     Released,
     /// The record or the namespace's meta is gone: the store has forgotten.

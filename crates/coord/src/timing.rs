@@ -51,7 +51,9 @@ impl Timing {
     /// # Errors
     /// The one that does not hold.
     pub fn checked(self) -> Result<Self, BadTiming> {
-        if self.ttl < TTL_MIN || self.heartbeat.is_zero() {
+        if self.ttl > Duration::from_millis(WINDOW_MAX_MS) {
+            Err(BadTiming::BudgetTooLong(self))
+        } else if self.ttl < TTL_MIN || self.heartbeat.is_zero() {
             Err(BadTiming::TooShort(self))
         } else if self.heartbeat > self.ttl / 3 {
             Err(BadTiming::HeartbeatTooLong(self))

@@ -90,7 +90,7 @@ impl Scheme {
     pub(crate) const fn options(self) -> &'static [&'static str] {
         match self {
             Self::File => &["unsafe_filesystem"],
-            Self::Static => &["state"],
+            Self::Static => &["state", "unsafe_filesystem"],
             Self::Memory => &[],
             Self::Redis | Self::RedisSentinel | Self::RedisCluster => &[
                 "ca",

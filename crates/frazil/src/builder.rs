@@ -21,7 +21,9 @@ use crate::state_directory::state_directory;
 /// A node cannot have more lanes than this: each is a lease to renew.
 const LANES_MAX: usize = 64;
 /// How long a start waits for workers by default: longer than a new namespace takes.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The workers of a pool: more than anybody runs, and few enough to be looked at one by one.
+const POOL_MAX: u64 = 1 << 16;
 /// The durations of a fixed worker: nobody else takes it, so its window can be short, and so is
 /// the wait when its file is missing.
 const FIXED_WORKER: Timing = Timing {
@@ -64,6 +66,13 @@ pub enum StartError {
     },
     /// The durations do not go together.
     Timing(BadTiming),
+    /// A request may take so long that the lease lapses behind it.
+    Timeout {
+        /// As the URL has it.
+        timeout: Duration,
+        /// A quarter of the TTL.
+        most: Duration,
+    },
     /// The options do not fit the layout.
     Options(frazil_id::StartError),
     /// The thread of a blocking node cannot be started.
@@ -219,13 +228,33 @@ impl Builder {
         }
         self.timing.checked().map_err(StartError::Timing)?;
         self.options.rules(&self.layout, 0).map_err(StartError::Options)?;
-        let last = self.layout.last_worker();
-        match &self.workers {
+        self.check_timeout(&mut url)?;
+        let last = self.last_worker();
+        let fixed = fixed_worker(&url).map(|number| number..=number);
+        match fixed.as_ref().or(self.workers.as_ref()) {
             Some(workers) if workers.is_empty() || u64::from(*workers.end()) > last => {
                 Err(StartError::Workers { workers: workers.clone(), last })
             }
             _ => Ok(url),
         }
+    }
+
+    /// The last worker of the largest pool.
+    fn last_worker(&self) -> u64 {
+        self.layout.last_worker().min(POOL_MAX - 1)
+    }
+
+    /// A request must not take so long that the lease lapses behind it.
+    fn check_timeout(&self, url: &mut StoreUrl) -> Result<(), StartError> {
+        let (timeout, most) = (url.timeout(), self.timing.ttl / 4);
+        if url.hosts.is_empty() || timeout <= most {
+            return Ok(());
+        }
+        if url.option("timeout").is_some() {
+            return Err(StartError::Timeout { timeout, most });
+        }
+        url.options.insert("timeout".into(), format!("{}ms", most.as_millis().max(1)));
+        Ok(())
     }
 
     fn launch(self, url: &StoreUrl, store: Arc<dyn Store>) -> Result<Node, StartError> {
@@ -260,10 +289,7 @@ impl Builder {
     }
 
     fn setup(&self, url: &StoreUrl, holder: &str) -> Setup {
-        let fixed = match url.scheme {
-            Scheme::Static => url.path.parse::<u32>().ok(),
-            _ => None,
-        };
+        let fixed = fixed_worker(url);
         let workers = self.workers.clone().map(|range| (*range.start(), *range.end()));
         let first_use = match url.scheme {
             Scheme::File | Scheme::Memory => FirstUse::AtOnce,
@@ -278,7 +304,7 @@ impl Builder {
             timing: if fixed.is_some() { FIXED_WORKER } else { self.timing },
             layout: layout_mark(&self.layout),
             workers: fixed.map(|number| (number, number)).or(workers),
-            last_worker: u32::try_from(self.layout.last_worker()).unwrap_or(u32::MAX),
+            last_worker: u32::try_from(self.last_worker()).unwrap_or(u32::MAX),
             first_use: self.first_use.unwrap_or(first_use),
             holder: holder.to_owned(),
             info,
@@ -291,6 +317,14 @@ impl Builder {
 #[must_use]
 pub fn layout_mark(layout: &Layout) -> String {
     format!("{:016x} {layout}", layout.fingerprint())
+}
+
+/// The number of a fixed worker.
+fn fixed_worker(url: &StoreUrl) -> Option<u32> {
+    match url.scheme {
+        Scheme::Static => url.path.parse().ok(),
+        _ => None,
+    }
 }
 
 /// Passes one lane's status on to those of the whole node.
@@ -320,7 +354,7 @@ async fn wait_for_workers(
         let mut waiting = None;
         for status in &seen {
             match &status.state {
-                LeaseState::Held | LeaseState::Unrenewed => {}
+                LeaseState::Held | LeaseState::Unrenewed | LeaseState::Distrusted { .. } => {}
                 LeaseState::Refused(refusal) => return Err(StartError::Refused(refusal.clone())),
                 LeaseState::Seeking(why) | LeaseState::Replacing(_, why) => {
                     tell(&status.state);
@@ -335,8 +369,10 @@ async fn wait_for_workers(
             let trouble = seen.into_iter().find_map(|status| status.trouble);
             return Err(trouble.map_or(StartError::NoWorker(why), StartError::Store));
         }
-        // The senders live as long as the node; a time-out is looked at above.
-        let _ = tokio::time::timeout(left, statuses.changed()).await;
+        // A time-out is looked at above; without senders nothing changes any more.
+        if let Ok(Err(_)) = tokio::time::timeout(left, statuses.changed()).await {
+            return Err(StartError::NoWorker(why));
+        }
     }
 }
 
@@ -387,6 +423,9 @@ impl fmt::Display for StartError {
                 workers.end()
             ),
             Self::Timing(error) => error.fmt(f),
+            Self::Timeout { timeout, most } => {
+                write!(f, "a time-out of {timeout:?} is more than a quarter of the TTL, {most:?}")
+            }
             Self::Options(error) => error.fmt(f),
             Self::Thread(error) => write!(f, "no thread for the leases: {error}"),
             Self::Store(error) => error.fmt(f),

@@ -17,8 +17,8 @@ pub(crate) struct NodeLane {
     clock: Arc<DisciplinedClock>,
     options: Options,
     relay: Relay<Arc<DisciplinedClock>>,
-    /// Why the last grant could not be used.
-    fault: Mutex<Option<StartError>>,
+    /// The last grant and why it could not be used, if so.
+    fault: Mutex<Option<(Grant, StartError)>>,
 }
 
 impl NodeLane {
@@ -39,7 +39,7 @@ impl NodeLane {
 
     /// Why a grant could not be used.
     pub(crate) fn fault(&self) -> Option<StartError> {
-        *self.fault.lock().unwrap_or_else(PoisonError::into_inner)
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner).map(|(_, error)| error)
     }
 
     /// The last tick that begins at or before a time; 0 before the epoch.
@@ -72,10 +72,16 @@ impl Lane for NodeLane {
             Generator::new(&self.layout, grant.worker.into(), self.clock.clone(), options)
         });
         self.relay.reopen();
-        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = made.err();
+        let fault = made.err().map(|error| (grant, error));
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
     }
 
     fn raise(&self, horizon: UnixMs) {
+        let fault = *self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((grant, _)) = fault {
+            // What was wrong may have passed: a clock before the epoch, set right since.
+            return self.open(Grant { horizon, ..grant });
+        }
         self.relay.raise(self.tick_of(horizon));
     }
 

@@ -178,19 +178,23 @@ fn holder_process() {
     }
 }
 
+/// Whether a holder that lost its worker has gone on for a while since it noticed: long enough to
+/// meet its successor, if anything lets it.
+fn has_gone_on(is_lost: bool, noticed: &mut Option<Duration>) -> bool {
+    is_lost && boot_time() > *noticed.get_or_insert_with(boot_time) + Duration::from_millis(300)
+}
+
 async fn sound_holder(url: &str) {
     let node = builder(url).start().await.unwrap();
     let mut told = false;
+    let mut noticed = None;
     loop {
         if let Ok(id) = node.next().await {
             println!("{id}");
         }
-        if !told
-            && !matches!(
-                node.info().lanes[0].status.state,
-                LeaseState::Held | LeaseState::Unrenewed
-            )
-        {
+        let state = node.info().lanes[0].status.state.clone();
+        let is_lost = !matches!(state, LeaseState::Held | LeaseState::Unrenewed);
+        if !told && has_gone_on(is_lost, &mut noticed) {
             println!("lost");
             told = true;
         }
@@ -243,15 +247,18 @@ async fn holder_without_horizon(url: &str) {
     };
     let keeper = Keeper::start(store, lane.clone(), setup).unwrap();
     let status = keeper.status();
-    let mut lost = false;
-    while !lost {
+    let mut noticed = None;
+    loop {
         if let Some(generator) = &*lane.generator.lock().unwrap() {
             // As the loop of the sound holder, but nothing stops it.
             if let Ok(id) = generator.try_next() {
                 println!("{id}");
             }
         }
-        lost = matches!(status.borrow().state, LeaseState::Replacing(..));
+        let is_lost = matches!(status.borrow().state, LeaseState::Replacing(..));
+        if has_gone_on(is_lost, &mut noticed) {
+            break;
+        }
         tokio::task::yield_now().await;
     }
     println!("lost");

@@ -87,6 +87,7 @@ impl Driver {
                         // No random bits: nothing can be claimed, and nothing more is risked.
                         Err(refusal) => {
                             tracing::error!(%refusal, "the lease ends");
+                            self.plan.refuse(refusal);
                             break;
                         }
                     }

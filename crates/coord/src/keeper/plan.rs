@@ -23,6 +23,8 @@ pub const CLOCK_BOUND_MS: u64 = 10_000;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// Between two looks at a pool that is full.
 const POOL_PAUSE: Duration = Duration::from_millis(500);
+/// The least: a store may judge by another clock than ours when a floor has passed.
+const POOL_PAUSE_MIN: Duration = Duration::from_millis(50);
 /// Between two looks at all records of a pool that is full.
 const MEND_PAUSE: Duration = Duration::from_secs(60);
 
@@ -115,6 +117,8 @@ pub struct Plan {
     meta: Option<Versioned<Meta>>,
     /// Whether meta was ever seen: one that is gone afterwards was forgotten.
     met: bool,
+    /// The widest window that meta ever had: what others may have been promised.
+    widest_window_ms: u64,
     /// Meta to be written before anything else.
     draft: Option<(Option<Version>, Meta)>,
     /// What meta's quarantine must be raised to.
@@ -150,6 +154,7 @@ impl Plan {
             phase: Phase::Seeking { unsure: None },
             meta: None,
             met: false,
+            widest_window_ms: 0,
             draft: None,
             forgotten: None,
             anchor: Anchor::new(now.unix, now.boot),
@@ -343,11 +348,12 @@ impl Plan {
                 self.status.renewals += 1;
                 self.status.state = LeaseState::Held;
                 self.not_before = now.boot + self.setup.timing.heartbeat;
-                let trusted = self.compare_clocks(&tenure, now).is_ok();
+                let trusted = self.compare_clocks(&tenure, now);
                 let horizon = tenure.horizon;
                 self.phase = Phase::Holding { tenure: Box::new(tenure), since };
-                if !trusted {
+                if let Err(ahead_ms) = trusted {
                     // Times may be used up to what was granted before the clock went wrong.
+                    self.status.state = LeaseState::Distrusted { ahead_ms };
                     return Effect::None;
                 }
                 if let Some(grant) = &mut self.status.grant {
@@ -362,17 +368,19 @@ impl Plan {
     fn lose(&mut self, loss: Loss, now: Now) -> Effect {
         self.answered();
         self.status.losses += 1;
-        if matches!(loss, Loss::Vanished | Loss::Regressed) {
+        if matches!(loss, Loss::Vanished | Loss::Regressed | Loss::Overlapped { .. }) {
             self.forgotten = self.status.grant.map(|grant| grant.horizon);
             self.meta = None;
         }
         // An operator gave the slot to others, above what this lane had used by then.
-        let effect = if loss == Loss::Released { Effect::Close } else { Effect::None };
+        // Or the store did, having forgotten this one.
+        let given_away = matches!(loss, Loss::Released | Loss::Overlapped { .. });
+        let effect = if given_away { Effect::Close } else { Effect::None };
         if effect == Effect::Close {
             self.status.grant = None;
         }
         // Nobody else has it if the store merely forgot or lapsed.
-        if matches!(loss, Loss::Superseded { .. } | Loss::Released) {
+        if given_away || matches!(loss, Loss::Superseded { .. }) {
             self.setup.favourite = None;
         }
         self.status.state = LeaseState::Replacing(loss, Waiting::Answer);
@@ -411,7 +419,8 @@ impl Plan {
         }
     }
 
-    fn refuse(&mut self, refusal: Refusal) {
+    /// Ends the lease for a reason that stays.
+    pub fn refuse(&mut self, refusal: Refusal) {
         self.phase = Phase::Ended;
         self.status.state = LeaseState::Refused(refusal);
     }
@@ -440,9 +449,10 @@ impl Plan {
         self.failures += 1;
         let doubled = FIRST_PAUSE * 2_u32.saturating_pow(self.failures.min(10) - 1);
         let pause = doubled.min(self.setup.timing.heartbeat);
-        // A quarter more or less, so that many do not come back at once.
-        let chance = u32::try_from(now.nonce.bits() % 512).expect("less than 512");
-        self.not_before = now.boot + pause * (768 + chance) / 1024;
+        // Up to a quarter less, so that many do not come back at once; never more, because others
+        // count on hearing from a holder within a heartbeat.
+        let chance = u32::try_from(now.nonce.bits() % 256).expect("less than 256");
+        self.not_before = now.boot + pause * (1024 - chance) / 1024;
     }
 
     fn wait_for(&mut self, waiting: Waiting) {
@@ -457,7 +467,7 @@ impl Plan {
 fn pool_pause(census: Census, now: UnixMs) -> Duration {
     let Some(floor) = census.next_floor else { return POOL_PAUSE };
     let ready_in = floor.saturating_sub(RUN_AHEAD_MS).saturating_sub(now);
-    Duration::from_millis(ready_in).clamp(Duration::from_millis(1), POOL_PAUSE)
+    Duration::from_millis(ready_in).clamp(POOL_PAUSE_MIN, POOL_PAUSE)
 }
 
 fn millis(duration: Duration) -> u64 {

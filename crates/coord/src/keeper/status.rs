@@ -32,6 +32,12 @@ pub enum LeaseState {
     Held,
     /// A worker is held; the store does not answer. The grant lasts until its horizon.
     Unrenewed,
+    /// A worker is held, but this machine's clock differs too much from the store's. The grant
+    /// lasts until its horizon, and is not raised.
+    Distrusted {
+        /// How far the own clock is ahead, in milliseconds.
+        ahead_ms: i64,
+    },
     /// The worker was lost and another is sought. The old grant lasts until its horizon.
     Replacing(Loss, Waiting),
     /// It cannot go on without an operator.
@@ -102,6 +108,7 @@ impl LeaseState {
             Self::Seeking(_) => "seeking",
             Self::Held => "held",
             Self::Unrenewed => "unrenewed",
+            Self::Distrusted { .. } => "distrusted",
             Self::Replacing(..) => "replacing",
             Self::Refused(_) => "refused",
             Self::Released => "released",
@@ -114,6 +121,11 @@ impl fmt::Display for LeaseState {
         match self {
             Self::Seeking(waiting) => write!(f, "no worker yet, waiting for {waiting}"),
             Self::Held => f.write_str("a worker is held"),
+            Self::Distrusted { ahead_ms } => write!(
+                f,
+                "a worker is held, but not renewed: waiting for {}",
+                Waiting::Clock { ahead_ms: *ahead_ms }
+            ),
             Self::Unrenewed => f.write_str("a worker is held, but the store does not answer"),
             Self::Replacing(loss, waiting) => {
                 write!(f, "the worker was lost ({loss}), waiting for {waiting}")
@@ -158,6 +170,9 @@ impl fmt::Display for Loss {
         match self {
             Self::Superseded { token, holder } => {
                 write!(f, "taken over by {holder:?} with token {token}")
+            }
+            Self::Overlapped { token, holder } => {
+                write!(f, "the store had forgotten it and gave it to {holder:?} with token {token}")
             }
             Self::Released => f.write_str("released by an operator"),
             Self::Vanished => f.write_str("the store has forgotten it"),

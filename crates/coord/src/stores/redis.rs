@@ -342,6 +342,10 @@ fn extended(tenure: &Tenure, answer: &Answer) -> Option<Extended> {
             token: Token(token.parse().ok()?),
             holder: holder.to_owned(),
         }),
+        ["lost", "overlapped", token, holder] => Extended::Lost(Loss::Overlapped {
+            token: Token(token.parse().ok()?),
+            holder: holder.to_owned(),
+        }),
         ["lost", "vanished"] => Extended::Lost(Loss::Vanished),
         ["lost", "released"] => Extended::Lost(Loss::Released),
         ["lost", "regressed"] => Extended::Lost(Loss::Regressed),

@@ -76,7 +76,9 @@ fn options(scheme: Scheme, query: &str) -> Result<BTreeMap<String, String>, BadU
                 [] => "it has none".to_owned(),
                 known => format!("it has {}", known.join(", ")),
             };
-            return Err(bad(format!("the store has no option {name:?}: {known}")));
+            // What looks like an option may be the rest of a password with a question mark in it.
+            let named = if query.contains('@') { String::new() } else { format!(" {name:?}") };
+            return Err(bad(format!("the store has no option{named}: {known}")));
         }
         if options.insert(name.to_owned(), decode(value)?).is_some() {
             return Err(bad(format!("the option {name:?} is given twice")));
@@ -96,8 +98,12 @@ fn local(url: &mut StoreUrl, rest: &str) -> Result<(), BadUrl> {
     };
     url.path = decode(path)?;
     match url.scheme {
-        Scheme::Static if url.path.parse::<u32>().is_err() => {
-            Err(bad("write static:N with the worker's number N"))
+        Scheme::Static => {
+            // One spelling for one worker: the number names its directory.
+            let number: Result<u32, _> = url.path.parse();
+            url.path =
+                number.map_err(|_| bad("write static:N with the worker's number N"))?.to_string();
+            Ok(())
         }
         Scheme::File if url.path.is_empty() => Err(bad("write file:PATH with a directory")),
         Scheme::Memory if !url.path.is_empty() => Err(bad("write memory: with nothing after it")),

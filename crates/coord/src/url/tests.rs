@@ -11,7 +11,9 @@ fn every_form_of_url_is_understood() {
     assert_eq!(parse("file:/var/lib/frazil").path, "/var/lib/frazil");
     assert_eq!(parse("file:///var/lib/frazil").path, "/var/lib/frazil");
     assert_eq!(parse("file:relative/dir").path, "relative/dir");
-    assert_eq!(parse("static:7").path, "7");
+    for spelling in ["static:7", "static:07", "static:+7"] {
+        assert_eq!(parse(spelling).path, "7");
+    }
     assert_eq!(parse("memory:").scheme, Scheme::Memory);
     assert_eq!(parse("redis://localhost").hosts, [("localhost".into(), 6379)]);
     let sentinel = parse("redis+sentinel://a:1,b/mymaster");
@@ -63,6 +65,7 @@ fn what_is_wrong_is_said_without_repeating_the_text() {
         ("redis+sentinel://h", "name the master"),
         ("redis+cluster://h/1", "one database"),
         ("static:seven", "static:N"),
+        ("redis://u:ab?hunter2=ef@host", "the store has no option:"),
         ("file:", "a directory"),
         ("file://host/x", "file:PATH or"),
         ("memory:x", "nothing after"),

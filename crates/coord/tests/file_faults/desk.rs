@@ -61,9 +61,13 @@ pub(crate) async fn claim(store: &FileStore, slot: &Slot, now: u64) -> Claim {
 }
 
 pub(crate) async fn take(store: &FileStore, slot: &Slot, now: u64) -> Tenure {
-    match store.acquire(&claim(store, slot, now).await).await.unwrap() {
-        Acquired::Held(tenure) => tenure,
-        other => panic!("wanted a tenure, got {other:?}"),
+    loop {
+        match store.acquire(&claim(store, slot, now).await).await.unwrap() {
+            Acquired::Held(tenure) => return tenure,
+            // Another test may be starting a process, which has a copy of every lock until it runs.
+            Acquired::Taken => tokio::task::yield_now().await,
+            other => panic!("wanted a tenure, got {other:?}"),
+        }
     }
 }
 

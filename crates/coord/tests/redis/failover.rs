@@ -5,7 +5,7 @@ use std::time::Duration;
 use frazil_coord::{Acquired, Choice, Extended, Loss, Released, Slot, Store, Tenure, Version};
 use frazil_rig::{Proxy, Redis, RedisCluster, Sentinels, wait_until};
 
-use crate::lab::{LIMIT, Place, any, eventually, replica_of, take};
+use crate::lab::{LIMIT, Place, any, eventually, extended, replica_of, take};
 use frazil_coord::stores::redis::RedisStore;
 
 /// Short, so that the guard passes within the test.
@@ -66,8 +66,8 @@ async fn a_worker_whose_acquisition_was_lost_is_not_given_out_with_overlapping_t
     let taken = newcomer(&place, &second, version, 0).await;
     assert!(taken.floor >= tenure.horizon, "{taken:?} overlaps {tenure:?}");
     // The same object finds the new master, and hears the truth there.
-    let extended = first.extend(&tenure, &place.ask()).await.unwrap();
-    assert!(matches!(extended, Extended::Lost(_)), "{extended:?}");
+    let outcome = extended(&first, &tenure, &place.ask()).await;
+    assert!(matches!(outcome, Extended::Lost(_)), "{outcome:?}");
     assert_eq!(first.release(&tenure, 0).await, Ok(Released::NotHeld));
     assert!(matches!(second.extend(&taken, &place.ask()).await, Ok(Extended::Held(_))));
 }
@@ -110,7 +110,7 @@ async fn a_present_holder_goes_on_and_gets_back_the_horizon_that_was_lost() {
     claim.ask = claim.now + 10;
     let tenure = take(&store, &claim).await;
     cut_off(&pair.master, &pair.replica);
-    let Extended::Held(tenure) = store.extend(&tenure, &place.ask()).await.unwrap() else {
+    let Extended::Held(tenure) = extended(&store, &tenure, &place.ask()).await else {
         panic!("not held")
     };
     let copy = pair.replica.cli(&["HGET", "{frazil:lab}:w", "0"]).unwrap();
@@ -143,8 +143,8 @@ async fn a_holder_whose_successor_was_lost_does_not_come_back() {
     assert!(copy.contains(&early.nonce.to_string()), "the replica knows of the successor: {copy}");
     pair.promote();
     // The control: by token and nonce alone it would be the holder.
-    let extended = store.extend(&early, &place.ask()).await.unwrap();
-    assert_eq!(extended, Extended::Lost(Loss::Lapsed));
+    let outcome = extended(&store, &early, &place.ask()).await;
+    assert_eq!(outcome, Extended::Lost(Loss::Lapsed));
     // Nor does a repetition of its claim, whose answer it might not have had, bring it back.
     let again = frazil_coord::Claim { choice: Choice::This(Slot::worker(0), Version(0)), ..claim };
     assert_eq!(store.acquire(&again).await.unwrap(), Acquired::Taken);
@@ -153,7 +153,7 @@ async fn a_holder_whose_successor_was_lost_does_not_come_back() {
     let copy = pair.replica.cli(&["HGET", "{frazil:lab}:w", "0"]).unwrap();
     assert!(copy.contains(&format!("\"horizon\":{}", early.horizon)), "{copy}");
     // The old master still acknowledges, for as long as the isolation bound lets it.
-    let Extended::Held(successor) = other.extend(&successor, &place.ask()).await.unwrap() else {
+    let Extended::Held(successor) = extended(&other, &successor, &place.ask()).await else {
         panic!("not held")
     };
     let third = newcomer(&place, &store, version, 0).await;
@@ -171,8 +171,8 @@ async fn a_record_from_before_the_holder_is_a_regression() {
     cut_off(&pair.master, &pair.replica);
     let late = take(&store, &place.claim(any(0, 0), version)).await;
     pair.promote();
-    let extended = store.extend(&late, &place.ask()).await.unwrap();
-    assert_eq!(extended, Extended::Lost(Loss::Regressed));
+    let outcome = extended(&store, &late, &place.ask()).await;
+    assert_eq!(outcome, Extended::Lost(Loss::Regressed));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

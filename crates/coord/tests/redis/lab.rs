@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use frazil_coord::stores::redis::RedisStore;
-use frazil_coord::time::unix_ms;
+use frazil_coord::time::{boot_time, unix_ms};
 use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Error, FORMAT, Meta, Namespace, Nonce, Put, Store, StoreUrl,
-    Tenure, Version,
+    Acquired, Ask, Choice, Claim, Error, Extended, FORMAT, Meta, Namespace, Nonce, Put, Store,
+    StoreUrl, Tenure, Version,
 };
 use frazil_rig::{Redis, wait_until};
 
@@ -117,4 +117,16 @@ pub(crate) fn replica_of(master: &Redis) -> Redis {
     let confirms = || master.cli(&["WAIT", "1", "100"]).unwrap() == "1\n";
     wait_until("the replica to confirm", LIMIT, confirms).unwrap();
     replica
+}
+
+/// Extends, again and again while the store is being promoted: repeating is safe.
+pub(crate) async fn extended(store: &RedisStore, tenure: &Tenure, ask: &Ask) -> Extended {
+    let limit = boot_time() + Duration::from_secs(60);
+    loop {
+        match store.extend(tenure, ask).await {
+            Ok(extended) => return extended,
+            Err(error) if error.kind().is_retryable() && boot_time() < limit => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
 }

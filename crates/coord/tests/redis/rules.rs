@@ -168,6 +168,10 @@ impl Twins<'_> {
             (
                 Extended::Lost(Loss::Superseded { holder, .. }),
                 Extended::Lost(Loss::Superseded { holder: other, .. }),
+            )
+            | (
+                Extended::Lost(Loss::Overlapped { holder, .. }),
+                Extended::Lost(Loss::Overlapped { holder: other, .. }),
             ) => assert_eq!(holder, other),
             _ => assert_eq!(got, expected, "{real:?}"),
         }

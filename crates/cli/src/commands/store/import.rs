@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 
+use frazil::coord::rules::WINDOW_MAX_MS;
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
 use frazil::coord::{Found, Group, Meta, Presence, Put, Record, Slot, Store, Version, Versioned};
@@ -33,14 +34,18 @@ pub(super) async fn run(args: &ImportArgs) -> Result<(), Failure> {
     // All of it is read and checked before anything is written.
     let export = read(args)?;
     let store = args.place.open(Copied::Refuse).await?;
-    let meta = agree(&store, &export.meta).await?;
     // Whoever held a worker may have gone on since, and nobody knows about a lost record.
     let live =
         |record: &Option<Record>| record.as_ref().is_none_or(|record| record.nonce.is_some());
     let mut quarantine = export.meta.quarantine;
     if export.records.iter().any(|(_, record)| live(record)) {
-        quarantine = quarantine.max(unix_ms().saturating_add(export.meta.window_ms + SKEW_MS));
+        let window_ms = export.meta.window_ms.min(WINDOW_MAX_MS) + SKEW_MS;
+        quarantine = quarantine.max(unix_ms().saturating_add(window_ms));
     }
+    // Until the last record is there nobody may use the namespace, should this end half-way.
+    let unfinished = unix_ms().saturating_add(WINDOW_MAX_MS);
+    let created = Meta { quarantine: unfinished.max(quarantine), ..export.meta.clone() };
+    let (meta, is_new) = agree(&store, &created).await?;
     raise(store.as_ref(), meta, quarantine).await?;
     let mut records = 0;
     for (slot, record) in export.records {
@@ -48,6 +53,9 @@ pub(super) async fn run(args: &ImportArgs) -> Result<(), Failure> {
             bring(&store, &slot, record).await?;
             records += 1;
         }
+    }
+    if is_new {
+        finish(store.as_ref(), &created, quarantine).await?;
     }
     say(format_args!("imported {records} records into {store}"));
     if args.json {
@@ -58,13 +66,17 @@ pub(super) async fn run(args: &ImportArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The namespace's meta, which must agree with the export's; created from it if there is none.
-async fn agree(store: &Arc<dyn Store>, exported: &Meta) -> Result<Versioned<Meta>, Failure> {
+/// The namespace's meta, which must agree with the export's; created from it if there is none,
+/// and whether it was.
+async fn agree(
+    store: &Arc<dyn Store>,
+    exported: &Meta,
+) -> Result<(Versioned<Meta>, bool), Failure> {
     if let Some(meta) = store.meta().await? {
         let agrees =
             meta.value.layout == exported.layout && meta.value.workers() == exported.workers();
         return if agrees {
-            Ok(meta)
+            Ok((meta, false))
         } else {
             Err(Failure::new(
                 Exit::Refused,
@@ -81,8 +93,22 @@ async fn agree(store: &Arc<dyn Store>, exported: &Meta) -> Result<Versioned<Meta
         };
     }
     match store.put_meta(None, exported).await? {
-        Put::Done(version) => Ok(Versioned { version, value: exported.clone() }),
+        Put::Done(version) => Ok((Versioned { version, value: exported.clone() }, true)),
         Put::Conflict => Err(Failure::new(Exit::No, "the namespace was created meanwhile")),
+    }
+}
+
+/// Opens a namespace that this import has created: its quarantine comes down to what is needed.
+async fn finish(store: &dyn Store, created: &Meta, quarantine: u64) -> Result<(), Failure> {
+    let meta = store.meta().await?.filter(|meta| meta.value == *created);
+    let opened = Meta { quarantine, ..created.clone() };
+    let put = match meta {
+        Some(meta) => store.put_meta(Some(meta.version), &opened).await?,
+        None => Put::Conflict,
+    };
+    match put {
+        Put::Done(_) => Ok(()),
+        Put::Conflict => Err(Failure::new(Exit::No, "the namespace was changed meanwhile")),
     }
 }
 

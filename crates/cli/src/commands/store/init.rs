@@ -3,7 +3,7 @@
 use frazil::coord::rules::WINDOW_MAX_MS;
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{FORMAT, Group, Meta, Nonce, Put};
+use frazil::coord::{FORMAT, Group, Meta, Nonce, Put, Timing};
 
 use crate::args::InitArgs;
 use crate::output::{Data, Exit, Failure, say};
@@ -41,6 +41,11 @@ fn meta(args: &InitArgs) -> Result<Meta, Failure> {
         return Err(Failure::usage(why));
     }
     let window_ms = u64::try_from(args.window.as_millis()).unwrap_or(u64::MAX);
+    let least = Timing::default().ttl * 3;
+    if args.window < least {
+        let why = format!("a window is at least {} s: nodes must survive that", least.as_secs());
+        return Err(Failure::usage(why));
+    }
     if window_ms > WINDOW_MAX_MS {
         let why = format!("a window is at most {} minutes", WINDOW_MAX_MS / 60_000);
         return Err(Failure::usage(why));

@@ -24,7 +24,7 @@ struct Quarantined {
 }
 
 pub(super) async fn run(args: &QuarantineArgs) -> Result<(), Failure> {
-    let copied = if args.adopt { Copied::Adopt } else { Copied::Refuse };
+    let copied = if args.adopt { Copied::Accept } else { Copied::Refuse };
     if args.lasting.is_some_and(|lasting| lasting > LONGEST) {
         return Err(Failure::usage("a quarantine is at most 24 hours"));
     }
@@ -41,6 +41,10 @@ pub(super) async fn run(args: &QuarantineArgs) -> Result<(), Failure> {
     let until = unix_ms().saturating_add(lasting_ms);
     let until = raise(store.as_ref(), meta, until).await?;
     forget_holders(store.as_ref()).await?;
+    if args.adopt {
+        // Only now: a copy without a quarantine must not look like any other directory.
+        args.place.open(Copied::Adopt).await?;
+    }
     say(format_args!("no worker is used before {} passes", instant(until)));
     if args.json {
         let mut data = Data::new();

@@ -1,7 +1,8 @@
 //! `frazil workers repair`.
 
+use frazil::coord::rules::{Outlook, outlook};
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Found, Group, Presence, Put, Record, Slot};
+use frazil::coord::{Claim, Found, Group, Presence, Put, Record, Slot};
 use frazil_id::Id;
 
 use super::view::{instant, views};
@@ -35,6 +36,26 @@ pub(super) async fn run(args: &WorkersRepairArgs) -> Result<(), Failure> {
         return Err(Failure::new(Exit::Refused, why));
     };
     let horizon = layout.unix_ms(parts.tick);
+    let judge = Claim::to_judge(&meta, unix_ms());
+    let is_poisoned = |time| {
+        let record = Record { horizon: time, ..record.clone() };
+        matches!(outlook(&Found::Known(record), &judge), Outlook::Poisoned { .. })
+    };
+    if record.horizon > horizon && !is_poisoned(record.horizon) {
+        let why = format!(
+            "worker {} is not poisoned: it can be used after {}",
+            args.worker,
+            instant(record.horizon)
+        );
+        return Err(Failure::new(Exit::Refused, why));
+    }
+    if horizon < record.floor && !is_poisoned(record.floor) {
+        let why = format!(
+            "that Id is from before the last holder, who started after {}: name a later one",
+            instant(record.floor)
+        );
+        return Err(Failure::new(Exit::Refused, why));
+    }
     if record.horizon <= horizon {
         say(format_args!("nothing to lower: the horizon is {}", instant(record.horizon)));
     } else {

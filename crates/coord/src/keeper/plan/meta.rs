@@ -4,11 +4,13 @@ use super::{FirstUse, Now, Plan, millis};
 use crate::error::Error;
 use crate::keeper::status::Refusal;
 use crate::record::{FORMAT, Meta, Versioned};
+use crate::rules::{RUN_AHEAD_MS, WINDOW_MAX_MS};
 use crate::store::Put;
 
-/// Added to a heartbeat when a namespace is created: the time within which live holders of a
-/// forgotten one speak up; and to a window, for clocks that differ.
-const SPEAK_UP_MS: u64 = 2000;
+/// Added to whatever is waited for: clocks differ.
+const SKEW_MS: u64 = 2000;
+/// How long the request may take in which a live holder notices that it was forgotten.
+const ANSWER_MS: u64 = 5000;
 
 impl Plan {
     /// Meta was read. `orphans`: there is none, and yet there are records.
@@ -36,6 +38,7 @@ impl Plan {
 
     fn adopt(&mut self, meta: Versioned<Meta>) {
         self.met = true;
+        self.widest_window_ms = self.widest_window_ms.max(meta.value.window_ms);
         let needed = self.forgotten.unwrap_or(0);
         if meta.value.quarantine < needed {
             let raised = Meta { quarantine: needed, ..meta.value };
@@ -58,14 +61,20 @@ impl Plan {
     }
 
     fn new_meta(&self, now: Now, orphans: bool) -> Meta {
-        let window_ms = millis(self.setup.timing.outage_budget);
+        let window_ms =
+            millis(self.setup.timing.outage_budget).max(self.widest_window_ms).min(WINDOW_MAX_MS);
         let heartbeat_ms = millis(self.setup.timing.heartbeat);
         // What was promised before is unknown, but no more than a window from now.
-        let forgotten = now.unix.saturating_add(window_ms + SPEAK_UP_MS);
+        let forgotten = now.unix.saturating_add(window_ms + SKEW_MS);
         let quarantine = match self.setup.first_use {
             _ if self.met || orphans => forgotten,
             FirstUse::AtOnce => 0,
-            FirstUse::AfterHeartbeat => now.unix.saturating_add(heartbeat_ms + SPEAK_UP_MS),
+            // Live holders of a forgotten namespace speak up within a heartbeat, once an answer
+            // that they wait for is given up. A quarantine is left when it is this near.
+            FirstUse::AfterHeartbeat => {
+                let spoken_up_ms = heartbeat_ms + ANSWER_MS + SKEW_MS + RUN_AHEAD_MS;
+                now.unix.saturating_add(spoken_up_ms)
+            }
             FirstUse::AfterWindow => forgotten,
         };
         let (first_worker, last_worker) = self.setup.workers.unwrap_or((0, self.setup.last_worker));

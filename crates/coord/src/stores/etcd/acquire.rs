@@ -116,9 +116,7 @@ impl EtcdStore {
                     // Served before. If that is not in sight now, its tenure is over.
                     let look = Sight::of_group(call, &self.keys, Group::Workers);
                     let sight = self.look(call, look).await?;
-                    let why = "the claim was served before, and its tenure is over: make a new one";
-                    return held(&sight, claim)
-                        .ok_or_else(|| call.problem(ErrorKind::Unavailable, why));
+                    return Ok(held(&sight, claim).unwrap_or(Acquired::Taken));
                 }
                 Ok(_) => return Ok(Acquired::MetaMoved),
                 Err(Failure::NoLease) => self.leases.forget(call, lease).await,

@@ -8,8 +8,9 @@ use etcd_client::ResponseHeader;
 ///
 /// Only answers of transactions count: they go through the majority, so whoever asks after having
 /// seen a revision gets at least that one, from whichever member. A store restored from a snapshot
-/// answers with less, and stays condemned for as long as this value lives: its revisions soon
-/// catch up, and what it forgot does not come back.
+/// answers with less. That is said once; from then on its new history is what counts, so that
+/// whoever was told can write down that something was forgotten. Every other tenure finds out by
+/// its own record, which is gone or older than it was.
 #[derive(Debug, Default)]
 pub(super) struct History {
     seen: Mutex<Seen>,
@@ -20,7 +21,6 @@ pub(super) struct History {
 pub(super) struct Seen {
     cluster: Option<u64>,
     revision: i64,
-    regressed: bool,
 }
 
 /// The store went back in its history.
@@ -29,9 +29,8 @@ pub(super) struct Regressed;
 
 impl History {
     /// To be asked before a request is sent: answers may overtake each other.
-    pub(super) fn seen(&self) -> Result<Seen, Regressed> {
-        let seen = *self.lock();
-        if seen.regressed { Err(Regressed) } else { Ok(seen) }
+    pub(super) fn seen(&self) -> Seen {
+        *self.lock()
     }
 
     /// To be told what the answer said.
@@ -46,16 +45,11 @@ impl History {
         }
     }
 
-    /// Records that the store was caught otherwise.
-    pub(super) fn condemn(&self) {
-        self.lock().regressed = true;
-    }
-
     fn advance(&self, before: Seen, cluster: u64, revision: i64) -> Result<(), Regressed> {
         let mut seen = self.lock();
         let is_same = before.cluster.is_none_or(|known| known == cluster);
-        if !is_same || revision < before.revision || seen.regressed {
-            seen.regressed = true;
+        if !is_same || revision < before.revision {
+            *seen = Seen { cluster: Some(cluster), revision };
             return Err(Regressed);
         }
         seen.cluster = Some(cluster);
@@ -76,24 +70,25 @@ mod tests {
     #[test]
     fn answers_that_overtake_each_other_are_no_regression() {
         let history = History::default();
-        let (first, second) = (history.seen().unwrap(), history.seen().unwrap());
+        let (first, second) = (history.seen(), history.seen());
         assert_eq!(history.advance(second, 1, 12), Ok(()));
         assert_eq!(history.advance(first, 1, 10), Ok(()));
-        assert_eq!(history.seen().unwrap().revision, 12);
+        assert_eq!(history.seen().revision, 12);
     }
 
     #[test]
-    fn a_lower_revision_condemns_the_store_even_after_it_caught_up() {
+    fn a_lower_revision_is_a_regression_and_then_where_history_goes_on() {
         let history = History::default();
-        history.advance(history.seen().unwrap(), 1, 12).unwrap();
-        assert_eq!(history.advance(history.seen().unwrap(), 1, 11), Err(Regressed));
-        assert_eq!(history.seen(), Err(Regressed));
+        history.advance(history.seen(), 1, 12).unwrap();
+        assert_eq!(history.advance(history.seen(), 1, 11), Err(Regressed));
+        assert_eq!(history.advance(history.seen(), 1, 11), Ok(()));
+        assert_eq!(history.advance(history.seen(), 1, 10), Err(Regressed));
     }
 
     #[test]
     fn another_cluster_is_a_regression() {
         let history = History::default();
-        history.advance(history.seen().unwrap(), 1, 12).unwrap();
-        assert_eq!(history.advance(history.seen().unwrap(), 2, 13), Err(Regressed));
+        history.advance(history.seen(), 1, 12).unwrap();
+        assert_eq!(history.advance(history.seen(), 2, 13), Err(Regressed));
     }
 }

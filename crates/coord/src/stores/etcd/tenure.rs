@@ -33,7 +33,7 @@ impl EtcdStore {
             let (Some(record), Some(_)) = (&seen.record, sight.meta_version()) else {
                 return Ok(Extended::Lost(Loss::Vanished));
             };
-            if self.is_older(seen.version, tenure) {
+            if Self::is_older(seen.version, tenure) {
                 return Ok(Extended::Lost(Loss::Regressed));
             }
             let record = match rules::extend(record, tenure, ask) {
@@ -82,7 +82,7 @@ impl EtcdStore {
             let sight = self.look(call, Sight::of_slot(call, &self.keys, &tenure.slot)).await?;
             let seen = sight.cell(&tenure.slot);
             let Some(record) = &seen.record else { return Ok(Released::NotHeld) };
-            if self.is_older(seen.version, tenure) {
+            if Self::is_older(seen.version, tenure) {
                 // This record's horizon is one of the past: it must not be made the next floor.
                 return Err(call.error(Nature::Reads, &Failure::Regressed));
             }
@@ -107,12 +107,8 @@ impl EtcdStore {
 
     /// Whether the store holds an older record than the one that it has acknowledged. Within one
     /// history that cannot be.
-    fn is_older(&self, seen: Version, tenure: &Tenure) -> bool {
-        let is_older = seen < tenure.version;
-        if is_older {
-            self.remote.history.condemn();
-        }
-        is_older
+    fn is_older(seen: Version, tenure: &Tenure) -> bool {
+        seen < tenure.version
     }
 }
 

@@ -24,8 +24,10 @@ const IDENTITY: &str = "identity";
 pub enum Copied {
     /// Refuse it: both might be used at once.
     Refuse,
-    /// Make it one of its own. Whoever does this knows that the original is gone, and raises the
-    /// quarantine.
+    /// Open it as it is, to raise its quarantine before it is adopted.
+    Accept,
+    /// Make it one of its own. Whoever does this knows that the original is gone, and has raised
+    /// the quarantine.
     Adopt,
 }
 
@@ -177,6 +179,7 @@ fn check_identity(root: &Path, copied: Copied) -> Result<(), Mismatch> {
     match copied {
         _ if written.as_ref() == Some(&here) => Ok(()),
         Copied::Refuse => Err(Mismatch::Copy),
+        Copied::Accept => Ok(()),
         Copied::Adopt => write_identity(&path, &here).map_err(Mismatch::Io),
     }
 }

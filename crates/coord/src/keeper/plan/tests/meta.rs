@@ -12,7 +12,7 @@ fn a_namespace_is_used_for_the_first_time_when_it_is_known_to_be_new() {
     let after_window = START + BUDGET_MS + 2000;
     for (first_use, orphans, quarantine) in [
         (FirstUse::AtOnce, false, 0),
-        (FirstUse::AfterHeartbeat, false, START + 12_000),
+        (FirstUse::AfterHeartbeat, false, START + 19_000),
         (FirstUse::AfterWindow, false, after_window),
         // Records without meta: whoever wrote them may live.
         (FirstUse::AtOnce, true, after_window),
@@ -58,7 +58,7 @@ fn a_draft_that_could_not_be_written_is_made_anew() {
         talk.pass(seconds(300));
         talk.read(Ok(None));
         let now = talk.now.unix;
-        assert_eq!(talk.draft().1.quarantine, now + 12_000, "counted from an old time");
+        assert_eq!(talk.draft().1.quarantine, now + 19_000, "counted from an old time");
     }
 }
 

@@ -1,6 +1,6 @@
 //! How a worker is found: nothing is claimed twice, and nothing is given up for good.
 
-use super::{EVEN, START, Talk, error, meta, millis, seconds, setup, tenure};
+use super::{START, Talk, error, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;
 use crate::keeper::plan::{CLOCK_BOUND_MS, Effect, Next, Setup};
 use crate::keeper::status::{LeaseState, Refusal, Waiting};
@@ -80,7 +80,7 @@ fn a_full_pool_is_looked_at_again_when_a_floor_comes_near() {
         (None, millis(500)),
         (Some(START + 2300), millis(300)),
         (Some(START + 60_000), millis(500)),
-        (Some(START + 1000), millis(1)),
+        (Some(START + 1000), millis(50)),
     ] {
         let mut talk = Talk::met(setup());
         let claim = talk.claim();
@@ -213,14 +213,14 @@ fn a_slot_that_is_no_worker_is_given_back() {
 
 #[test]
 fn pauses_grow_up_to_a_heartbeat_and_differ_between_nodes() {
-    for (chance, quarters) in [(0, 3), (EVEN, 4)] {
+    for (chance, eighths) in [(0, 8), (128, 7)] {
         let mut talk = Talk::met(setup());
         talk.now.nonce = Nonce::from_bits(chance);
         let mut claim = talk.claim();
         for full_pause in [200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000, 10_000, 10_000]
         {
             talk.answer(&claim, Err(error(ErrorKind::Unavailable)));
-            assert_eq!(talk.pause(), millis(full_pause * quarters / 4));
+            assert_eq!(talk.pause(), millis(full_pause * eighths / 8));
             talk.wait();
             claim = talk.claim();
         }

@@ -143,6 +143,7 @@ local function find_new()
   local size = last - first + 1
   local function is_new(number)
     return redis.call('SISMEMBER', BORN, 'w/' .. int(number)) == 0
+      and redis.call('HEXISTS', RECORDS, int(number)) == 0
   end
   for probe = 1, 8 do
     seed = (seed * 48271 + probe) % 2147483647

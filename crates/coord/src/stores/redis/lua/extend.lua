@@ -10,18 +10,18 @@ if not record then return {'lost', 'vanished'} end
 notice(window)
 if record.nonce ~= nonce or record.token ~= token then
   if record.nonce == nil and record.token == token then return {'lost', 'released'} end
-  -- Tokens of a slot rise. One lower than the holder's, in another lineage, is from before it.
-  if record.token < token and lineage ~= REPLID then return {'lost', 'regressed'} end
+  -- Tokens rise, and a successor starts above all that was acknowledged before it.
+  if record.token < token then return {'lost', 'regressed'} end
+  if record.floor < acknowledged then
+    return {'lost', 'overlapped', int(record.token), record.holder}
+  end
   return {'lost', 'superseded', int(record.token), record.holder}
 end
 -- An expiry counts for no more than the window after it was given: see (3) of the lineage guard.
 if expires and answered then expires = math.min(expires, answered + window) else expires = nil end
 if not is_whole_truth(lineage, expires) then return {'lost', 'lapsed'} end
-record.horizon = math.max(record.horizon, capped(ask, now, window))
-if lineage ~= REPLID then
-  -- The extension that gave the holder its horizon may be what was lost.
-  record.horizon = math.max(record.horizon, acknowledged)
-end
+-- What was acknowledged counts: the extension that gave it may be what was lost.
+record.horizon = math.max(record.horizon, acknowledged, capped(ask, now, window))
 local was_present = is_present(record)
 record.renewed = now
 record.expires = TIME + ttl
