@@ -77,7 +77,8 @@ pub(crate) struct NextArgs {
     #[arg(short = 'n', long, default_value = "1", value_name = "N", value_parser = count)]
     pub(crate) count: u64,
     /// The worker number to put into the Ids, without any store.
-    #[arg(long, value_name = "W", env = "FRAZIL_WORKER", value_parser = field)]
+    #[arg(long, value_name = "W", env = "FRAZIL_WORKER", value_parser = field,
+          conflicts_with_all = ["store", "workers", "namespace"])]
     pub(crate) worker: Option<u64>,
     #[command(flatten)]
     pub(crate) place: PlaceArg,

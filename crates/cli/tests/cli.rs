@@ -257,6 +257,8 @@ const BAD_INPUT: &[(&[&str], &[&str])] = &[
     (&["next", "--store", "memory:", "--workers", "9-3"], &["'9-3'", "0-511"]),
     (&["next", "--store", "memory:", "--workers", "0-1024"], &["0 to 1024", "0 to 1023"]),
     (&["next", "--store", "memory:", "--namespace", "a/b"], &["a/b", "namespace"]),
+    (&["next", "--worker", "3", "--store", "memory:"], &["--worker", "--store"]),
+    (&["next", "--worker", "3", "--workers", "0-1"], &["--worker", "--workers"]),
     (&["workers", "repair", "7"], &["--last-issued"]),
     (&["store", "quarantine", "--store", "memory:", "--for", "25h"], &["25h"]),
     (&["store", "import", "--store", "memory:", "/nowhere"], &["/nowhere", "cannot be read"]),

@@ -112,6 +112,13 @@ fn an_export_moves_horizons_to_another_store_and_lowers_none() {
     assert!(new.output(&["store", "import", file]).status.success());
     assert_eq!(horizon(&new), higher, "a second import lowered a horizon");
     new.fails(&["store", "import", "/dev/null"], 2, &["no meta"]);
+    let lines = fs::read_to_string(file).unwrap();
+    let cut = old.home().join("cut.jsonl");
+    for kept in 1..lines.lines().count() {
+        let text: Vec<_> = lines.lines().take(kept).collect();
+        fs::write(&cut, text.join("\n")).unwrap();
+        Shell::new().fails(&["store", "import", cut.to_str().unwrap()], 2, &["cut off"]);
+    }
     let other = Shell::new();
     other.data(&["next"]);
     other.fails(&["store", "import", file], 4, &["workers 0 to 1023", "5 to 5"]);

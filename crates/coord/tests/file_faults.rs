@@ -404,6 +404,23 @@ async fn places_that_cannot_hold_a_store_are_refused_by_kind() {
 }
 
 #[tokio::test]
+async fn a_copy_without_its_identity_is_refused_too() {
+    let home = home();
+    let store = open(home.path()).await;
+    take(&store, &slot(), unix_ms()).await;
+    drop(store);
+    let identities: Vec<_> = std::fs::read_dir(home.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("identity"))
+        .filter(|path| path.exists())
+        .collect();
+    assert_eq!(identities.len(), 1);
+    std::fs::remove_file(&identities[0]).unwrap();
+    assert_eq!(kind(try_open(home.path(), Copied::Refuse).await), ErrorKind::Unsafe);
+    assert!(try_open(home.path(), Copied::Adopt).await.is_ok());
+}
+
+#[tokio::test]
 async fn an_empty_range_is_full() {
     let home = home();
     let store = open(home.path()).await;

@@ -24,13 +24,11 @@ const LANES_MAX: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The workers of a pool: more than anybody runs, and few enough to be looked at one by one.
 const POOL_MAX: u64 = 1 << 16;
-/// The durations of a fixed worker: nobody else takes it, so its window can be short, and so is
-/// the wait when its file is missing.
-const FIXED_WORKER: Timing = Timing {
-    ttl: Duration::from_secs(1),
-    heartbeat: Duration::from_millis(300),
-    outage_budget: Duration::from_secs(3),
-};
+/// Nobody else takes a fixed worker, so its window (three times this) can be short, and so is the
+/// wait when its file is missing.
+const FIXED_TTL_MIN: Duration = Duration::from_secs(1);
+/// Three times this is the longest window there is.
+const FIXED_TTL_MAX: Duration = Duration::from_mins(20);
 
 /// A node to start. The defaults: one lane, the default layout and namespace, and the file store
 /// under the user's [state directory](state_directory()).
@@ -239,6 +237,13 @@ impl Builder {
         }
     }
 
+    /// The durations of a fixed worker: short, but no shorter than a few ticks.
+    fn fixed_timing(&self) -> Timing {
+        let tick = Duration::from_millis(self.layout.tick_ms().into());
+        let ttl = FIXED_TTL_MIN.max(tick * 2).min(FIXED_TTL_MAX);
+        Timing { ttl, heartbeat: ttl * 3 / 10, outage_budget: ttl * 3 }
+    }
+
     /// The last worker of the largest pool.
     fn last_worker(&self) -> u64 {
         self.layout.last_worker().min(POOL_MAX - 1)
@@ -301,7 +306,7 @@ impl Builder {
         info.insert("pid".into(), std::process::id().to_string());
         info.insert("host".into(), host());
         Setup {
-            timing: if fixed.is_some() { FIXED_WORKER } else { self.timing },
+            timing: if fixed.is_some() { self.fixed_timing() } else { self.timing },
             layout: layout_mark(&self.layout),
             workers: fixed.map(|number| (number, number)).or(workers),
             last_worker: u32::try_from(self.last_worker()).unwrap_or(u32::MAX),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::args::ExportArgs;
 use crate::output::{Data, Failure, say};
 
-/// One line of an export: meta first, then the records.
+/// One line of an export: meta first, then the records, then how many they were.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Line {
@@ -16,6 +16,10 @@ pub(super) enum Line {
         name: String,
         /// Lost records are exported too: whoever imports must not take them for new.
         record: Option<Record>,
+    },
+    /// The last line: an export that was cut off has none.
+    End {
+        records: usize,
     },
 }
 
@@ -35,6 +39,7 @@ pub(super) async fn run(args: &ExportArgs) -> Result<(), Failure> {
             records += 1;
         }
     }
+    data.json(&Line::End { records })?;
     data.flush()?;
     say(format_args!("exported {records} records"));
     Ok(())

@@ -144,7 +144,7 @@ fn read(args: &ImportArgs) -> Result<Export, Failure> {
         _ => Box::new(fs::File::open(&args.file).map_err(unreadable)?),
     };
     let mut input = BufReader::new(input);
-    let mut meta = None;
+    let (mut meta, mut end) = (None, None);
     let mut records = Vec::new();
     for number in 1.. {
         let mut text = Vec::new();
@@ -154,6 +154,8 @@ fn read(args: &ImportArgs) -> Result<Export, Failure> {
         }
         let wrong = |why: String| Failure::usage(format!("line {number} of the export: {why}"));
         match serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))? {
+            _ if end.is_some() => return Err(wrong("something after the end".into())),
+            Line::End { records } => end = Some(records),
             Line::Meta(_) if meta.is_some() => return Err(wrong("a second meta record".into())),
             Line::Meta(read) => meta = Some(read),
             Line::Record { group, name, record } => {
@@ -163,6 +165,11 @@ fn read(args: &ImportArgs) -> Result<Export, Failure> {
         }
     }
     let meta = meta.ok_or_else(|| Failure::usage("the export has no meta record"))?;
+    if end != Some(records.len()) {
+        // What is missing may be the record of a worker that is still held.
+        let why = format!("the export is cut off after {} records: export again", records.len());
+        return Err(Failure::usage(why));
+    }
     if meta.format > frazil::coord::FORMAT {
         return Err(Failure::new(Exit::Refused, "the export was written by a newer version"));
     }

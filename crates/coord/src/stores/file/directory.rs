@@ -59,7 +59,8 @@ pub(super) fn prepare(
         DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path).map_err(broken)
     };
     // Before anything is created, so that a refusal leaves nothing behind.
-    let there = root.ancestors().find(|path| path.exists()).unwrap_or(root);
+    // A relative path ends in the current directory.
+    let there = root.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
     let mut warnings = check_filesystem(there, any_filesystem)?;
     create(root)?;
     for group in Group::ALL {
@@ -171,6 +172,8 @@ fn check_identity(root: &Path, copied: Copied) -> Result<(), Mismatch> {
     let here = Identity { inode: data.ino(), born: born.map(|born| born.as_nanos()) };
     let written = match fs::read(&path) {
         Ok(bytes) => serde_json::from_slice::<Identity>(&bytes).ok(),
+        // It is written before anything else, so it was left out when the rest was copied.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && root.join("meta").exists() => None,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return write_identity(&path, &here).map_err(Mismatch::Io);
         }
