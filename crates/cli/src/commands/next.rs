@@ -4,12 +4,13 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use frazil::coord::keeper::{LeaseState, Refusal, Waiting};
+use frazil::coord::keeper::{LeaseState, LeaseStatus, Refusal, Waiting};
 use frazil::coord::time::unix_ms;
 use frazil::{Node, NotIssued};
 use frazil_id::{Batch, Format, Generator, Id, NotReady, StartError};
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 
 use super::place;
 use crate::args::NextArgs;
@@ -42,6 +43,7 @@ fn with_lease(args: &NextArgs) -> Result<(), Failure> {
     let node = runtime.block_on(start(args))?;
     let interrupted = Arc::new(AtomicBool::new(false));
     runtime.spawn(note_signals(interrupted.clone()));
+    runtime.spawn(report(node.watch()));
     // A batch of one tick is granted at once, or waited for.
     let most = u32::try_from(args.layout.layout.ids_per_tick()).unwrap_or(u32::MAX);
     let printed = print(args, |n| {
@@ -49,7 +51,7 @@ fn with_lease(args: &NextArgs) -> Result<(), Failure> {
         if interrupted.load(Ordering::Relaxed) {
             return Err(Failure::Interrupted);
         }
-        Ok(runtime.block_on(node.batch(n.min(most)))?)
+        runtime.block_on(node.batch(n.min(most))).map_err(|why| ended(&node, why))
     });
     runtime.block_on(node.shutdown());
     printed
@@ -87,6 +89,44 @@ fn message(waiting: &Waiting) -> Option<String> {
             ))
         }
         other => Some(format!("waiting for {other}")),
+    }
+}
+
+/// Tells when the lease is in trouble, for how long Ids go on, and when it is well again.
+async fn report(mut statuses: watch::Receiver<Vec<LeaseStatus>>) {
+    let mut troubled = false;
+    while statuses.changed().await.is_ok() {
+        let Some(status) = statuses.borrow_and_update().first().cloned() else { return };
+        match status.state {
+            LeaseState::Held if troubled => say("the lease is renewed again"),
+            LeaseState::Unrenewed | LeaseState::Replacing(..) | LeaseState::Distrusted { .. }
+                if !troubled =>
+            {
+                let seconds = status.left(unix_ms()).as_secs();
+                say(format_args!("{}; Ids go on for {seconds} s", described(&status)));
+            }
+            _ => {}
+        }
+        troubled = !matches!(status.state, LeaseState::Held);
+    }
+}
+
+/// Why no more Ids come: the lease knows more than the generator.
+fn ended(node: &Node, why: NotIssued) -> Failure {
+    let lanes = node.info().lanes;
+    match (&why, lanes.first()) {
+        (NotIssued::NotReady(NotReady::Horizon { .. }), Some(lane)) => {
+            let why = described(&lane.status);
+            Failure::new(Exit::Unavailable, format_args!("the lease was not extended: {why}"))
+        }
+        _ => why.into(),
+    }
+}
+
+fn described(status: &LeaseStatus) -> String {
+    match &status.trouble {
+        Some(trouble) => format!("{}: {trouble}", status.state),
+        None => status.state.to_string(),
     }
 }
 

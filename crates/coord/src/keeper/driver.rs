@@ -111,7 +111,11 @@ impl Driver {
         let now = present(self.lane.as_ref())?;
         match self.plan.next(now) {
             Next::Stop => return Ok(true),
-            Next::Wait(until) => self.wait(until.saturating_sub(now.boot)).await?,
+            Next::Wait(until) => {
+                // What is waited for is told before, not after.
+                self.tell();
+                self.wait(until.saturating_sub(now.boot)).await?;
+            }
             Next::ReadMeta => {
                 let (read, orphans) = self.read_meta().await;
                 self.plan.meta_read(present(self.lane.as_ref())?, read, orphans);
