@@ -17,7 +17,7 @@ const STEP_MS: u64 = 1000;
 /// A horizon is asked for no further than the line allows, so that a clock that jumped ahead for a
 /// moment does not block a slot for as long as it jumped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Anchor {
+pub(crate) struct Anchor {
     unix: UnixMs,
     boot: Duration,
     /// Since when the clock is ahead of the line.
@@ -26,13 +26,12 @@ pub struct Anchor {
 
 impl Anchor {
     /// A line through now.
-    #[must_use]
-    pub const fn new(unix: UnixMs, boot: Duration) -> Self {
+    pub(crate) const fn new(unix: UnixMs, boot: Duration) -> Self {
         Self { unix, boot, ahead_since: None }
     }
 
     /// The time that a horizon may be counted from: now, unless the clock stepped ahead.
-    pub fn believe(&mut self, unix: UnixMs, boot: Duration) -> UnixMs {
+    pub(crate) fn believe(&mut self, unix: UnixMs, boot: Duration) -> UnixMs {
         let line = self.line(boot);
         if unix <= line.saturating_add(STEP_MS) {
             // Anew from here, so that what clocks may run fast by does not add up.
@@ -48,7 +47,7 @@ impl Anchor {
     }
 
     /// The store's clock says the same as ours: a step that may have been is believed.
-    pub const fn confirm(&mut self, unix: UnixMs, boot: Duration) {
+    pub(crate) const fn confirm(&mut self, unix: UnixMs, boot: Duration) {
         *self = Self::new(unix, boot);
     }
 

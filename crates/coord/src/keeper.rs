@@ -6,12 +6,14 @@
 
 mod driver;
 mod plan;
+mod setup;
 mod status;
 
 use crate::record::{Token, UnixMs};
 
 pub use self::driver::Keeper;
-pub use self::plan::{CLOCK_BOUND_MS, Effect, FirstUse, Next, Now, Plan, Setup};
+pub use self::plan::{CLOCK_BOUND_MS, Effect, Next, Now, Plan};
+pub use self::setup::{FirstUse, Setup};
 pub use self::status::{LeaseState, LeaseStatus, Refusal, Waiting};
 
 /// What a lease is kept for: it uses times, each at most once, within the bounds that it is given.

@@ -34,7 +34,6 @@ mod timing;
 mod url;
 mod wrappers;
 
-pub use self::anchor::Anchor;
 pub use self::error::{Error, ErrorKind};
 pub use self::guarantees::{Guarantees, Strength};
 pub use self::namespace::{BadNamespace, Namespace};

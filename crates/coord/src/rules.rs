@@ -139,6 +139,14 @@ pub fn tenure(claim: &Claim, slot: Slot, version: Version, record: &Record) -> T
 }
 
 impl Census {
+    /// The census of one slot.
+    #[must_use]
+    pub fn of(outlook: Outlook) -> Self {
+        let mut census = Self::default();
+        census.count(outlook);
+        census
+    }
+
     /// Counts a slot that could not be taken.
     pub fn count(&mut self, outlook: Outlook) {
         match outlook {

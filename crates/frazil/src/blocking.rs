@@ -6,9 +6,10 @@ use std::time::Duration;
 use frazil_id::{Batch, Id};
 use tokio::runtime::Runtime;
 
-use crate::builder::{Builder, StartError};
+use crate::builder::Builder;
 use crate::info::NodeInfo;
 use crate::node::NotIssued;
+use crate::start_error::StartError;
 
 /// A [`Node`](crate::Node) with a thread of its own for its leases. Dropping it shuts it down and
 /// waits for that.

@@ -1,25 +1,25 @@
 //! Describing and starting a node.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use frazil_coord::keeper::{FirstUse, Keeper, LeaseState, LeaseStatus, Refusal, Setup, Waiting};
+use frazil_coord::keeper::{FirstUse, Keeper, LeaseState, LeaseStatus, Setup, Waiting};
 use frazil_coord::stores::file::Copied;
 use frazil_coord::time::{boot_time, unix_ms};
-use frazil_coord::{BadTiming, BadUrl, Error, Namespace, Scheme, Store, StoreUrl, Timing};
+use frazil_coord::{BadUrl, Namespace, Scheme, Store, StoreUrl, Timing};
 use frazil_id::{Layout, Options};
 use tokio::sync::watch;
 
 use crate::clock::DisciplinedClock;
 use crate::lane::NodeLane;
 use crate::node::{Node, Shared};
-use crate::state_directory::state_directory;
+use crate::start_error::StartError;
+use crate::state_directory::store_or_default;
 
 /// A node cannot have more lanes than this: each is a lease to renew.
-const LANES_MAX: usize = 64;
+pub(crate) const LANES_MAX: usize = 64;
 /// How long a start waits for workers by default: longer than a new namespace takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The workers of a pool: more than anybody runs, and few enough to be looked at one by one.
@@ -31,7 +31,7 @@ const FIXED_TTL_MIN: Duration = Duration::from_secs(1);
 const FIXED_TTL_MAX: Duration = Duration::from_mins(20);
 
 /// A node to start. The defaults: one lane, the default layout and namespace, and the file store
-/// under the user's [state directory](state_directory()).
+/// under the user's [state directory](crate::state_directory()).
 #[derive(Clone, Debug)]
 pub struct Builder {
     store: Option<StoreUrl>,
@@ -45,42 +45,6 @@ pub struct Builder {
     info: BTreeMap<String, String>,
     patience: Duration,
     first_use: Option<FirstUse>,
-}
-
-/// Why a node did not start.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum StartError {
-    /// No store was named, and there is no state directory for the default one.
-    NoStateDirectory,
-    /// Less than one lane or too many.
-    Lanes(usize),
-    /// The range of workers is empty or does not fit the layout.
-    Workers {
-        /// The range.
-        workers: RangeInclusive<u32>,
-        /// The last worker of the layout.
-        last: u64,
-    },
-    /// The durations do not go together.
-    Timing(BadTiming),
-    /// A request may take so long that the lease lapses behind it.
-    Timeout {
-        /// As the URL has it.
-        timeout: Duration,
-        /// A quarter of the TTL.
-        most: Duration,
-    },
-    /// The options do not fit the layout.
-    Options(frazil_id::StartError),
-    /// The thread of a blocking node cannot be started.
-    Thread(std::io::Error),
-    /// The store cannot be used.
-    Store(Error),
-    /// The lease was refused.
-    Refused(Refusal),
-    /// No worker within the time that the start may take, or within any.
-    NoWorker(Waiting),
 }
 
 impl Builder {
@@ -210,17 +174,7 @@ impl Builder {
     }
 
     fn checked_url(&self) -> Result<StoreUrl, StartError> {
-        let state = || {
-            let directory = state_directory().ok_or(StartError::NoStateDirectory)?;
-            directory.to_str().map(str::to_owned).ok_or(StartError::NoStateDirectory)
-        };
-        let mut url = match &self.store {
-            Some(url) => url.clone(),
-            None => StoreUrl::file(format!("{}/store", state()?)),
-        };
-        if url.scheme == Scheme::Static && url.option("state").is_none() {
-            url.options.insert("state".into(), state()?);
-        }
+        let mut url = store_or_default(self.store.clone()).ok_or(StartError::NoStateDirectory)?;
         if !(1..=LANES_MAX).contains(&self.lanes) {
             return Err(StartError::Lanes(self.lanes));
         }
@@ -406,38 +360,3 @@ fn default_holder() -> String {
 fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
-
-impl From<Error> for StartError {
-    fn from(error: Error) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoStateDirectory => f.write_str(
-                "no store is named, and there is no state directory for the default one: set \
-                 FRAZIL_STATE_DIR or HOME",
-            ),
-            Self::Lanes(lanes) => write!(f, "{lanes} lanes: use 1 to {LANES_MAX}"),
-            Self::Workers { workers, last } => write!(
-                f,
-                "workers {} to {} do not fit: the layout has 0 to {last}",
-                workers.start(),
-                workers.end()
-            ),
-            Self::Timing(error) => error.fmt(f),
-            Self::Timeout { timeout, most } => {
-                write!(f, "a time-out of {timeout:?} is more than a quarter of the TTL, {most:?}")
-            }
-            Self::Options(error) => error.fmt(f),
-            Self::Thread(error) => write!(f, "no thread for the leases: {error}"),
-            Self::Store(error) => error.fmt(f),
-            Self::Refused(refusal) => refusal.fmt(f),
-            Self::NoWorker(waiting) => write!(f, "no worker in time, waiting for {waiting}"),
-        }
-    }
-}
-
-impl std::error::Error for StartError {}

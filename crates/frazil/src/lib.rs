@@ -42,6 +42,8 @@ mod node;
 #[cfg_attr(loom, expect(dead_code, reason = "only its tests are built"))]
 mod relay;
 #[cfg(not(loom))]
+mod start_error;
+#[cfg(not(loom))]
 mod state_directory;
 
 #[cfg(not(loom))]
@@ -51,9 +53,10 @@ pub use frazil_id::{Batch, Id, Layout};
 
 #[cfg(not(loom))]
 pub use self::{
-    builder::{Builder, StartError, layout_mark},
+    builder::{Builder, layout_mark},
     clock::{DisciplinedClock, Steps},
     info::{LaneInfo, NodeInfo},
     node::{Node, NotIssued},
-    state_directory::state_directory,
+    start_error::StartError,
+    state_directory::{state_directory, store_or_default},
 };

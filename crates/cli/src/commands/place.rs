@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use frazil::coord::stores::file::Copied;
-use frazil::coord::{Error, ErrorKind, Meta, Scheme, Store, StoreUrl, Versioned};
-use frazil::state_directory;
+use frazil::coord::{Error, ErrorKind, Meta, Store, StoreUrl, Versioned};
+use frazil::store_or_default;
 use tokio::runtime::Runtime;
 
 use crate::args::PlaceArg;
@@ -22,20 +22,10 @@ pub(super) fn runtime() -> Result<Runtime, Failure> {
 impl PlaceArg {
     /// The store's URL: the one given, else the file store under the state directory.
     pub(super) fn url(&self) -> Result<StoreUrl, Failure> {
-        let state = || {
-            let directory = state_directory().and_then(|path| path.to_str().map(str::to_owned));
-            directory.ok_or_else(|| {
-                Failure::usage("there is no state directory: set FRAZIL_STATE_DIR or HOME")
-            })
-        };
-        let mut url: StoreUrl = match &self.store {
-            Some(text) => text.parse().map_err(Failure::usage)?,
-            None => StoreUrl::file(format!("{}/store", state()?)),
-        };
-        if url.scheme == Scheme::Static && url.option("state").is_none() {
-            url.options.insert("state".into(), state()?);
-        }
-        Ok(url)
+        let named = self.store.as_deref().map(str::parse).transpose().map_err(Failure::usage)?;
+        store_or_default(named).ok_or_else(|| {
+            Failure::usage("there is no state directory: set FRAZIL_STATE_DIR or HOME")
+        })
     }
 
     /// Opens the store.

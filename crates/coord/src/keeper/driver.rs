@@ -7,7 +7,8 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::Lane;
-use super::plan::{Effect, Next, Now, Plan, Setup};
+use super::plan::{Effect, Next, Now, Plan};
+use super::setup::Setup;
 use super::status::{LeaseState, LeaseStatus, Refusal, Waiting};
 use crate::error::Error;
 use crate::mend;

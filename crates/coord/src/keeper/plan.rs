@@ -4,10 +4,10 @@ mod meta;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Grant;
+use super::setup::Setup;
 use super::status::{LeaseState, LeaseStatus, Refusal, Waiting};
 use crate::anchor::Anchor;
 use crate::error::Error;
@@ -15,7 +15,6 @@ use crate::nonce::Nonce;
 use crate::record::{Meta, UnixMs, Version, Versioned};
 use crate::rules::RUN_AHEAD_MS;
 use crate::store::{Acquired, Ask, Census, Choice, Claim, Extended, Loss, Tenure};
-use crate::timing::Timing;
 
 /// A clock that differs from the store's by more than this makes Ids that lie about their time.
 pub const CLOCK_BOUND_MS: u64 = 10_000;
@@ -27,39 +26,6 @@ const POOL_PAUSE: Duration = Duration::from_millis(500);
 const POOL_PAUSE_MIN: Duration = Duration::from_millis(50);
 /// Between two looks at all records of a pool that is full.
 const MEND_PAUSE: Duration = Duration::from_secs(60);
-
-/// What a keeper is to keep.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    /// The durations.
-    pub timing: Timing,
-    /// What times and numbers mean; all holders of a namespace must agree.
-    pub layout: String,
-    /// The workers to lease from; `None` for those that the namespace gives out.
-    pub workers: Option<(u32, u32)>,
-    /// The last worker that there can be.
-    pub last_worker: u32,
-    /// When a namespace that does not exist yet is used.
-    pub first_use: FirstUse,
-    /// Who holds, for people to read.
-    pub holder: String,
-    /// More about who holds.
-    pub info: BTreeMap<String, String>,
-    /// The worker to try first.
-    pub favourite: Option<u32>,
-}
-
-/// When a namespace that does not exist yet is used for the first time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FirstUse {
-    /// At once: it is known to be new.
-    AtOnce,
-    /// After a heartbeat and a little: it may have been forgotten, and its live holders then say
-    /// so when they renew.
-    AfterHeartbeat,
-    /// After a window: it may have been forgotten, and nobody would say so.
-    AfterWindow,
-}
 
 /// The present, as a plan is told.
 #[derive(Clone, Copy, Debug)]

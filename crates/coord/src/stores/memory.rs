@@ -14,8 +14,8 @@ use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::rules;
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Acquired, Announcer, Ask, Changes, Choice, Claim, Entry, Extended, Found, Loss, Presence, Put,
-    Released, Store, Tenure,
+    Acquired, Announcer, Ask, Census, Changes, Choice, Claim, Entry, Extended, Found, Loss,
+    Presence, Put, Released, Store, Tenure,
 };
 use crate::time::boot_time;
 
@@ -134,11 +134,7 @@ impl State {
                 let version = self.write(slot, &record, boot_time() + claim.ttl);
                 Acquired::Held(rules::tenure(claim, entry.slot, version, &record))
             }
-            Err(outlook) => {
-                let mut census = crate::Census::default();
-                census.count(outlook);
-                Acquired::Full(census)
-            }
+            Err(outlook) => Acquired::Full(Census::of(outlook)),
         }
     }
 }

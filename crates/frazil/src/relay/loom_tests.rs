@@ -38,6 +38,12 @@ fn relay(floor: u64, horizon: u64) -> Relay<Still> {
     relay
 }
 
+/// Issues two Ids meanwhile; neither may fail.
+fn issuer_of_two(relay: Arc<Relay<Still>>) -> thread::JoinHandle<(Id, Id)> {
+    let issue = move || relay.ask(Generator::try_next).expect("there is one").expect("in time");
+    thread::spawn(move || (issue(), issue()))
+}
+
 fn tick(id: Id) -> u64 {
     id.parts(&LAYOUT).expect("an Id of the layout").tick
 }
@@ -46,14 +52,7 @@ fn tick(id: Id) -> u64 {
 fn a_swap_fails_nobody_and_keeps_the_order() {
     loom::model(|| {
         let relay = Arc::new(relay(99, 200));
-        let issuer = thread::spawn({
-            let relay = relay.clone();
-            move || {
-                let one = relay.ask(Generator::try_next).expect("there is one").expect("in time");
-                let two = relay.ask(Generator::try_next).expect("there is one").expect("in time");
-                (one, two)
-            }
-        });
+        let issuer = issuer_of_two(relay.clone());
         let mut above = 0;
         let made: Result<(), Infallible> = relay.replace(|last| {
             above = last;
@@ -133,14 +132,7 @@ fn after_a_swap_the_new_horizon_holds() {
 fn a_swap_that_publishes_before_it_closes_is_caught() {
     loom::model(|| {
         let relay = Arc::new(relay(99, 200));
-        let issuer = thread::spawn({
-            let relay = relay.clone();
-            move || {
-                let one = relay.ask(Generator::try_next).expect("there is one").expect("in time");
-                let two = relay.ask(Generator::try_next).expect("there is one").expect("in time");
-                (one, two)
-            }
-        });
+        let issuer = issuer_of_two(relay.clone());
         let stale = relay.last_tick();
         relay.current.put(Some(generator(2, stale, 200)));
         let last = stale.max(100);

@@ -1,7 +1,8 @@
 //! Agreeing on what a namespace is: creating meta, checking it, raising its quarantine.
 
-use super::{FirstUse, Now, Plan, millis};
+use super::{Now, Plan, millis};
 use crate::error::Error;
+use crate::keeper::setup::FirstUse;
 use crate::keeper::status::Refusal;
 use crate::record::{FORMAT, Meta, Versioned};
 use crate::rules::{RUN_AHEAD_MS, WINDOW_MAX_MS};

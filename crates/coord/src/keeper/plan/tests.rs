@@ -7,9 +7,9 @@ mod seeking;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Effect, FirstUse, Next, Now, Plan, Setup};
+use super::{Effect, Next, Now, Plan};
 use crate::error::{Error, ErrorKind};
-use crate::keeper::Grant;
+use crate::keeper::{FirstUse, Grant, Setup};
 use crate::nonce::Nonce;
 use crate::record::{FORMAT, Meta, Token, UnixMs, Version, Versioned};
 use crate::slot::Slot;
@@ -18,7 +18,7 @@ use crate::timing::Timing;
 
 /// When the conversations begin, in real time.
 const START: UnixMs = 1_800_000_000_000;
-/// A nonce that makes pauses neither longer nor shorter.
+/// A nonce that makes pauses no shorter.
 const EVEN: u128 = 256;
 /// The outage budget, in milliseconds.
 const BUDGET_MS: u64 = 600_000;

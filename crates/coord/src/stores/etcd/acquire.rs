@@ -59,11 +59,7 @@ impl EtcdStore {
             }
             let record = match rules::acquire(&seen.found(), claim) {
                 Ok(record) => record,
-                Err(outlook) => {
-                    let mut census = Census::default();
-                    census.count(outlook);
-                    return Ok(Acquired::Full(census));
-                }
+                Err(outlook) => return Ok(Acquired::Full(Census::of(outlook))),
             };
             let attempt = Attempt { slot: slot.clone(), seen, record };
             let lease = self.lease(call, claim.ttl).await?;

@@ -122,11 +122,7 @@ impl From<Refusal> for Acquired {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Outdated => Self::Taken,
-            Refusal::NotNow(outlook) => {
-                let mut census = Census::default();
-                census.count(outlook);
-                Self::Full(census)
-            }
+            Refusal::NotNow(outlook) => Self::Full(Census::of(outlook)),
         }
     }
 }

@@ -264,11 +264,7 @@ impl Acquisition<'_> {
         }
         match rules::acquire(&cell.found(), self.claim) {
             Ok(record) => Verdict::Write(Attempt { record, meta: meta.stat.version }),
-            Err(outlook) => {
-                let mut census = Census::default();
-                census.count(outlook);
-                Verdict::Answer(Acquired::Full(census))
-            }
+            Err(outlook) => Verdict::Answer(Acquired::Full(Census::of(outlook))),
         }
     }
 

@@ -2,8 +2,9 @@
 
 use super::{BUDGET_MS, START, Talk, error, meta, seconds, setup};
 use crate::error::ErrorKind;
-use crate::keeper::plan::{Effect, FirstUse, Next, Setup};
+use crate::keeper::plan::{Effect, Next};
 use crate::keeper::status::{LeaseState, Refusal, Waiting};
+use crate::keeper::{FirstUse, Setup};
 use crate::record::{Meta, Version};
 use crate::store::{Extended, Loss, Put};
 

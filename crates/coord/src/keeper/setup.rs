@@ -1,0 +1,38 @@
+//! What a keeper is told once, at its start.
+
+use std::collections::BTreeMap;
+
+use crate::timing::Timing;
+
+/// What a keeper is to keep.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The durations.
+    pub timing: Timing,
+    /// What times and numbers mean; all holders of a namespace must agree.
+    pub layout: String,
+    /// The workers to lease from; `None` for those that the namespace gives out.
+    pub workers: Option<(u32, u32)>,
+    /// The last worker that there can be.
+    pub last_worker: u32,
+    /// When a namespace that does not exist yet is used.
+    pub first_use: FirstUse,
+    /// Who holds, for people to read.
+    pub holder: String,
+    /// More about who holds.
+    pub info: BTreeMap<String, String>,
+    /// The worker to try first.
+    pub favourite: Option<u32>,
+}
+
+/// When a namespace that does not exist yet is used for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstUse {
+    /// At once: it is known to be new.
+    AtOnce,
+    /// After a heartbeat and a little: it may have been forgotten, and its live holders then say
+    /// so when they renew.
+    AfterHeartbeat,
+    /// After a window: it may have been forgotten, and nobody would say so.
+    AfterWindow,
+}

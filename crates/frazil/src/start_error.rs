@@ -1,0 +1,81 @@
+//! Why a node did not start.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use frazil_coord::keeper::{Refusal, Waiting};
+use frazil_coord::{BadTiming, Error};
+
+use crate::builder::LANES_MAX;
+
+/// Why a node did not start.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// No store was named, and there is no state directory for the default one.
+    NoStateDirectory,
+    /// Less than one lane or too many.
+    Lanes(usize),
+    /// The range of workers is empty or does not fit the layout.
+    Workers {
+        /// The range.
+        workers: RangeInclusive<u32>,
+        /// The last worker of the layout.
+        last: u64,
+    },
+    /// The durations do not go together.
+    Timing(BadTiming),
+    /// A request may take so long that the lease lapses behind it.
+    Timeout {
+        /// As the URL has it.
+        timeout: Duration,
+        /// A quarter of the TTL.
+        most: Duration,
+    },
+    /// The options do not fit the layout.
+    Options(frazil_id::StartError),
+    /// The thread of a blocking node cannot be started.
+    Thread(std::io::Error),
+    /// The store cannot be used.
+    Store(Error),
+    /// The lease was refused.
+    Refused(Refusal),
+    /// No worker within the time that the start may take, or within any.
+    NoWorker(Waiting),
+}
+
+impl From<Error> for StartError {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoStateDirectory => f.write_str(
+                "no store is named, and there is no state directory for the default one: set \
+                 FRAZIL_STATE_DIR or HOME",
+            ),
+            Self::Lanes(lanes) => write!(f, "{lanes} lanes: use 1 to {LANES_MAX}"),
+            Self::Workers { workers, last } => write!(
+                f,
+                "workers {} to {} do not fit: the layout has 0 to {last}",
+                workers.start(),
+                workers.end()
+            ),
+            Self::Timing(error) => error.fmt(f),
+            Self::Timeout { timeout, most } => {
+                write!(f, "a time-out of {timeout:?} is more than a quarter of the TTL, {most:?}")
+            }
+            Self::Options(error) => error.fmt(f),
+            Self::Thread(error) => write!(f, "no thread for the leases: {error}"),
+            Self::Store(error) => error.fmt(f),
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::NoWorker(waiting) => write!(f, "no worker in time, waiting for {waiting}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
