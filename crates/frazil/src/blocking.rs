@@ -56,7 +56,8 @@ impl Node {
     /// # Errors
     /// What does not pass by itself soon.
     pub fn batch(&self, n: u32) -> Result<Batch, NotIssued> {
-        waiting(|| self.node.try_batch(n))
+        let mut partly = None;
+        waiting(|| self.node.try_fill(&mut partly, n)).map(|issued| issued.batch)
     }
 
     /// See [`Node::info`](crate::Node::info).
@@ -66,7 +67,7 @@ impl Node {
     }
 }
 
-fn waiting<T>(ask: impl Fn() -> Result<T, NotIssued>) -> Result<T, NotIssued> {
+fn waiting<T>(mut ask: impl FnMut() -> Result<T, NotIssued>) -> Result<T, NotIssued> {
     loop {
         match ask() {
             Err(why) => pause(why.brief_wait()?),

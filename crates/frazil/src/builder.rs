@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::keeper::{FirstUse, Keeper, LeaseState, LeaseStatus, Setup, Waiting};
+use frazil_coord::keeper::{FirstUse, LeaseState, LeaseStatus, Setup, Waiting};
 use frazil_coord::stores::file::Copied;
 use frazil_coord::time::{boot_time, unix_ms};
-use frazil_coord::{BadUrl, Namespace, Scheme, Store, StoreUrl, Timing};
+use frazil_coord::{BadUrl, Metered, Namespace, Scheme, Store, StoreUrl, Timing};
 use frazil_id::{Layout, Options};
 use tokio::sync::watch;
 
 use crate::clock::DisciplinedClock;
-use crate::lane::NodeLane;
+use crate::lanes::{Lanes, Mould};
 use crate::node::{Node, Shared};
 use crate::start_error::StartError;
 use crate::state_directory::store_or_default;
@@ -160,10 +160,8 @@ impl Builder {
     /// # Errors
     /// As for `start`.
     pub async fn start_watched(self, tell: impl Fn(&LeaseState)) -> Result<Node, StartError> {
-        let url = self.checked_url()?;
-        let store = frazil_coord::open(&url, &self.namespace, Copied::Refuse).await?;
         let patience = self.patience;
-        let node = self.launch(&url, store)?;
+        let node = self.begin().await?;
         match wait_for_workers(node.watch(), patience, tell).await {
             Ok(()) => check_faults(&node).map(|()| node),
             Err(error) => {
@@ -171,6 +169,16 @@ impl Builder {
                 Err(error)
             }
         }
+    }
+
+    /// Opens the store and begins to lease, without waiting for workers: see [`Node::watch`].
+    ///
+    /// # Errors
+    /// If the store cannot be opened.
+    pub async fn begin(self) -> Result<Node, StartError> {
+        let url = self.checked_url()?;
+        let store = frazil_coord::open(&url, &self.namespace, Copied::Refuse).await?;
+        self.launch(&url, store)
     }
 
     fn checked_url(&self) -> Result<StoreUrl, StartError> {
@@ -217,34 +225,22 @@ impl Builder {
     }
 
     fn launch(self, url: &StoreUrl, store: Arc<dyn Store>) -> Result<Node, StartError> {
+        let store = Arc::new(Metered::new(store));
         let clock = Arc::new(DisciplinedClock::new(&self.layout));
         let holder = self.holder.clone().unwrap_or_else(default_holder);
-        let setup = self.setup(url, &holder);
-        let (mut lanes, mut keepers, mut first) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..self.lanes {
-            let lane = Arc::new(NodeLane::new(self.layout, clock.clone(), self.options));
-            let keeper = Keeper::start(store.clone(), lane.clone(), setup.clone())
-                .map_err(StartError::Refused)?;
-            first.push(keeper.status().borrow().clone());
-            lanes.push(lane);
-            keepers.push(keeper);
-        }
-        let (publish, statuses) = watch::channel(first);
-        let publish = Arc::new(publish);
-        for (index, keeper) in keepers.iter().enumerate() {
-            tokio::spawn(pass_on(index, keeper.status(), publish.clone()));
-        }
-        let shared = Shared {
+        let mould = Mould {
             layout: self.layout,
-            namespace: self.namespace,
-            holder,
-            store,
-            clock,
-            lanes,
-            keepers: Mutex::new(keepers),
-            statuses,
+            clock: clock.clone(),
+            options: self.options,
+            store: store.clone(),
+            setup: self.setup(url, &holder),
         };
-        Ok(Node { shared: Arc::new(shared) })
+        let lanes = Lanes::new(mould);
+        for _ in 0..self.lanes {
+            lanes.add().map_err(StartError::Refused)?;
+        }
+        let Self { layout, namespace, .. } = self;
+        Ok(Node { shared: Arc::new(Shared { layout, namespace, holder, store, clock, lanes }) })
     }
 
     fn setup(&self, url: &StoreUrl, holder: &str) -> Setup {
@@ -283,21 +279,6 @@ fn fixed_worker(url: &StoreUrl) -> Option<u32> {
     match url.scheme {
         Scheme::Static => url.path.parse().ok(),
         _ => None,
-    }
-}
-
-/// Passes one lane's status on to those of the whole node.
-async fn pass_on(
-    index: usize,
-    mut status: watch::Receiver<LeaseStatus>,
-    publish: Arc<watch::Sender<Vec<LeaseStatus>>>,
-) {
-    loop {
-        let latest = status.borrow_and_update().clone();
-        publish.send_modify(|all| all[index] = latest);
-        if status.changed().await.is_err() {
-            return;
-        }
     }
 }
 
@@ -347,7 +328,7 @@ fn is_hopeless(why: &Waiting, left: Duration) -> bool {
 }
 
 fn check_faults(node: &Node) -> Result<(), StartError> {
-    match node.shared.lanes.iter().find_map(|lane| lane.fault()) {
+    match node.shared.lanes.fault() {
         Some(fault) => Err(StartError::Options(fault)),
         None => Ok(()),
     }

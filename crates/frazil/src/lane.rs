@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use frazil_coord::UnixMs;
 use frazil_coord::keeper::{Grant, Lane};
 use frazil_coord::time::unix_ms;
+use frazil_coord::{Token, UnixMs};
 use frazil_id::{Batch, Generator, Id, Layout, NotReady, Options, StartError};
 
 use crate::clock::DisciplinedClock;
-use crate::relay::Relay;
+use crate::relay::{Relay, Seated};
 
 /// What issues Ids under a lease.
 #[derive(Debug)]
@@ -21,6 +21,14 @@ pub(crate) struct NodeLane {
     fault: Mutex<Option<(Grant, StartError)>>,
 }
 
+/// Ids, and the tenure that they were issued under.
+#[derive(Debug)]
+pub(crate) struct Stamped {
+    pub(crate) batch: Batch,
+    pub(crate) worker: u32,
+    pub(crate) token: Token,
+}
+
 impl NodeLane {
     pub(crate) fn new(layout: Layout, clock: Arc<DisciplinedClock>, options: Options) -> Self {
         Self { layout, clock, options, relay: Relay::new(), fault: Mutex::default() }
@@ -29,12 +37,22 @@ impl NodeLane {
     /// One Id. `None`: no worker is held.
     #[inline]
     pub(crate) fn try_next(&self) -> Option<Result<Id, NotReady>> {
-        self.relay.ask(Generator::try_next)
+        self.relay.ask(|seated| seated.generator.try_next())
     }
 
     /// Exactly `n` Ids at once. `None`: no worker is held.
-    pub(crate) fn try_batch(&self, n: u32) -> Option<Result<Batch, NotReady>> {
-        self.relay.ask(|generator| generator.try_batch(n))
+    pub(crate) fn try_batch(&self, n: u32) -> Option<Result<Stamped, NotReady>> {
+        self.relay.ask(|seated| Ok(stamped(seated, seated.generator.try_batch(n)?)))
+    }
+
+    /// From one to `n` Ids at once. `None`: no worker is held.
+    pub(crate) fn try_up_to(&self, n: u32) -> Option<Result<Stamped, NotReady>> {
+        self.relay.ask(|seated| Ok(stamped(seated, seated.generator.try_up_to(n)?)))
+    }
+
+    /// Whether there is an Id now. `None`: no worker is held.
+    pub(crate) fn check(&self) -> Option<Result<(), NotReady>> {
+        self.relay.ask(|seated| seated.generator.check())
     }
 
     /// Why a grant could not be used.
@@ -56,6 +74,11 @@ impl NodeLane {
     }
 }
 
+fn stamped<C: frazil_id::Clock>(seated: &Seated<C>, batch: Batch) -> Stamped {
+    let worker = u32::try_from(seated.generator.worker()).expect("leased workers are 32 bits");
+    Stamped { batch, worker, token: Token(seated.token) }
+}
+
 impl Lane for NodeLane {
     fn now(&self) -> UnixMs {
         self.clock.look();
@@ -69,7 +92,9 @@ impl Lane for NodeLane {
                 horizon: Some(self.tick_of(grant.horizon)),
                 ..self.options
             };
-            Generator::new(&self.layout, grant.worker.into(), self.clock.clone(), options)
+            let clock = self.clock.clone();
+            let generator = Generator::new(&self.layout, grant.worker.into(), clock, options)?;
+            Ok(Seated { generator, token: grant.token.0 })
         });
         self.relay.reopen();
         let fault = made.err().map(|error| (grant, error));

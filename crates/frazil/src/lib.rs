@@ -38,6 +38,8 @@ mod info;
 #[cfg(not(loom))]
 mod lane;
 #[cfg(not(loom))]
+mod lanes;
+#[cfg(not(loom))]
 mod node;
 #[cfg_attr(loom, expect(dead_code, reason = "only its tests are built"))]
 mod relay;
@@ -56,7 +58,7 @@ pub use self::{
     builder::{Builder, layout_mark},
     clock::{DisciplinedClock, Steps},
     info::{LaneInfo, NodeInfo},
-    node::{Node, NotIssued},
+    node::{Issued, Node, NotIssued},
     start_error::StartError,
     state_directory::{state_directory, store_or_default},
 };

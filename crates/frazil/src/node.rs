@@ -1,19 +1,20 @@
 //! A process that issues Ids: lanes and the leases behind them.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::keeper::{Keeper, LeaseState, LeaseStatus};
+use frazil_coord::keeper::{LeaseState, LeaseStatus, Refusal};
 use frazil_coord::time::unix_ms;
-use frazil_coord::{Namespace, Store};
+use frazil_coord::{Metered, Namespace, Operations, Store, Token};
 use frazil_id::{Batch, Id, Layout, NotReady};
 use tokio::sync::watch;
 
-use crate::builder::Builder;
+use crate::builder::{Builder, LANES_MAX};
 use crate::clock::DisciplinedClock;
 use crate::info::{LaneInfo, NodeInfo};
-use crate::lane::NodeLane;
+use crate::lane::{NodeLane, Stamped};
+use crate::lanes::Lanes;
 
 /// Nobody wakes a waiting caller, so a longer wait looks around from time to time.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -35,11 +36,22 @@ pub(crate) struct Shared {
     pub(crate) layout: Layout,
     pub(crate) namespace: Namespace,
     pub(crate) holder: String,
-    pub(crate) store: Arc<dyn Store>,
+    pub(crate) store: Arc<Metered>,
     pub(crate) clock: Arc<DisciplinedClock>,
-    pub(crate) lanes: Vec<Arc<NodeLane>>,
-    pub(crate) keepers: Mutex<Vec<Keeper>>,
-    pub(crate) statuses: watch::Receiver<Vec<LeaseStatus>>,
+    pub(crate) lanes: Lanes,
+}
+
+/// Ids of one lane, and the tenure that they were issued under.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issued {
+    /// The Ids.
+    pub batch: Batch,
+    /// The worker in them.
+    pub worker: u32,
+    /// The token of the lease.
+    pub token: Token,
+    /// The lane's number.
+    lane: u64,
 }
 
 /// Why a node issued no Id.
@@ -81,15 +93,17 @@ impl Node {
         self.ask_lanes(NodeLane::try_next)
     }
 
-    /// Issues exactly `n` Ids of one lane, sorted; waits as [`next`](Self::next) does.
+    /// Issues exactly `n` Ids of one lane, sorted; waits as [`next`](Self::next) does, over as
+    /// many ticks as it takes.
     ///
     /// # Errors
-    /// What does not pass by itself soon, and a batch that no tick can ever hold: ask for less.
+    /// What does not pass by itself soon. Ids taken until then are lost, never reused.
     pub async fn batch(&self, n: u32) -> Result<Batch, NotIssued> {
+        let mut partly = None;
         loop {
-            match self.try_batch(n) {
+            match self.try_fill(&mut partly, n) {
                 Err(why) => tokio::time::sleep(why.brief_wait()?).await,
-                Ok(batch) => return Ok(batch),
+                Ok(issued) => return Ok(issued.batch),
             }
         }
     }
@@ -97,20 +111,104 @@ impl Node {
     /// Issues exactly `n` Ids of one lane, or says why not now. None are lost by asking.
     ///
     /// # Errors
-    /// The reason.
+    /// The reason; a batch that no tick can ever hold is one.
     pub fn try_batch(&self, n: u32) -> Result<Batch, NotIssued> {
-        self.ask_lanes(|lane| lane.try_batch(n))
+        self.try_issue(n).map(|issued| issued.batch)
     }
 
-    /// Asks the lanes in turn; if none has an Id, the reason that passes first.
+    /// As [`try_batch`](Self::try_batch), and says under which tenure the Ids were issued.
+    ///
+    /// # Errors
+    /// As for `try_batch`.
+    #[inline]
+    pub fn try_issue(&self, n: u32) -> Result<Issued, NotIssued> {
+        self.ask_stamped(|lane| lane.try_batch(n))
+    }
+
+    /// Issues as many Ids of one lane as there are now: up to `n`, and at least one; none for 0.
+    ///
+    /// # Errors
+    /// Why not even one.
+    pub fn try_up_to(&self, n: u32) -> Result<Issued, NotIssued> {
+        self.ask_stamped(|lane| lane.try_up_to(n))
+    }
+
+    /// Issues exactly `n` Ids of one tenure over several calls: `partly` holds what was issued so
+    /// far and is the caller's to keep from one call to the next, beginning with `None`.
+    ///
+    /// # Errors
+    /// Why the rest cannot be issued now.
+    pub fn try_fill(&self, partly: &mut Option<Issued>, n: u32) -> Result<Issued, NotIssued> {
+        if partly.is_none() {
+            match self.try_issue(n) {
+                Err(NotIssued::NotReady(NotReady::BatchTooLarge { .. })) => {}
+                done => return done,
+            }
+        }
+        loop {
+            let Some(some) = partly else {
+                *partly = Some(self.try_up_to(n)?);
+                continue;
+            };
+            let missing = n - u32::try_from(some.batch.len()).unwrap_or(n).min(n);
+            if missing == 0 {
+                return Ok(partly.take().expect("it was just there"));
+            }
+            let is_same = self.add_to(some, missing)?;
+            if !is_same {
+                *partly = None;
+            }
+        }
+    }
+
+    /// Adds up to `n` Ids of the same tenure. `false`: that tenure is over.
+    fn add_to(&self, some: &mut Issued, n: u32) -> Result<bool, NotIssued> {
+        let seats = self.shared.lanes.seats();
+        let seat = seats.iter().find(|seat| seat.number == some.lane);
+        let Some(more) = seat.and_then(|seat| seat.lane.try_up_to(n)) else { return Ok(false) };
+        let more = more.map_err(NotIssued::NotReady)?;
+        let is_same = (more.worker, more.token) == (some.worker, some.token);
+        Ok(is_same && some.batch.join(more.batch).is_ok())
+    }
+
+    /// Whether an Id could be issued now. Takes none.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self) -> Result<(), NotIssued> {
+        self.ask_lanes(NodeLane::check)
+    }
+
+    fn ask_stamped(
+        &self,
+        ask: impl Fn(&NodeLane) -> Option<Result<Stamped, NotReady>>,
+    ) -> Result<Issued, NotIssued> {
+        self.ask_numbered(ask).map(|(lane, Stamped { batch, worker, token })| Issued {
+            batch,
+            worker,
+            token,
+            lane,
+        })
+    }
+
+    #[inline]
     fn ask_lanes<T>(
         &self,
         ask: impl Fn(&NodeLane) -> Option<Result<T, NotReady>>,
     ) -> Result<T, NotIssued> {
+        self.ask_numbered(ask).map(|(_, issued)| issued)
+    }
+
+    /// Asks the lanes in turn; if none has an Id, the reason that passes first.
+    #[inline]
+    fn ask_numbered<T>(
+        &self,
+        ask: impl Fn(&NodeLane) -> Option<Result<T, NotReady>>,
+    ) -> Result<(u64, T), NotIssued> {
         let mut reason: Option<NotReady> = None;
-        for lane in &self.shared.lanes {
-            match ask(lane) {
-                Some(Ok(issued)) => return Ok(issued),
+        for seat in self.shared.lanes.seats().iter() {
+            match ask(&seat.lane) {
+                Some(Ok(issued)) => return Ok((seat.number, issued)),
                 Some(Err(why)) => {
                     reason = Some(reason.map_or(why, |other| sooner(other, why)));
                 }
@@ -122,7 +220,8 @@ impl Node {
 
     #[cold]
     fn no_worker(&self) -> NotIssued {
-        let state = self.shared.statuses.borrow().first().map(|status| status.state.clone());
+        let statuses = self.shared.lanes.statuses();
+        let state = statuses.borrow().first().map(|status| status.state.clone());
         NotIssued::NoWorker(state.unwrap_or(LeaseState::Released))
     }
 
@@ -130,7 +229,7 @@ impl Node {
     #[must_use]
     pub fn info(&self) -> NodeInfo {
         let now = unix_ms();
-        let statuses = self.shared.statuses.borrow().clone();
+        let statuses = self.shared.lanes.statuses().borrow().clone();
         let lane = |status: LeaseStatus| LaneInfo { left: status.left(now), status };
         NodeInfo {
             namespace: self.shared.namespace.clone(),
@@ -146,20 +245,44 @@ impl Node {
     /// How the leases of all lanes are doing, now and whenever one of them changes.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<Vec<LeaseStatus>> {
-        self.shared.statuses.clone()
+        self.shared.lanes.statuses()
+    }
+
+    /// The store that the workers are leased from.
+    #[must_use]
+    pub fn store(&self) -> &dyn Store {
+        &*self.shared.store
+    }
+
+    /// What was done on the store so far, by act and outcome.
+    #[must_use]
+    pub fn operations(&self) -> Vec<Operations> {
+        self.shared.store.snapshot()
+    }
+
+    /// How many lanes there are.
+    #[must_use]
+    pub fn lanes(&self) -> usize {
+        self.shared.lanes.seats().len()
+    }
+
+    /// Adds a lane with a worker of its own, which issues as soon as it has one. `false`: there
+    /// are as many as can be, or the node was shut down.
+    ///
+    /// # Errors
+    /// If the operating system gives no random bits.
+    pub fn add_lane(&self) -> Result<bool, Refusal> {
+        if self.lanes() >= LANES_MAX { Ok(false) } else { self.shared.lanes.add() }
+    }
+
+    /// Takes the lane added last out of use and releases its worker. `false`: only one is left.
+    pub async fn drop_lane(&self) -> bool {
+        self.shared.lanes.drop_last().await
     }
 
     /// Ends issuing, releases the workers and waits until that is done. Further calls do nothing.
     pub async fn shutdown(&self) {
-        let keepers = {
-            let mut keepers = self.shared.keepers.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *keepers)
-        };
-        let mut ending = tokio::task::JoinSet::new();
-        for keeper in keepers {
-            ending.spawn(keeper.shutdown());
-        }
-        while ending.join_next().await.is_some() {}
+        self.shared.lanes.end().await;
     }
 }
 

@@ -8,12 +8,19 @@ use frazil_id::{Clock, Generator, NotReady};
 
 use self::shelf::{AtomicBool, AtomicU64, Ordering, Shelf, give_way};
 
+/// A generator and the token of the tenure it issues under.
+#[derive(Debug)]
+pub(crate) struct Seated<C> {
+    pub(crate) generator: Generator<C>,
+    pub(crate) token: u64,
+}
+
 /// Passes calls on to the current generator, and from one to the next.
 ///
 /// One caller replaces, raises and closes; any number issue.
 #[derive(Debug)]
 pub(crate) struct Relay<C> {
-    current: Shelf<Generator<C>>,
+    current: Shelf<Seated<C>>,
     /// The highest tick of all generators before the current one.
     last_tick: AtomicU64,
     ended: AtomicBool,
@@ -32,10 +39,10 @@ impl<C: Clock> Relay<C> {
     /// Asks the current generator. `None`: there is none, because none was given or all is over.
     pub(crate) fn ask<T>(
         &self,
-        ask: impl Fn(&Generator<C>) -> Result<T, NotReady>,
+        ask: impl Fn(&Seated<C>) -> Result<T, NotReady>,
     ) -> Option<Result<T, NotReady>> {
         loop {
-            let asked = self.current.with(|generator| ask(generator))?;
+            let asked = self.current.with(|seated| ask(seated))?;
             match asked {
                 // Acquire: whoever sees the end also sees that nothing comes after it.
                 Err(NotReady::Closed) if self.ended.load(Ordering::Acquire) => return None,
@@ -50,12 +57,12 @@ impl<C: Clock> Relay<C> {
     /// tick it is given. If it cannot be made, there is none.
     pub(crate) fn replace<E>(
         &self,
-        make: impl FnOnce(u64) -> Result<Generator<C>, E>,
+        make: impl FnOnce(u64) -> Result<Seated<C>, E>,
     ) -> Result<(), E> {
         let last = self.close_current();
         match make(last) {
-            Ok(generator) => {
-                self.current.put(Some(generator));
+            Ok(seated) => {
+                self.current.put(Some(seated));
                 Ok(())
             }
             Err(error) => {
@@ -67,12 +74,13 @@ impl<C: Clock> Relay<C> {
 
     /// Raises the current generator's horizon.
     pub(crate) fn raise(&self, horizon_tick: u64) {
-        self.current.with(|generator| generator.raise_horizon(horizon_tick));
+        self.current.with(|seated| seated.generator.raise_horizon(horizon_tick));
     }
 
     /// The highest tick that may have been stamped, by any of the generators.
     pub(crate) fn last_tick(&self) -> u64 {
-        let current = self.current.with(Generator::last_tick).flatten().unwrap_or(0);
+        let current =
+            self.current.with(|seated| seated.generator.last_tick()).flatten().unwrap_or(0);
         // Relaxed: only the one who closes writes it, and only that one asks for a limit.
         current.max(self.last_tick.load(Ordering::Relaxed))
     }
@@ -91,7 +99,7 @@ impl<C: Clock> Relay<C> {
     }
 
     fn close_current(&self) -> u64 {
-        let closed = self.current.with(Generator::close).flatten();
+        let closed = self.current.with(|seated| seated.generator.close()).flatten();
         let last = closed.map_or(0, |closed| closed.last_tick);
         // Relaxed: as in `last_tick`.
         self.last_tick.fetch_max(last, Ordering::Relaxed).max(last)

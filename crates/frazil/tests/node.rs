@@ -35,6 +35,71 @@ async fn two_lanes_issue_as_two_workers() {
 }
 
 #[tokio::test]
+async fn a_batch_larger_than_the_open_ticks_is_whole_sorted_and_of_one_worker() {
+    let (_directory, url) = directory();
+    let node = Node::builder().store(&url).unwrap().lanes(2).start().await.unwrap();
+    let batch = node.batch(200_000).await.unwrap();
+    assert_eq!(batch.len(), 200_000);
+    assert!(batch.iter().is_sorted_by(|one, other| one < other));
+    let workers: BTreeSet<_> =
+        batch.iter().map(|id| id.parts(&Layout::FRAZIL).unwrap().worker).collect();
+    assert_eq!(workers.len(), 1);
+    node.shutdown().await;
+}
+
+#[tokio::test]
+async fn ids_say_the_tenure_they_were_issued_under() {
+    let (_directory, url) = directory();
+    let mut tokens = Vec::new();
+    for _ in 0..3 {
+        let builder = Node::builder().store(&url).unwrap().workers(5..=5);
+        let node = builder.start().await.unwrap();
+        assert_eq!(node.check(), Ok(()));
+        let issued = node.try_issue(3).unwrap();
+        assert_eq!((issued.worker, issued.batch.len()), (5, 3));
+        assert_eq!(Some(issued.token), node.info().lanes[0].status.grant.map(|grant| grant.token));
+        tokens.push(issued.token);
+        node.shutdown().await;
+        assert!(matches!(node.check(), Err(NotIssued::NoWorker(_))));
+    }
+    assert!(tokens.is_sorted_by(|one, other| one < other), "{tokens:?}");
+}
+
+#[tokio::test]
+async fn lanes_come_and_go_while_ids_are_issued() {
+    let (_directory, url) = directory();
+    let node = Node::builder().store(&url).unwrap().start().await.unwrap();
+    let issuing = tokio::spawn({
+        let node = node.clone();
+        async move {
+            let mut ids = Vec::new();
+            while node.lanes() < 3 {
+                ids.extend(&node.batch(500).await.unwrap());
+            }
+            while node.lanes() > 1 {
+                ids.extend(&node.batch(500).await.unwrap());
+            }
+            ids
+        }
+    });
+    for lanes in 2..=3 {
+        assert_eq!(node.add_lane(), Ok(true));
+        let mut statuses = node.watch();
+        let all_held = |all: &Vec<frazil::coord::keeper::LeaseStatus>| {
+            all.len() == lanes && all.iter().all(|status| status.state == LeaseState::Held)
+        };
+        statuses.wait_for(all_held).await.unwrap();
+    }
+    assert!(node.drop_lane().await && node.drop_lane().await);
+    assert!(!node.drop_lane().await, "the last lane stays");
+    let ids = issuing.await.unwrap();
+    let distinct: BTreeSet<_> = ids.iter().collect();
+    assert_eq!(distinct.len(), ids.len());
+    node.shutdown().await;
+    assert_eq!(node.add_lane(), Ok(false));
+}
+
+#[tokio::test]
 async fn the_next_holder_of_a_worker_starts_above_the_last() {
     let (_directory, url) = directory();
     let mut last = None;

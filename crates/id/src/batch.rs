@@ -47,6 +47,28 @@ impl Batch {
         }
     }
 
+    /// Adds the Ids of a later call to the same generator.
+    ///
+    /// # Errors
+    /// The other batch, if it is of another worker or not later.
+    pub fn join(&mut self, later: Self) -> Result<(), Self> {
+        let follows = self.is_empty() || later.is_empty() || self.last() < later.first.first;
+        if self.stamp != later.stamp || !follows {
+            return Err(later);
+        }
+        for granted in core::iter::once(later.first).chain(later.more) {
+            if granted.count > 0 {
+                self.push(granted);
+            }
+        }
+        Ok(())
+    }
+
+    /// The last ticket.
+    fn last(&self) -> u64 {
+        self.more.last().unwrap_or(&self.first).last()
+    }
+
     /// How many Ids there are.
     #[must_use]
     pub const fn len(&self) -> usize {

@@ -124,6 +124,31 @@ impl<C: Clock> Generator<C> {
         Ok(batch)
     }
 
+    /// Issues as many Ids as can be issued now, up to `n` and at least one; none for 0.
+    ///
+    /// # Errors
+    /// Why not even one.
+    pub fn try_up_to(&self, n: u32) -> Result<Batch, NotReady> {
+        let mut batch = Batch::empty(self.stamp);
+        if n > 0 {
+            batch.push(self.take(Ask::up_to(n.into()))?);
+        }
+        Ok(batch)
+    }
+
+    /// Whether an Id could be issued now. Takes none.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self) -> Result<(), NotReady> {
+        // Relaxed: as in `carry_on`.
+        let last = self.state.0.load(Ordering::Relaxed);
+        if last >= CLOSED {
+            return Err(NotReady::Closed);
+        }
+        step(&self.rules, self.bounds(), last, self.clock.read(), Ask::exactly(1)).map(|_| ())
+    }
+
     /// The fast path: takes the ticket after the last, when that is what [`step`] answers.
     ///
     /// While `now` is within the layout, `step` grants `last + 1` if it is not before the first

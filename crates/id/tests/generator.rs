@@ -205,6 +205,42 @@ fn a_batch_of_none_is_empty() {
 }
 
 #[test]
+fn up_to_takes_what_there_is_and_a_check_takes_nothing() {
+    let ids = at(&small(), 10, leased(9));
+    assert_eq!(ids.check(), Ok(()));
+    assert_eq!(ids.try_up_to(0).unwrap().len(), 0);
+    assert_eq!(ids.try_up_to(3).unwrap().len(), 3);
+    assert_eq!(ids.check(), Ok(()));
+    assert_eq!(ids.try_up_to(u32::MAX).unwrap().len(), 1);
+    let used_up = NotReady::SequenceExhausted { retry_after: Duration::from_millis(1) };
+    assert_eq!((ids.try_up_to(1), ids.check()), (Err(used_up), Err(used_up)));
+    ids.close();
+    assert_eq!(ids.check(), Err(NotReady::Closed));
+}
+
+#[test]
+fn batches_of_one_generator_join_in_order_only() {
+    let layout = small();
+    let clock = ManualClock::new(&layout, 10);
+    let ids = Generator::new(&layout, 1, &clock, leased(9)).unwrap();
+    let (mut all, second) = (ids.try_batch(2).unwrap(), ids.try_batch(2).unwrap());
+    clock.advance(10);
+    let third = ids.try_batch(3).unwrap();
+    let expected: Vec<Id> = all.iter().chain(&second).chain(&third).collect();
+    assert_eq!(all.join(second), Ok(()));
+    assert_eq!(all.join(third.clone()), Ok(()));
+    assert_eq!(all.join(third.clone()), Err(third));
+    assert_eq!(all.join(ids.try_batch(0).unwrap()), Ok(()));
+    assert_eq!((all.iter().collect::<Vec<_>>(), all.len()), (expected, 7));
+    let other = Generator::new(&layout, 2, &clock, leased(20)).unwrap();
+    clock.advance(10);
+    assert!(all.join(other.try_batch(1).unwrap()).is_err());
+    let mut none = ids.try_batch(0).unwrap();
+    assert_eq!(none.join(all.clone()), Ok(()));
+    assert_eq!(none, all);
+}
+
+#[test]
 fn a_waiting_batch_spans_as_many_ticks_as_it_takes() {
     let ids = Generator::system(&Layout::FRAZIL, 5).unwrap();
     let batch = ids.batch(20_000).unwrap();

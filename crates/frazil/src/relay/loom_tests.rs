@@ -3,11 +3,11 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use frazil_id::{Clock, Generator, Id, Layout, Moment, Options, Reading};
+use frazil_id::{Clock, Generator, Id, Layout, Moment, NotReady, Options, Reading};
 use loom::sync::Arc;
 use loom::thread;
 
-use super::Relay;
+use super::{Relay, Seated};
 
 const LAYOUT: Layout = Layout::FRAZIL;
 
@@ -21,27 +21,32 @@ impl Clock for Still {
     }
 }
 
-fn generator(worker: u64, floor: u64, horizon: u64) -> Generator<Still> {
+fn seated(worker: u64, floor: u64, horizon: u64) -> Seated<Still> {
     let options = Options {
         floor: Some(floor),
         horizon: Some(horizon),
         max_ahead: Duration::from_millis(10),
         ..Options::default()
     };
-    Generator::new(&LAYOUT, worker, Still(100), options).expect("the numbers fit")
+    let generator = Generator::new(&LAYOUT, worker, Still(100), options).expect("the numbers fit");
+    Seated { generator, token: worker }
 }
 
 fn relay(floor: u64, horizon: u64) -> Relay<Still> {
     let relay = Relay::new();
-    let made: Result<(), Infallible> = relay.replace(|_| Ok(generator(1, floor, horizon)));
+    let made: Result<(), Infallible> = relay.replace(|_| Ok(seated(1, floor, horizon)));
     let Ok(()) = made;
     relay
 }
 
 /// Issues two Ids meanwhile; neither may fail.
 fn issuer_of_two(relay: Arc<Relay<Still>>) -> thread::JoinHandle<(Id, Id)> {
-    let issue = move || relay.ask(Generator::try_next).expect("there is one").expect("in time");
+    let issue = move || relay.ask(next).expect("there is one").expect("in time");
     thread::spawn(move || (issue(), issue()))
+}
+
+fn next(seated: &Seated<Still>) -> Result<Id, NotReady> {
+    seated.generator.try_next()
 }
 
 fn tick(id: Id) -> u64 {
@@ -56,7 +61,7 @@ fn a_swap_fails_nobody_and_keeps_the_order() {
         let mut above = 0;
         let made: Result<(), Infallible> = relay.replace(|last| {
             above = last;
-            Ok(generator(2, last.max(99), 200))
+            Ok(seated(2, last.max(99), 200))
         });
         let Ok(()) = made;
         let (one, two) = issuer.join().expect("no panic");
@@ -78,10 +83,10 @@ fn nothing_is_issued_after_the_close() {
         let relay = Arc::new(relay(99, 200));
         let issuer = thread::spawn({
             let relay = relay.clone();
-            move || relay.ask(Generator::try_next)
+            move || relay.ask(next)
         });
         let last = relay.close();
-        assert!(relay.ask(Generator::try_next).is_none());
+        assert!(relay.ask(next).is_none());
         if let Some(issued) = issuer.join().expect("no panic") {
             let tick = tick(issued.expect("in time"));
             assert!(tick <= last, "issued at {tick}, said {last}");
@@ -96,7 +101,7 @@ fn a_raise_and_a_close_together_leave_nothing_above_the_last_tick() {
         let relay = Arc::new(relay(99, 99));
         let issuer = thread::spawn({
             let relay = relay.clone();
-            move || relay.ask(Generator::try_next)
+            move || relay.ask(next)
         });
         relay.raise(100);
         let last = relay.close();
@@ -112,10 +117,9 @@ fn after_a_swap_the_new_horizon_holds() {
         let relay = Arc::new(relay(99, 200));
         let issuer = thread::spawn({
             let relay = relay.clone();
-            move || relay.ask(Generator::try_next)
+            move || relay.ask(next)
         });
-        let made: Result<(), Infallible> =
-            relay.replace(|last| Ok(generator(2, last.max(99), 100)));
+        let made: Result<(), Infallible> = relay.replace(|last| Ok(seated(2, last.max(99), 100)));
         let Ok(()) = made;
         relay.raise(101);
         if let Some(Ok(id)) = issuer.join().expect("no panic") {
@@ -134,7 +138,7 @@ fn a_swap_that_publishes_before_it_closes_is_caught() {
         let relay = Arc::new(relay(99, 200));
         let issuer = issuer_of_two(relay.clone());
         let stale = relay.last_tick();
-        relay.current.put(Some(generator(2, stale, 200)));
+        relay.current.put(Some(seated(2, stale, 200)));
         let last = stale.max(100);
         let (one, two) = issuer.join().expect("no panic");
         for id in [one, two] {

@@ -1,0 +1,158 @@
+//! The lanes of a node. They may come and go while Ids are issued.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::{ArcSwap, Guard};
+use frazil_coord::Store;
+use frazil_coord::keeper::{Keeper, LeaseStatus, Refusal, Setup};
+use frazil_id::{Layout, Options, StartError as GeneratorError};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::clock::DisciplinedClock;
+use crate::lane::NodeLane;
+
+/// What every lane of a node is made from.
+#[derive(Debug)]
+pub(crate) struct Mould {
+    pub(crate) layout: Layout,
+    pub(crate) clock: Arc<DisciplinedClock>,
+    pub(crate) options: Options,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) setup: Setup,
+}
+
+/// The lanes in use, and the leases behind them.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    mould: Mould,
+    roll: Arc<Roll>,
+    keepers: Mutex<Keepers>,
+}
+
+/// One lane as those see it who issue.
+#[derive(Clone, Debug)]
+pub(crate) struct Seat {
+    /// Tells it from all others that the node ever had.
+    pub(crate) number: u64,
+    pub(crate) lane: Arc<NodeLane>,
+    status: watch::Receiver<LeaseStatus>,
+}
+
+/// Who is there, for those who issue and those who look.
+#[derive(Debug)]
+struct Roll {
+    seats: ArcSwap<Vec<Seat>>,
+    publish: watch::Sender<Vec<LeaseStatus>>,
+}
+
+#[derive(Debug, Default)]
+struct Keepers {
+    kept: Vec<(u64, Keeper)>,
+    next_number: u64,
+    is_over: bool,
+}
+
+impl Lanes {
+    /// No lanes yet.
+    pub(crate) fn new(mould: Mould) -> Self {
+        let (publish, _) = watch::channel(Vec::new());
+        let roll = Arc::new(Roll { seats: ArcSwap::default(), publish });
+        Self { mould, roll, keepers: Mutex::default() }
+    }
+
+    /// Adds a lane; it issues as soon as it has a worker. `false`: the node was shut down.
+    ///
+    /// # Errors
+    /// If the operating system gives no random bits.
+    pub(crate) fn add(&self) -> Result<bool, Refusal> {
+        let mut keepers = self.keepers();
+        if keepers.is_over {
+            return Ok(false);
+        }
+        let Mould { layout, clock, options, store, setup } = &self.mould;
+        let lane = Arc::new(NodeLane::new(*layout, clock.clone(), *options));
+        let keeper = Keeper::start(store.clone(), lane.clone(), setup.clone())?;
+        let (number, status) = (keepers.next_number, keeper.status());
+        keepers.next_number += 1;
+        keepers.kept.push((number, keeper));
+        self.change(|seats| seats.push(Seat { number, lane, status: status.clone() }));
+        tokio::spawn(pass_on(status, self.roll.clone()));
+        Ok(true)
+    }
+
+    /// Takes the last lane out of use, releases its worker and waits for that. The first stays.
+    pub(crate) async fn drop_last(&self) -> bool {
+        let keeper = {
+            let mut keepers = self.keepers();
+            if keepers.kept.len() < 2 {
+                return false;
+            }
+            let Some((number, keeper)) = keepers.kept.pop() else { return false };
+            // Out of sight first, so that hardly anybody meets a closed lane.
+            self.change(|seats| seats.retain(|seat| seat.number != number));
+            keeper
+        };
+        keeper.shutdown().await;
+        true
+    }
+
+    /// Ends all lanes for good and waits until their workers are released.
+    pub(crate) async fn end(&self) {
+        let kept = {
+            let mut keepers = self.keepers();
+            keepers.is_over = true;
+            std::mem::take(&mut keepers.kept)
+        };
+        let mut ending = JoinSet::new();
+        for (_, keeper) in kept {
+            ending.spawn(keeper.shutdown());
+        }
+        while ending.join_next().await.is_some() {}
+    }
+
+    /// The lanes in use.
+    #[inline]
+    pub(crate) fn seats(&self) -> Guard<Arc<Vec<Seat>>> {
+        self.roll.seats.load()
+    }
+
+    /// How their leases are doing, now and whenever that changes.
+    pub(crate) fn statuses(&self) -> watch::Receiver<Vec<LeaseStatus>> {
+        self.roll.publish.subscribe()
+    }
+
+    /// Why a lane cannot use its grant, if one cannot.
+    pub(crate) fn fault(&self) -> Option<GeneratorError> {
+        self.seats().iter().find_map(|seat| seat.lane.fault())
+    }
+
+    /// For one at a time: the keepers are locked.
+    fn change(&self, change: impl FnOnce(&mut Vec<Seat>)) {
+        let mut seats = Vec::clone(&self.roll.seats.load());
+        change(&mut seats);
+        self.roll.seats.store(Arc::new(seats));
+        self.roll.tell();
+    }
+
+    fn keepers(&self) -> MutexGuard<'_, Keepers> {
+        self.keepers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Roll {
+    /// Collected under the channel's lock, so that the last to tell has seen everything.
+    fn tell(&self) {
+        self.publish.send_modify(|all| {
+            *all = self.seats.load().iter().map(|seat| seat.status.borrow().clone()).collect();
+        });
+    }
+}
+
+/// Passes one lane's status on to those of the whole node, for as long as it is kept.
+async fn pass_on(mut status: watch::Receiver<LeaseStatus>, roll: Arc<Roll>) {
+    while status.changed().await.is_ok() {
+        status.mark_unchanged();
+        roll.tell();
+    }
+}
