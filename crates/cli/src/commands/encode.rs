@@ -1,8 +1,8 @@
 //! `frazil encode`: put an Id together.
 
 use frazil_id::Parts;
+use frazil_wire::Decoded;
 
-use super::decode::Decoded;
 use crate::args::EncodeArgs;
 use crate::output::{Data, Failure};
 

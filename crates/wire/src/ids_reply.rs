@@ -1,0 +1,36 @@
+//! The answer to `POST /v1/ids`.
+
+use frazil_id::Id;
+use serde::{Deserialize, Serialize};
+
+/// Ids with where they come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdsReply {
+    /// The Ids in ascending order, as strings: they exceed what a JSON number holds everywhere.
+    pub ids: Vec<Id>,
+    /// How many.
+    pub count: u64,
+    /// Where they come from.
+    pub metadata: Metadata,
+}
+
+/// Where the Ids of an answer come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metadata {
+    /// The node.
+    pub node: String,
+    /// The worker in all of them.
+    pub worker: u32,
+    /// The fencing token of the worker's lease, as a string.
+    pub token: String,
+    /// The layout's text.
+    pub layout: String,
+    /// The node's region, if it has one.
+    pub region: Option<String>,
+    /// The scope, if one was named.
+    pub scope: Option<String>,
+    /// When the first was issued, by its own bits.
+    pub first_time: String,
+    /// When the last was issued, by its own bits.
+    pub last_time: String,
+}

@@ -1,0 +1,140 @@
+//! The answer to `GET /v1/info`.
+
+use frazil_id::Layout;
+use serde::{Deserialize, Serialize};
+
+/// What a node is, has and can do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Info {
+    /// The version of the node.
+    pub version: String,
+    /// The namespace that it leases workers from.
+    pub namespace: String,
+    /// The layout of its Ids.
+    pub layout: LayoutInfo,
+    /// What requests may ask for.
+    pub limits: Limits,
+    /// The node itself.
+    pub node: NodeInfo,
+    /// Its lanes.
+    pub lanes: Vec<LaneInfo>,
+    /// Its clock.
+    pub clock: ClockInfo,
+    /// Its store; none while the store was not reached yet.
+    pub store: Option<StoreInfo>,
+}
+
+/// A layout, so that nobody needs to hard-code it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayoutInfo {
+    /// Its text.
+    pub text: String,
+    /// Its fingerprint, in hexadecimal.
+    pub fingerprint: String,
+    /// Unix milliseconds of tick 0.
+    pub epoch_ms: u64,
+    /// Milliseconds of a tick.
+    pub tick_ms: u32,
+    /// Bits of the time.
+    pub time_bits: u32,
+    /// Bits of the worker.
+    pub worker_bits: u32,
+    /// Bits of the sequence.
+    pub sequence_bits: u32,
+}
+
+/// What requests may ask for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// The most Ids of one request.
+    pub max_count: u32,
+    /// The longest body in bytes.
+    pub max_body_bytes: u64,
+    /// How long a request may wait for Ids, in milliseconds.
+    pub max_wait_ms: u64,
+    /// The scopes that may be named.
+    pub scopes: Vec<String>,
+}
+
+/// The node itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeInfo {
+    /// Its name.
+    pub name: String,
+    /// Its region, if it has one.
+    pub region: Option<String>,
+    /// Where others reach it, if it says so.
+    pub advertise: Option<String>,
+    /// starting, ready, degraded, refusing, draining or stopped.
+    pub state: String,
+    /// Why it is not ready, if so.
+    pub reason: Option<String>,
+    /// How long it can go on without its store.
+    pub issuable_seconds: f64,
+}
+
+/// A lane.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LaneInfo {
+    /// How its lease is doing, in a word.
+    pub state: String,
+    /// The same in a sentence.
+    pub detail: String,
+    /// Its worker.
+    pub worker: Option<u32>,
+    /// The token of its lease, as a string.
+    pub token: Option<String>,
+    /// The last time that may be stamped.
+    pub horizon: Option<String>,
+    /// How long it can go on without the store.
+    pub seconds_left: f64,
+}
+
+/// The node's clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockInfo {
+    /// What it shows.
+    pub time: String,
+    /// How often it stepped ahead.
+    pub steps_forward: u64,
+    /// How often it stepped back.
+    pub steps_back: u64,
+}
+
+/// The store behind a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoreInfo {
+    /// Its URL, without secrets.
+    pub url: String,
+    /// Whether it answered last time.
+    pub up: bool,
+    /// What it promises.
+    pub guarantees: Promises,
+}
+
+/// What a store promises, and what voids it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Promises {
+    /// How strong uniqueness is: conditional or unconditional.
+    pub uniqueness: String,
+    /// What uniqueness rests on.
+    pub because: String,
+    /// What would void the promise.
+    pub voided_by: Vec<String>,
+    /// What weakens it as the store is set up now.
+    pub warnings: Vec<String>,
+}
+
+impl From<&Layout> for LayoutInfo {
+    fn from(layout: &Layout) -> Self {
+        Self {
+            text: layout.to_string(),
+            fingerprint: format!("{:016x}", layout.fingerprint()),
+            epoch_ms: layout.epoch_ms(),
+            tick_ms: layout.tick_ms(),
+            time_bits: layout.time_bits(),
+            worker_bits: layout.worker_bits(),
+            sequence_bits: layout.sequence_bits(),
+        }
+    }
+}

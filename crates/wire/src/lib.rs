@@ -1,0 +1,28 @@
+//! What Frazil says over the network.
+//!
+//! | to | see |
+//! |---|---|
+//! | know every error, and how HTTP, gRPC and RESP write it | [`Reason`], [`ApiError`] |
+//! | read and write the JSON objects | [`IdsReply`], [`Decoded`], [`Info`], [`Problem`] |
+//! | call or serve gRPC (feature `grpc`) | `proto` |
+//! | check another implementation | the files in `vectors/` |
+
+mod api_error;
+mod decoded;
+mod ids_reply;
+mod info;
+mod problem;
+#[cfg(feature = "grpc")]
+pub mod proto;
+mod reason;
+#[cfg(feature = "grpc")]
+mod status;
+
+pub use self::api_error::ApiError;
+pub use self::decoded::Decoded;
+pub use self::ids_reply::{IdsReply, Metadata};
+pub use self::info::{
+    ClockInfo, Info, LaneInfo, LayoutInfo, Limits, NodeInfo, Promises, StoreInfo,
+};
+pub use self::problem::Problem;
+pub use self::reason::{Reason, UnknownReason};
