@@ -1,5 +1,6 @@
 //! What can be typed. The help, the man pages and the completions all come from here.
 
+mod serve;
 mod store;
 
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use frazil_id::{Format, Layout, rfc3339};
 
+pub(crate) use self::serve::{Address, LogLevel, RollbackArg, ServeArgs};
 pub(crate) use self::store::{
     ExportArgs, ImportArgs, InitArgs, PlaceArg, QuarantineArgs, RepairArgs, ShowArgs, StoreCommand,
     WorkersArg, WorkersCommand, WorkersLsArgs, WorkersRepairArgs, WorkersWatchArgs,
@@ -42,6 +44,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Serve(Box<ServeArgs>),
     Next(NextArgs),
     Decode(DecodeArgs),
     Encode(EncodeArgs),

@@ -8,6 +8,7 @@ mod layout;
 mod man;
 mod next;
 mod place;
+mod serve;
 mod store;
 mod workers;
 
@@ -16,6 +17,7 @@ use crate::output::Failure;
 
 pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
+        Command::Serve(args) => serve::run(&args),
         Command::Next(args) => next::run(&args),
         Command::Decode(args) => decode::run(&args),
         Command::Encode(args) => encode::run(&args),

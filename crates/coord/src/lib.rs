@@ -27,6 +27,7 @@ mod open;
 mod record;
 pub mod rules;
 mod slot;
+mod standing;
 mod store;
 pub mod stores;
 pub mod time;
@@ -41,6 +42,7 @@ pub use self::nonce::{BadNonce, Nonce};
 pub use self::open::open;
 pub use self::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
 pub use self::slot::{BadName, Group, Slot};
+pub use self::standing::Standing;
 pub use self::store::{
     Acquired, Announcer, Ask, Census, Changes, Choice, Claim, Entry, Extended, Found, Loss,
     Presence, Put, Released, Store, Tenure,

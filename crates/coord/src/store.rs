@@ -276,6 +276,25 @@ pub enum Loss {
     Regressed,
 }
 
+impl Loss {
+    /// The word of every way of losing.
+    pub const WORDS: [&'static str; 6] =
+        ["superseded", "overlapped", "released", "vanished", "lapsed", "regressed"];
+
+    /// It in a word, as a label of metrics.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Superseded { .. } => "superseded",
+            Self::Overlapped { .. } => "overlapped",
+            Self::Released => "released",
+            Self::Vanished => "vanished",
+            Self::Lapsed => "lapsed",
+            Self::Regressed => "regressed",
+        }
+    }
+}
+
 /// How a release ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {

@@ -91,6 +91,24 @@ impl Builder {
         Self { namespace, ..self }
     }
 
+    /// The store chosen so far.
+    #[must_use]
+    pub const fn chosen_store(&self) -> Option<&StoreUrl> {
+        self.store.as_ref()
+    }
+
+    /// The layout chosen so far.
+    #[must_use]
+    pub const fn chosen_layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The namespace chosen so far.
+    #[must_use]
+    pub const fn chosen_namespace(&self) -> &Namespace {
+        &self.namespace
+    }
+
     /// How many lanes to run, each with its own worker.
     #[must_use]
     pub const fn lanes(mut self, lanes: usize) -> Self {

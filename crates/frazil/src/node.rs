@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::keeper::{LeaseState, LeaseStatus, Refusal};
+use frazil_coord::keeper::{Lane, LeaseState, LeaseStatus, Refusal};
 use frazil_coord::time::unix_ms;
-use frazil_coord::{Metered, Namespace, Operations, Store, Token};
+use frazil_coord::{Metered, Namespace, Operations, Store, Token, UnixMs};
 use frazil_id::{Batch, Id, Layout, NotReady};
 use tokio::sync::watch;
 
@@ -258,6 +258,12 @@ impl Node {
     #[must_use]
     pub fn operations(&self) -> Vec<Operations> {
         self.shared.store.snapshot()
+    }
+
+    /// The highest time that may have been stamped, in Unix milliseconds; 0 if none was.
+    #[must_use]
+    pub fn last_ms(&self) -> UnixMs {
+        self.shared.lanes.seats().iter().map(|seat| seat.lane.last()).max().unwrap_or(0)
     }
 
     /// How many lanes there are.

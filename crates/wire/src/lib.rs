@@ -3,11 +3,12 @@
 //! | to | see |
 //! |---|---|
 //! | know every error, and how HTTP, gRPC and RESP write it | [`Reason`], [`ApiError`] |
-//! | read and write the JSON objects | [`IdsReply`], [`Decoded`], [`Info`], [`Problem`] |
+//! | read and write the JSON objects | [`IdsReply`], [`Decoded`], [`Info`], [`Cluster`], [`Problem`] |
 //! | call or serve gRPC (feature `grpc`) | `proto` |
 //! | check another implementation | the files in `vectors/` |
 
 mod api_error;
+mod cluster;
 mod decoded;
 mod ids_reply;
 mod info;
@@ -19,6 +20,7 @@ mod reason;
 mod status;
 
 pub use self::api_error::ApiError;
+pub use self::cluster::{Cluster, ClusterNode, WorkerCounts};
 pub use self::decoded::Decoded;
 pub use self::ids_reply::{IdsReply, Metadata};
 pub use self::info::{

@@ -1,6 +1,6 @@
 //! `frazil decode`: take Ids apart.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::io::{self, BufRead, BufReader, Read};
 
 use frazil_id::{Format, Id, Layout, Parts, rfc3339};

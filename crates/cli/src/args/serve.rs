@@ -1,0 +1,173 @@
+//! What can be typed about the server.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use frazil_server::LaneCount;
+
+use super::{LayoutArg, PlaceArg, WorkersArg, duration};
+
+/// Run an ID server: HTTP, gRPC and RESP.
+///
+/// Without arguments it leases a worker from the file store under the state directory and listens
+/// on 127.0.0.1, ports 7780 (HTTP), 7781 (gRPC) and 7782 (RESP). It goes on without its store until
+/// its horizon, and says how long that is (/readyz?verbose, frazil_issuable_seconds).
+///
+/// SIGTERM or Ctrl-C: not ready at once, a short delay for balancers to notice, no new connections,
+/// requests in flight finished, the worker released, exit code 0. A second signal ends at once.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil serve
+  frazil serve --dev
+  frazil serve --store redis://127.0.0.1:6379 --namespace orders --lanes auto
+  frazil serve --store etcd://10.0.0.1:2379 --advertise http://10.0.0.7:7780 --region eu
+
+Try it:
+  curl -X POST 'http://127.0.0.1:7780/ids?count=3'
+  redis-cli -p 7782 ID.NEXT")]
+pub(crate) struct ServeArgs {
+    /// A temporary file store and free ports: nothing is left behind.
+    #[arg(long, conflicts_with_all = ["store", "http", "grpc", "resp"])]
+    pub(crate) dev: bool,
+    /// Where HTTP listens; `off` for nowhere.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7780", env = "FRAZIL_HTTP",
+          value_parser = address)]
+    pub(crate) http: Address,
+    /// Where gRPC listens; `off` for nowhere.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7781", env = "FRAZIL_GRPC",
+          value_parser = address)]
+    pub(crate) grpc: Address,
+    /// Where RESP listens; `off` for nowhere.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7782", env = "FRAZIL_RESP",
+          value_parser = address)]
+    pub(crate) resp: Address,
+    /// Listen on addresses that others can reach, without TLS or keys: anybody there gets Ids and
+    /// sees the cluster.
+    #[arg(long, env = "FRAZIL_INSECURE")]
+    pub(crate) insecure: bool,
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+    #[command(flatten)]
+    pub(crate) workers: WorkersArg,
+    /// A fixed worker number instead of a lease from a shared store; nobody but you sees to it
+    /// that no other machine uses it.
+    #[arg(long, value_name = "W", env = "FRAZIL_WORKER", conflicts_with_all = ["store", "workers"])]
+    pub(crate) worker: Option<u32>,
+    #[command(flatten)]
+    pub(crate) layout: LayoutArg,
+    /// How many workers to issue with: a number from 1 to 64, or `auto` for more while the
+    /// sequence is used up and fewer when idle.
+    #[arg(long, value_name = "N|auto", default_value = "1", env = "FRAZIL_LANES",
+          value_parser = lanes)]
+    pub(crate) lanes: LaneCount,
+    /// The node's name; by default its host and process id.
+    #[arg(long, value_name = "NAME", env = "FRAZIL_NODE")]
+    pub(crate) node: Option<String>,
+    /// The region that the node stands in.
+    #[arg(long, value_name = "R", env = "FRAZIL_REGION")]
+    pub(crate) region: Option<String>,
+    /// Where others reach this node; shown by /v1/cluster.
+    #[arg(long, value_name = "URL", env = "FRAZIL_ADVERTISE")]
+    pub(crate) advertise: Option<String>,
+    /// A scope that requests may name; may be given several times.
+    #[arg(long = "scope", value_name = "S", env = "FRAZIL_SCOPES", value_delimiter = ',')]
+    pub(crate) scopes: Vec<String>,
+    #[command(flatten)]
+    pub(crate) lease: LeaseArgs,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+    /// What is logged to stderr.
+    #[arg(long, value_enum, default_value_t = LogLevel::Info, env = "FRAZIL_LOG")]
+    pub(crate) log: LogLevel,
+}
+
+/// The durations of the lease and the rules of the clock.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub(crate) struct LeaseArgs {
+    /// Without renewal, another node may take the worker over after this.
+    #[arg(long, value_name = "D", default_value = "30s", env = "FRAZIL_TTL",
+          value_parser = duration)]
+    pub(crate) ttl: Duration,
+    /// Between two renewals; at most a third of the TTL.
+    #[arg(long, value_name = "D", default_value = "10s", env = "FRAZIL_HEARTBEAT",
+          value_parser = duration)]
+    pub(crate) heartbeat: Duration,
+    /// The longest outage of the store to survive; after a crash the worker rests as long.
+    #[arg(long, value_name = "D", default_value = "10m", env = "FRAZIL_OUTAGE_BUDGET",
+          value_parser = duration)]
+    pub(crate) outage_budget: Duration,
+    /// When the clock steps back by 5 ms or more: refuse until it has caught up, or ride on
+    /// elapsed time.
+    #[arg(long, value_enum, default_value_t = RollbackArg::Refuse, env = "FRAZIL_ROLLBACK")]
+    pub(crate) rollback: RollbackArg,
+    /// How far Ids may run ahead of the clock when a tick's sequence is used up.
+    #[arg(long, value_name = "D", default_value = "10ms", env = "FRAZIL_MAX_AHEAD",
+          value_parser = duration)]
+    pub(crate) max_ahead: Duration,
+}
+
+/// What requests may ask for, and how the node goes.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub(crate) struct LimitArgs {
+    /// The most Ids of one request.
+    #[arg(long, value_name = "N", default_value = "100000", env = "FRAZIL_MAX_COUNT",
+          value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub(crate) max_count: u32,
+    /// How long a request may wait for Ids.
+    #[arg(long, value_name = "D", default_value = "2s", env = "FRAZIL_MAX_WAIT",
+          value_parser = duration)]
+    pub(crate) max_wait: Duration,
+    /// After a signal, how long balancers have to notice before connections are refused.
+    #[arg(long, value_name = "D", default_value = "500ms", env = "FRAZIL_DRAIN_DELAY",
+          value_parser = duration)]
+    pub(crate) drain_delay: Duration,
+    /// How long requests in flight have to finish then.
+    #[arg(long, value_name = "D", default_value = "10s", env = "FRAZIL_DRAIN_TIMEOUT",
+          value_parser = duration)]
+    pub(crate) drain_timeout: Duration,
+    /// A node that could issue nothing for this long shuts down with exit code 4.
+    #[arg(long, value_name = "D", default_value = "10m", env = "FRAZIL_REFUSAL_LIMIT",
+          value_parser = duration)]
+    pub(crate) refusal_limit: Duration,
+}
+
+/// An address, or none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Address(pub(crate) Option<SocketAddr>);
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum RollbackArg {
+    /// Issue nothing until the clock has caught up.
+    Refuse,
+    /// Go on by elapsed time, with times ahead of the clock.
+    Ride,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+fn address(text: &str) -> Result<Address, String> {
+    if text == "off" {
+        return Ok(Address(None));
+    }
+    let address = text.parse().map_err(|_| {
+        "write an IP address with a port, as 127.0.0.1:7780 or [::1]:0, or off".to_owned()
+    });
+    address.map(|address| Address(Some(address)))
+}
+
+fn lanes(text: &str) -> Result<LaneCount, String> {
+    if text == "auto" {
+        return Ok(LaneCount::Auto);
+    }
+    let count = text.parse().ok().filter(|count| (1..=64).contains(count));
+    count.map(LaneCount::Fixed).ok_or_else(|| "write a number from 1 to 64, or auto".to_owned())
+}

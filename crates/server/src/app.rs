@@ -1,0 +1,347 @@
+//! A server from its listeners to its end.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use frazil::StartError;
+use frazil::coord::keeper::Refusal;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::cluster::Lookout;
+use crate::condition::{Condition, NodeState};
+use crate::config::{Config, LaneCount};
+use crate::drain::Going;
+use crate::encode::JsonFrame;
+use crate::issuer::Issuer;
+use crate::metrics::{Metrics, Seen};
+use crate::monitor::{End, Losses, note_change};
+use crate::{grpc, http, monitor, open, resp, scaling};
+
+/// Scopes are labels of metrics and words on the wire; more would be another design.
+const SCOPES_MAX: usize = 100;
+
+/// A server that listens and does not serve yet.
+#[derive(Debug)]
+pub struct App {
+    config: Config,
+    http: Option<TcpListener>,
+    grpc: Option<TcpListener>,
+    resp: Option<TcpListener>,
+    addrs: Addrs,
+    shared: Arc<Shared>,
+    condition: watch::Sender<Condition>,
+}
+
+/// Where a server listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addrs {
+    /// HTTP, if it does.
+    pub http: Option<SocketAddr>,
+    /// gRPC.
+    pub grpc: Option<SocketAddr>,
+    /// RESP.
+    pub resp: Option<SocketAddr>,
+}
+
+/// What all connections of a server share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+    pub(crate) region: Option<String>,
+    pub(crate) advertise: Option<String>,
+    pub(crate) issuer: Issuer,
+    pub(crate) metrics: Metrics,
+    pub(crate) frame: JsonFrame,
+    pub(crate) openapi: bytes::Bytes,
+    pub(crate) lookout: Lookout,
+    pub(crate) losses: Losses,
+    pub(crate) going: Going,
+    /// Why the store could not be opened yet.
+    trouble: arc_swap::ArcSwapOption<String>,
+}
+
+impl App {
+    /// Takes the addresses to listen on. Nothing is answered before [`run`](Self::run).
+    ///
+    /// # Errors
+    /// If an address cannot be had, or the configuration makes no sense.
+    pub async fn bind(mut config: Config) -> Result<Self, BindError> {
+        check_scopes(&config.scopes)?;
+        let http = listen("HTTP", config.http).await?;
+        let grpc = listen("gRPC", config.grpc).await?;
+        let resp = listen("RESP", config.resp).await?;
+        let address = |listener: &Option<TcpListener>| {
+            listener.as_ref().and_then(|listener| listener.local_addr().ok())
+        };
+        let addrs = Addrs { http: address(&http), grpc: address(&grpc), resp: address(&resp) };
+        config.node = described(&config);
+        let shared = Arc::new(Shared::new(&config));
+        let (condition, _) = watch::channel(Condition::new(NodeState::Starting, None));
+        Ok(Self { config, http, grpc, resp, addrs, shared, condition })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn addrs(&self) -> Addrs {
+        self.addrs
+    }
+
+    /// The node's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// How the node is doing, now and whenever that changes.
+    #[must_use]
+    pub fn condition(&self) -> watch::Receiver<Condition> {
+        self.condition.subscribe()
+    }
+
+    /// Serves until `shutdown` is done, and then until everything is put in order: no new
+    /// clients, requests in flight finished, workers released.
+    ///
+    /// # Errors
+    /// If the node cannot start, or refused for longer than it may.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
+        let Self { config, http, grpc, resp, shared, condition, .. } = self;
+        let going = shared.going.clone();
+        let mut listeners = tokio::task::JoinSet::new();
+        if let Some(listener) = http {
+            listeners.spawn(http::serve(listener, shared.clone()));
+        }
+        if let Some(listener) = grpc {
+            listeners.spawn(grpc::serve(listener, shared.clone(), condition.subscribe()));
+        }
+        if let Some(listener) = resp {
+            listeners.spawn(resp::serve(listener, shared.clone()));
+        }
+        let outcome = tokio::select! {
+            () = shutdown => Ok(()),
+            end = keep(&shared, &config, &condition) => end,
+        };
+        let reason = outcome.as_ref().err().map(ToString::to_string);
+        going.draining.cancel();
+        note_change(&condition, &Condition::new(NodeState::Draining, reason));
+        if outcome.is_ok() {
+            tokio::time::sleep(config.drain_delay).await;
+        }
+        if !going.close(config.drain_timeout).await {
+            tracing::warn!("requests in flight did not finish in time: their connections are cut");
+        }
+        listeners.shutdown().await;
+        if let Some(node) = shared.issuer.node() {
+            node.shutdown().await;
+        }
+        note_change(&condition, &Condition::new(NodeState::Stopped, None));
+        outcome
+    }
+}
+
+/// Starts the node and follows it. Ends only with an error.
+async fn keep(
+    shared: &Shared,
+    config: &Config,
+    condition: &watch::Sender<Condition>,
+) -> Result<(), RunError> {
+    let tell = |error: &StartError| {
+        let told = shared.trouble.swap(Some(Arc::new(error.to_string())));
+        if told.is_none_or(|told| *told != error.to_string()) {
+            tracing::warn!(%error, "the store cannot be opened yet");
+        }
+    };
+    let node = open::open(&config.node, tell).await.map_err(RunError::Start)?;
+    shared.trouble.store(None);
+    shared.issuer.begin(node);
+    let watching =
+        monitor::run(shared, condition, config.refusal_limit, shared.going.draining.clone());
+    let end = match config.lanes {
+        LaneCount::Fixed(_) => watching.await,
+        LaneCount::Auto => tokio::select! {
+            end = watching => end,
+            () = scaling::run(shared, shared.going.draining.clone()) => End::Going,
+        },
+    };
+    match end {
+        End::Going => std::future::pending().await,
+        End::Refused(why) => Err(RunError::Refused { why, limit: config.refusal_limit }),
+        End::Hopeless(refusal) => Err(RunError::Start(StartError::Refused(refusal))),
+    }
+}
+
+impl Shared {
+    fn new(config: &Config) -> Self {
+        let layout = *config.node.chosen_layout();
+        Self {
+            name: config.name.clone(),
+            namespace: config.node.chosen_namespace().to_string(),
+            region: config.region.clone(),
+            advertise: config.advertise.clone(),
+            issuer: Issuer::new(layout, config.limits, config.scopes.clone()),
+            metrics: Metrics::new(&config.scopes),
+            frame: JsonFrame::new(&config.name, layout, config.region.as_deref()),
+            openapi: http::openapi(config.limits.max_count),
+            lookout: Lookout::default(),
+            losses: Losses::default(),
+            going: Going::default(),
+            trouble: arc_swap::ArcSwapOption::empty(),
+        }
+    }
+
+    /// How the node is doing at this moment.
+    pub(crate) fn condition(&self) -> Condition {
+        let Some(node) = self.issuer.node() else {
+            let trouble = self.trouble.load().as_deref().cloned();
+            let reason = trouble.unwrap_or_else(|| "the store is being opened".to_owned());
+            return Condition::new(NodeState::Starting, Some(reason));
+        };
+        let (info, check) = (node.info(), node.check());
+        if check.is_ok() {
+            self.issuer.note_ready();
+        }
+        let condition = Condition::of(&info, check, self.issuer.has_issued());
+        if self.going.draining.is_cancelled() {
+            return Condition { state: NodeState::Draining, reason: None, ..condition };
+        }
+        condition
+    }
+
+    /// The page of metrics.
+    pub(crate) fn metrics_page(&self, exposition: crate::metrics::Exposition) -> String {
+        let (pool, _) = self.lookout.pool();
+        let info = self.issuer.node().map(frazil::Node::info);
+        let seen = Seen {
+            condition: &self.condition(),
+            node: self.issuer.node(),
+            info: info.as_ref(),
+            pool,
+            strain: &self.issuer.strain,
+            layout: self.issuer.layout(),
+            losses: &self.losses.counts(),
+        };
+        self.metrics.page(&seen, exposition)
+    }
+}
+
+async fn listen(
+    protocol: &'static str,
+    address: Option<SocketAddr>,
+) -> Result<Option<TcpListener>, BindError> {
+    let Some(address) = address else { return Ok(None) };
+    let bound = TcpListener::bind(address).await;
+    bound.map(Some).map_err(|error| BindError::Listen { protocol, address, error })
+}
+
+/// The node with what its peers should know of it.
+fn described(config: &Config) -> frazil::Builder {
+    let lanes = match config.lanes {
+        LaneCount::Fixed(lanes) => lanes,
+        LaneCount::Auto => 1,
+    };
+    let mut node = config.node.clone().holder(&config.name).lanes(lanes);
+    for (name, value) in [("region", &config.region), ("advertise", &config.advertise)] {
+        if let Some(value) = value {
+            node = node.info(name, value);
+        }
+    }
+    node
+}
+
+fn check_scopes(scopes: &[String]) -> Result<(), BindError> {
+    if scopes.len() > SCOPES_MAX {
+        return Err(BindError::TooManyScopes(scopes.len()));
+    }
+    let is_name = |scope: &str| {
+        (1..=64).contains(&scope.len())
+            && scope.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+    };
+    match scopes.iter().find(|scope| !is_name(scope)) {
+        Some(bad) => Err(BindError::Scope(bad.clone())),
+        None => Ok(()),
+    }
+}
+
+/// Why a server cannot begin.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BindError {
+    /// An address cannot be had.
+    Listen {
+        /// For which protocol.
+        protocol: &'static str,
+        /// Which one.
+        address: SocketAddr,
+        /// Why not.
+        error: io::Error,
+    },
+    /// A scope's name is no name.
+    Scope(String),
+    /// More scopes than there can be.
+    TooManyScopes(usize),
+}
+
+/// Why a server ended by itself.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The node cannot start.
+    Start(StartError),
+    /// The node refused for too long.
+    Refused {
+        /// Why it refused.
+        why: String,
+        /// For how long it might.
+        limit: Duration,
+    },
+}
+
+impl RunError {
+    /// The store's refusal, if that is what it is.
+    #[must_use]
+    pub const fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Start(StartError::Refused(refusal)) => Some(refusal),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listen { protocol, address, error } => write!(
+                f,
+                "{protocol} cannot listen on {address}: {error}; choose another address, or port 0 \
+                 for a free one"
+            ),
+            Self::Scope(name) => write!(
+                f,
+                "{name:?} is not a scope's name: use 1 to 64 letters, digits, '.', '_' or '-'"
+            ),
+            Self::TooManyScopes(count) => {
+                write!(f, "{count} scopes are too many: declare at most {SCOPES_MAX}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BindError {}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start(error) => error.fmt(f),
+            Self::Refused { why, limit } => {
+                write!(f, "the node refused for more than {limit:?} and shuts down: {why}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RunError {}

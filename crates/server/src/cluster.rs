@@ -1,0 +1,155 @@
+//! The namespace as this node sees the store.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use std::sync::Arc;
+
+use frazil::coord::time::{boot_time, unix_ms};
+use frazil::coord::{Claim, Entry, Error, Found, Group, Meta, Standing, Versioned};
+use frazil::{Node, coord};
+use frazil_id::rfc3339;
+use frazil_wire::{ApiError, Cluster, ClusterNode, Reason, WorkerCounts};
+use tokio::sync::Mutex;
+
+/// The store is listed at most this often, however many ask.
+const FRESH: Duration = Duration::from_secs(1);
+/// How old the numbers of metrics may be.
+const FRESH_ENOUGH: Duration = Duration::from_secs(10);
+
+/// Looks at the store for everybody who asks, one look at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Lookout {
+    last: ArcSwapOption<Sight>,
+    looking: Mutex<()>,
+}
+
+#[derive(Debug)]
+struct Sight {
+    seen: Duration,
+    cluster: Cluster,
+}
+
+/// The workers of a namespace, for metrics.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pool {
+    pub(crate) capacity: u32,
+    pub(crate) held: u32,
+    pub(crate) blocked: u32,
+}
+
+impl Lookout {
+    /// The namespace now, or a moment ago.
+    pub(crate) async fn cluster(
+        &self,
+        node: &Node,
+        scopes: &[String],
+    ) -> Result<Cluster, ApiError> {
+        if let Some(cluster) = self.not_older_than(FRESH) {
+            return Ok(cluster);
+        }
+        let _looking = self.looking.lock().await;
+        if let Some(cluster) = self.not_older_than(FRESH) {
+            return Ok(cluster);
+        }
+        let cluster = look(node, scopes)
+            .await
+            .map_err(|error| ApiError::new(Reason::StoreUnavailable, error).retry_after(FRESH))?;
+        self.last.store(Some(Arc::new(Sight { seen: boot_time(), cluster: cluster.clone() })));
+        Ok(cluster)
+    }
+
+    /// The workers as last seen, and whether that is long ago.
+    pub(crate) fn pool(&self) -> (Option<Pool>, bool) {
+        let last = self.last.load();
+        let is_old = last.as_ref().is_none_or(|last| boot_time() > last.seen + FRESH_ENOUGH);
+        let pool = last.as_ref().map(|last| {
+            let workers = last.cluster.workers;
+            let blocked = workers.blocked + workers.quarantined + workers.poisoned + workers.lost;
+            Pool { capacity: workers.capacity, held: workers.held, blocked }
+        });
+        (pool, is_old)
+    }
+
+    fn not_older_than(&self, age: Duration) -> Option<Cluster> {
+        let last = self.last.load_full()?;
+        (boot_time() <= last.seen + age).then(|| last.cluster.clone())
+    }
+}
+
+async fn look(node: &Node, scopes: &[String]) -> Result<Cluster, Error> {
+    let store = node.store();
+    let now = unix_ms();
+    let meta = store.meta().await?;
+    let entries = store.list(Group::Workers).await?;
+    let (workers, nodes) = match meta {
+        Some(meta) => (count(&entries, &meta, now), nodes(&entries, &meta, now)),
+        None => (WorkerCounts::default(), Vec::new()),
+    };
+    Ok(Cluster {
+        namespace: node.info().namespace.to_string(),
+        observed: rfc3339::Instant::from_unix_ms(now.cast_signed()).to_string(),
+        nodes,
+        workers,
+        scopes: scopes.to_vec(),
+    })
+}
+
+fn count(entries: &[Entry], meta: &Versioned<Meta>, now: coord::UnixMs) -> WorkerCounts {
+    let judge = Claim::to_judge(meta, now);
+    let range = meta.value.workers();
+    let capacity = range.end() - range.start() + 1;
+    let mut counts = WorkerCounts { capacity, ..WorkerCounts::default() };
+    let inside = entries
+        .iter()
+        .filter(|entry| entry.slot.number().is_some_and(|number| range.contains(&number)));
+    let mut seen = 0;
+    for entry in inside {
+        seen += 1;
+        let place = match Standing::of(entry, &judge) {
+            Standing::Held => &mut counts.held,
+            Standing::Free => &mut counts.free,
+            Standing::Blocked => &mut counts.blocked,
+            Standing::Quarantined => &mut counts.quarantined,
+            Standing::Poisoned => &mut counts.poisoned,
+            Standing::Lost => &mut counts.lost,
+        };
+        *place += 1;
+    }
+    // Those never used have no record; a quarantine covers them too.
+    let unused = capacity.saturating_sub(seen);
+    if judge.quarantine > now {
+        counts.quarantined += unused
+    } else {
+        counts.free += unused
+    }
+    counts
+}
+
+fn nodes(entries: &[Entry], meta: &Versioned<Meta>, now: coord::UnixMs) -> Vec<ClusterNode> {
+    let judge = Claim::to_judge(meta, now);
+    let mut nodes: BTreeMap<String, ClusterNode> = BTreeMap::new();
+    for entry in entries {
+        let (Some(worker), Found::Known(record)) = (entry.slot.number(), &entry.found) else {
+            continue;
+        };
+        if Standing::of(entry, &judge) != Standing::Held {
+            continue;
+        }
+        let info = |name: &str| record.info.get(name).cloned();
+        let node = nodes.entry(record.holder.clone()).or_insert_with(|| ClusterNode {
+            name: record.holder.clone(),
+            advertise: info("advertise"),
+            region: info("region"),
+            host: info("host"),
+            version: info("version"),
+            workers: Vec::new(),
+        });
+        node.workers.push(worker);
+    }
+    for node in nodes.values_mut() {
+        node.workers.sort_unstable();
+    }
+    nodes.into_values().collect()
+}

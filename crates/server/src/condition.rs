@@ -1,0 +1,120 @@
+//! How a node is doing: pure judgement of what is known about it.
+
+use std::time::Duration;
+
+use frazil::coord::keeper::LeaseState;
+use frazil::{NodeInfo, NotIssued};
+
+/// The states of a node. They drive readiness, metrics and logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NodeState {
+    /// It has issued nothing yet.
+    Starting,
+    /// All is well.
+    Ready,
+    /// It issues, but something is wrong that will end this unless it is mended.
+    Degraded,
+    /// It cannot issue.
+    Refusing,
+    /// It is on its way out: it still issues, and wants no new clients.
+    Draining,
+    /// It is over.
+    Stopped,
+}
+
+impl NodeState {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Starting,
+        Self::Ready,
+        Self::Degraded,
+        Self::Refusing,
+        Self::Draining,
+        Self::Stopped,
+    ];
+
+    /// The state in a word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Degraded => "degraded",
+            Self::Refusing => "refusing",
+            Self::Draining => "draining",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// Whether clients should come here.
+    #[must_use]
+    pub const fn is_ready(self) -> bool {
+        matches!(self, Self::Ready | Self::Degraded)
+    }
+}
+
+/// A state with its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The state.
+    pub state: NodeState,
+    /// Why it is not ready, if so.
+    pub reason: Option<String>,
+    /// How long the node can go on without its store.
+    pub left: Duration,
+}
+
+impl Condition {
+    pub(crate) fn new(state: NodeState, reason: Option<String>) -> Self {
+        Self { state, reason, left: Duration::ZERO }
+    }
+
+    /// Judges a node that is not draining.
+    pub(crate) fn of(info: &NodeInfo, check: Result<(), NotIssued>, has_issued: bool) -> Self {
+        let (state, reason) = match check {
+            Err(why) if !is_brief(&why) => {
+                let refused = if has_issued { NodeState::Refusing } else { NodeState::Starting };
+                (refused, Some(described(info, &why)))
+            }
+            _ => match trouble(info) {
+                None => (NodeState::Ready, None),
+                Some(trouble) => (NodeState::Degraded, Some(trouble)),
+            },
+        };
+        Self { state, reason, left: info.left() }
+    }
+}
+
+/// Whether it passes by itself, while requests wait.
+const fn is_brief(why: &NotIssued) -> bool {
+    matches!(why, NotIssued::NotReady(why) if why.is_brief())
+}
+
+/// What is wrong with a lane that issues all the same. A lane that is only looking for its first
+/// worker is an addition still to come.
+fn trouble(info: &NodeInfo) -> Option<String> {
+    let lane = info
+        .lanes
+        .iter()
+        .find(|lane| !matches!(lane.status.state, LeaseState::Held | LeaseState::Seeking(_)))?;
+    let seconds = info.left().as_secs();
+    Some(format!("{}; Ids go on for {seconds} s", lane_text(lane)))
+}
+
+/// Why nothing is issued: the lease knows more than the generator.
+fn described(info: &NodeInfo, why: &NotIssued) -> String {
+    match (why, info.lanes.first()) {
+        (NotIssued::NotReady(frazil_id::NotReady::Horizon { .. }), Some(lane)) => {
+            format!("the horizon is reached: {}", lane_text(lane))
+        }
+        (NotIssued::NoWorker(_), Some(lane)) => lane_text(lane),
+        _ => why.to_string(),
+    }
+}
+
+fn lane_text(lane: &frazil::LaneInfo) -> String {
+    match &lane.status.trouble {
+        Some(trouble) => format!("{}: {trouble}", lane.status.state),
+        None => lane.status.state.to_string(),
+    }
+}

@@ -1,0 +1,32 @@
+//! The way out: what happens between the wish to stop and the end.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// What connections watch to know that the server goes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Going {
+    /// Set first: no new clients are wanted, everything still works.
+    pub(crate) draining: CancellationToken,
+    /// Set then: nothing new is accepted, what is in flight is finished.
+    pub(crate) closing: CancellationToken,
+    /// Every connection.
+    pub(crate) connections: TaskTracker,
+}
+
+impl Going {
+    /// Runs a connection's task until it ends by itself.
+    pub(crate) fn spawn(&self, connection: impl Future<Output = ()> + Send + 'static) {
+        self.connections.spawn(connection);
+    }
+
+    /// Stops accepting and waits for what is in flight. `false`: some of it did not end in time.
+    pub(crate) async fn close(&self, patience: Duration) -> bool {
+        self.closing.cancel();
+        self.connections.close();
+        tokio::time::timeout(patience, self.connections.wait()).await.is_ok()
+    }
+}

@@ -1,0 +1,79 @@
+//! The JSON around Ids: most of it is the same in every answer of a node.
+
+use std::io::Write;
+
+use frazil::{Issued, Layout};
+use frazil_id::{Id, rfc3339};
+
+use super::push_ids;
+
+/// Bytes of an answer besides its Ids, node name and layout.
+const AROUND_BYTES: usize = 256;
+
+/// Writes the answer of `POST /v1/ids`; see [`frazil_wire::IdsReply`].
+#[derive(Debug)]
+pub(crate) struct JsonFrame {
+    layout: Layout,
+    /// `,"metadata":{"node":"...","worker":`
+    node: String,
+    /// `","layout":"...","region":...,"scope":`
+    layout_and_region: String,
+}
+
+impl JsonFrame {
+    pub(crate) fn new(node: &str, layout: Layout, region: Option<&str>) -> Self {
+        let json = |value: serde_json::Value| value.to_string();
+        let layout_text = json(layout.to_string().into());
+        Self {
+            layout,
+            node: format!(",\"metadata\":{{\"node\":{},\"worker\":", json(node.into())),
+            layout_and_region: format!(
+                "\",\"layout\":{layout_text},\"region\":{},\"scope\":",
+                json(region.into())
+            ),
+        }
+    }
+
+    /// The whole answer. The scope's name is declared, so it needs no escapes.
+    pub(crate) fn write(&self, issued: &Issued, scope: Option<&str>) -> Vec<u8> {
+        let batch = &issued.batch;
+        let around = AROUND_BYTES + self.node.len() + self.layout_and_region.len();
+        let mut out = Vec::with_capacity(batch.len() * 23 + around);
+        out.extend_from_slice(b"{\"ids\":[");
+        push_ids(&mut out, batch, b"\"", b"\",");
+        out.pop();
+        let mut number = itoa::Buffer::new();
+        out.extend_from_slice(b"],\"count\":");
+        out.extend_from_slice(number.format(batch.len()).as_bytes());
+        out.extend_from_slice(self.node.as_bytes());
+        out.extend_from_slice(number.format(issued.worker).as_bytes());
+        out.extend_from_slice(b",\"token\":\"");
+        out.extend_from_slice(number.format(issued.token.0).as_bytes());
+        out.extend_from_slice(self.layout_and_region.as_bytes());
+        match scope {
+            Some(scope) => drop(write!(out, "\"{scope}\"")),
+            None => out.extend_from_slice(b"null"),
+        }
+        self.write_times(&mut out, issued);
+        out
+    }
+
+    fn write_times(&self, out: &mut Vec<u8>, issued: &Issued) {
+        let mut runs = issued.batch.runs();
+        let first = runs.next().map(|run| run.first).unwrap_or_default();
+        let last = runs.last().map_or(first, |run| run.first);
+        out.extend_from_slice(b",\"first_time\":\"");
+        self.write_time(out, first);
+        out.extend_from_slice(b"\",\"last_time\":\"");
+        self.write_time(out, last);
+        out.extend_from_slice(b"\"}}");
+    }
+
+    fn write_time(&self, out: &mut Vec<u8>, id: Id) {
+        if let Ok(parts) = id.parts(&self.layout) {
+            let unix_ms = self.layout.unix_ms(parts.tick).cast_signed();
+            // Writing to a vector does not fail.
+            let _ = write!(out, "{}", rfc3339::Instant::from_unix_ms(unix_ms));
+        }
+    }
+}

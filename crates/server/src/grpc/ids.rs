@@ -1,0 +1,182 @@
+//! The service.
+
+use std::sync::Arc;
+
+use frazil::coord::time::boot_time;
+use frazil::{Batch, Issued};
+use frazil_id::{Id, Layout};
+use frazil_wire::proto::id_service_server::IdService;
+use frazil_wire::proto::{
+    DecodeRequest, DecodeResponse, Decoded, Form, IdBatch, InfoRequest, InfoResponse, Lane,
+    Metadata, NextRequest, NextResponse, Run, StreamRequest,
+};
+use frazil_wire::{ApiError, Reason};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::{deadline, stream};
+use crate::app::Shared;
+use crate::metrics::{Method, Protocol};
+use crate::self_portrait;
+
+/// Answers gRPC calls.
+#[derive(Debug)]
+pub(super) struct Ids {
+    shared: Arc<Shared>,
+}
+
+impl Ids {
+    pub(super) const fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    async fn issue(&self, request: Request<NextRequest>) -> Result<NextResponse, ApiError> {
+        let (shared, patience) = (&self.shared, deadline::patience(request.metadata()));
+        let request = request.into_inner();
+        let scope = shared.issuer.scope(&request.scope)?;
+        let form = form(request.form)?;
+        let wanted = request.count.unwrap_or(1);
+        let count = u32::try_from(wanted).map_err(|_| {
+            let detail = format_args!("{wanted} Ids were asked for: see max_count of Info");
+            ApiError::new(Reason::CountOutOfRange, detail)
+        })?;
+        let issued = shared.issuer.issue(shared.issuer.want(count, patience)?).await?;
+        shared.metrics.requests.issued(Protocol::Grpc, scope, count.into());
+        shared.metrics.requests.batch(count.into());
+        let IdBatch { ids, runs, metadata } = message(&shared.name, &issued, form);
+        Ok(NextResponse { ids, runs, metadata })
+    }
+
+    fn decode_all(&self, request: &DecodeRequest) -> Result<DecodeResponse, ApiError> {
+        let most = self.shared.issuer.limits().max_count;
+        if request.ids.len() > most as usize {
+            let detail = format_args!("at most {most} Ids are taken apart at once");
+            return Err(ApiError::new(Reason::CountOutOfRange, detail));
+        }
+        let layout = match request.layout.as_str() {
+            "" => *self.shared.issuer.layout(),
+            name => name.parse().map_err(|error| ApiError::new(Reason::UnknownLayout, error))?,
+        };
+        let decoded =
+            request.ids.iter().map(|id| decode(*id, &layout)).collect::<Result<_, _>>()?;
+        Ok(DecodeResponse { decoded })
+    }
+
+    /// Counts a call by its outcome.
+    fn counted<T>(
+        &self,
+        method: Method,
+        began: std::time::Duration,
+        outcome: Result<T, ApiError>,
+    ) -> Result<Response<T>, Status> {
+        let requests = &self.shared.metrics.requests;
+        match outcome {
+            Ok(answer) => {
+                let seconds = boot_time().saturating_sub(began).as_secs_f64();
+                requests.done(Protocol::Grpc, method, seconds);
+                Ok(Response::new(answer))
+            }
+            Err(error) => {
+                requests.failed(Protocol::Grpc, method, error.reason);
+                Err(error.into())
+            }
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl IdService for Ids {
+    type StreamStream = ReceiverStream<Result<IdBatch, Status>>;
+
+    async fn next(&self, request: Request<NextRequest>) -> Result<Response<NextResponse>, Status> {
+        let began = boot_time();
+        self.counted(Method::Next, began, self.issue(request).await)
+    }
+
+    async fn stream(
+        &self,
+        request: Request<Streaming<StreamRequest>>,
+    ) -> Result<Response<Self::StreamStream>, Status> {
+        let began = boot_time();
+        let outcome = stream::begin(self.shared.clone(), request.into_inner()).await;
+        self.counted(Method::Stream, began, outcome)
+    }
+
+    async fn decode(
+        &self,
+        request: Request<DecodeRequest>,
+    ) -> Result<Response<DecodeResponse>, Status> {
+        let began = boot_time();
+        self.counted(Method::Decode, began, self.decode_all(request.get_ref()))
+    }
+
+    async fn info(&self, _: Request<InfoRequest>) -> Result<Response<InfoResponse>, Status> {
+        let began = boot_time();
+        self.counted(Method::Info, began, Ok(info(&self.shared)))
+    }
+}
+
+pub(super) fn form(number: i32) -> Result<Form, ApiError> {
+    Form::try_from(number).map_err(|_| {
+        ApiError::new(Reason::InvalidArgument, format_args!("{number} is no form of Ids"))
+    })
+}
+
+/// Ids in the form that was asked for.
+pub(super) fn message(node: &str, issued: &Issued, form: Form) -> IdBatch {
+    let metadata = Metadata { node: node.to_owned(), worker: issued.worker, token: issued.token.0 };
+    let (ids, runs) = match form {
+        Form::Runs => (Vec::new(), runs(&issued.batch)),
+        _ => (issued.batch.iter().map(Id::to_u64).collect(), Vec::new()),
+    };
+    IdBatch { ids, runs, metadata: Some(metadata) }
+}
+
+fn runs(batch: &Batch) -> Vec<Run> {
+    let run = |run: frazil_id::Run| Run {
+        first: run.first.to_u64(),
+        count: u32::try_from(run.count).unwrap_or(u32::MAX),
+        stride: run.stride,
+    };
+    batch.runs().map(run).collect()
+}
+
+fn decode(id: u64, layout: &Layout) -> Result<Decoded, ApiError> {
+    let parts = Id::from_u64(id)
+        .parts(layout)
+        .map_err(|error| ApiError::new(Reason::MalformedId, format_args!("{id}: {error}")))?;
+    let named = layout.has_named_parts().then(|| layout.split_worker(parts.worker));
+    let named = named.into_iter().flatten().map(|(name, value)| (name.to_owned(), value));
+    Ok(Decoded {
+        id,
+        unix_ms: layout.unix_ms(parts.tick).cast_signed(),
+        tick: parts.tick,
+        worker: parts.worker,
+        sequence: parts.sequence,
+        parts: named.collect(),
+    })
+}
+
+fn info(shared: &Shared) -> InfoResponse {
+    let info = self_portrait::info(shared);
+    let lanes = shared.issuer.node().map(|node| node.info().lanes).unwrap_or_default();
+    let lane = |lane: &frazil::LaneInfo| {
+        let grant = lane.status.grant;
+        Lane {
+            state: lane.status.state.word().to_owned(),
+            worker: grant.map(|grant| grant.worker),
+            token: grant.map(|grant| grant.token.0),
+            horizon_ms: grant.and_then(|grant| i64::try_from(grant.horizon).ok()),
+        }
+    };
+    InfoResponse {
+        version: info.version,
+        namespace: info.namespace,
+        layout: info.layout.text,
+        node: info.node.name,
+        state: info.node.state,
+        max_count: info.limits.max_count,
+        issuable_seconds: info.node.issuable_seconds,
+        lanes: lanes.iter().map(lane).collect(),
+    }
+}

@@ -1,0 +1,155 @@
+//! Ids for as long as the client grants credit.
+
+use std::sync::Arc;
+
+use frazil_wire::proto::{Form, IdBatch, StreamRequest};
+use frazil_wire::{ApiError, Reason};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Status, Streaming};
+
+use super::ids::{form, message};
+use crate::app::Shared;
+use crate::issuer::Scope;
+use crate::metrics::{Method, Protocol};
+
+/// Credit that may be open at a time: minutes of a lane. More is a mistake.
+const CREDIT_MAX: u64 = 1_000_000_000;
+/// Ids of one message, one by one: 64 kilobytes.
+const IDS_MAX: u32 = 8192;
+/// Ids of one message as runs: more than may be open at once in a lane.
+const RUN_IDS_MAX: u32 = 1 << 16;
+/// Messages on their way to the client: enough to keep the connection busy.
+const QUEUE: usize = 4;
+
+/// Reads the first request, then sends batches in a task of its own.
+pub(super) async fn begin(
+    shared: Arc<Shared>,
+    mut requests: Streaming<StreamRequest>,
+) -> Result<ReceiverStream<Result<IdBatch, Status>>, ApiError> {
+    let first = match requests.message().await {
+        Ok(Some(first)) => first,
+        Ok(None) => StreamRequest::default(),
+        Err(status) => return Err(ApiError::new(Reason::InvalidArgument, status.message())),
+    };
+    let mut credit = Credit::default();
+    credit.grant(first.credit)?;
+    let (scope, form) = (shared.issuer.scope(&first.scope)?, form(first.form)?);
+    let (sender, receiver) = mpsc::channel(QUEUE);
+    let going = shared.going.clone();
+    let stream = Stream { shared, requests, credit, scope, form, sender };
+    going.spawn(stream.run());
+    Ok(ReceiverStream::new(receiver))
+}
+
+struct Stream {
+    shared: Arc<Shared>,
+    requests: Streaming<StreamRequest>,
+    credit: Credit,
+    scope: Option<Scope>,
+    form: Form,
+    sender: mpsc::Sender<Result<IdBatch, Status>>,
+}
+
+/// What the client still wants.
+#[derive(Debug, Default)]
+struct Credit {
+    open: u64,
+    /// The client grants no more.
+    is_final: bool,
+}
+
+impl Credit {
+    fn grant(&mut self, more: i64) -> Result<(), ApiError> {
+        let open = u64::try_from(more).ok().map(|more| self.open.saturating_add(more));
+        match open {
+            Some(open) if open <= CREDIT_MAX => {
+                self.open = open;
+                Ok(())
+            }
+            _ => Err(ApiError::new(
+                Reason::CountOutOfRange,
+                format_args!(
+                    "a credit of {more} is out of range: at most {CREDIT_MAX} may be open"
+                ),
+            )),
+        }
+    }
+}
+
+impl Stream {
+    async fn run(mut self) {
+        let closing = self.shared.going.closing.clone();
+        let outcome = tokio::select! {
+            outcome = self.serve() => outcome,
+            () = closing.cancelled() => {
+                Err(ApiError::new(Reason::Draining, "the node is shutting down: ask another one"))
+            }
+        };
+        if let Err(error) = outcome {
+            self.shared.metrics.requests.failed(Protocol::Grpc, Method::Stream, error.reason);
+            // A client that is gone needs no reason.
+            let _ = self.sender.send(Err(error.into())).await;
+        }
+    }
+
+    /// Sends batches while there is credit, and ends with the client.
+    async fn serve(&mut self) -> Result<(), ApiError> {
+        loop {
+            if self.credit.open == 0 {
+                if self.credit.is_final {
+                    return Ok(());
+                }
+                let request = self.requests.message().await;
+                self.note(request)?;
+                continue;
+            }
+            let Ok(place) = self.sender.clone().reserve_owned().await else { return Ok(()) };
+            let most = if self.form == Form::Runs { RUN_IDS_MAX } else { IDS_MAX };
+            let count = u32::try_from(self.credit.open).unwrap_or(most).min(most);
+            let issuer = &self.shared.issuer;
+            let issued =
+                issuer.issue_some(issuer.want(count.min(issuer.limits().max_count), None)?);
+            let issued = tokio::select! {
+                biased;
+                request = self.requests.message(), if !self.credit.is_final => {
+                    self.note(request)?;
+                    continue;
+                }
+                issued = issued => issued?,
+            };
+            let count = issued.batch.len() as u64;
+            self.shared.metrics.requests.issued(Protocol::Grpc, self.scope, count);
+            self.credit.open = self.credit.open.saturating_sub(count);
+            place.send(Ok(message(&self.shared.name, &issued, self.form)));
+        }
+    }
+
+    /// Notes what the client says.
+    fn note(&mut self, request: Result<Option<StreamRequest>, Status>) -> Result<(), ApiError> {
+        match request {
+            Ok(Some(request)) => self.credit.grant(request.credit),
+            // The client is done with granting, or gone: what is granted is still sent, if it can.
+            Ok(None) | Err(_) => {
+                self.credit.is_final = true;
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absurd_credit_is_refused() {
+        let mut credit = Credit::default();
+        assert_eq!(credit.grant(0), Ok(()));
+        assert_eq!(credit.grant(1_000_000_000), Ok(()));
+        for absurd in [1, -1, i64::MAX, i64::MIN] {
+            let error = credit.grant(absurd).unwrap_err();
+            assert_eq!((error.reason, credit.open), (Reason::CountOutOfRange, 1_000_000_000));
+        }
+    }
+}

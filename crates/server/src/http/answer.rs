@@ -1,0 +1,52 @@
+//! Answers.
+
+use bytes::Bytes;
+use frazil_wire::ApiError;
+use http_body_util::Full;
+use hyper::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::{Response, StatusCode};
+use serde::Serialize;
+
+pub(super) type Answer = Response<Full<Bytes>>;
+
+/// A body of a kind. Nothing that a node says may be kept: it is new every time.
+pub(super) fn described(content_type: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(body.into()));
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
+}
+
+pub(super) fn text(status: StatusCode, body: impl Into<Bytes>) -> Answer {
+    let mut answer = described("text/plain; charset=utf-8", body);
+    *answer.status_mut() = status;
+    answer
+}
+
+pub(super) fn json(body: &impl Serialize) -> Answer {
+    // These types have no keys or numbers that JSON cannot write.
+    described("application/json", serde_json::to_vec(body).unwrap_or_default())
+}
+
+/// A failure as RFC 9457 writes it.
+pub(super) fn problem(error: &ApiError) -> Answer {
+    let body = serde_json::to_vec(&error.to_problem()).unwrap_or_default();
+    let mut answer = described("application/problem+json", body);
+    *answer.status_mut() = StatusCode::from_u16(error.reason.http_status())
+        .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if let Some(ms) = error.retry_after_ms() {
+        // The header counts in whole seconds; the body knows better.
+        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(ms.div_ceil(1000)));
+    }
+    answer
+}
+
+/// What HEAD gets: everything but the body.
+pub(super) fn without_body(answer: Answer) -> Answer {
+    use hyper::body::Body;
+    let length = answer.body().size_hint().exact().unwrap_or(0);
+    let (mut head, _) = answer.into_parts();
+    head.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    Response::from_parts(head, Full::default())
+}

@@ -1,0 +1,64 @@
+//! From what a node says to what a client is told.
+
+use std::time::Duration;
+
+use frazil::coord::keeper::{LeaseState, Waiting};
+use frazil::coord::time::unix_ms;
+use frazil::{Node, NotIssued};
+use frazil_id::NotReady;
+use frazil_wire::{ApiError, Reason};
+
+/// When to look again after what an operator or a store has to mend.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Why nothing was issued, in the words of the catalogue.
+pub(super) fn refusal(why: &NotIssued, node: Option<&Node>) -> ApiError {
+    match why {
+        NotIssued::NotReady(why) => not_ready(*why, node),
+        NotIssued::NoWorker(state) => no_worker(state),
+        _ => ApiError::new(Reason::NoWorker, why).retry_after(LOOK_AGAIN),
+    }
+}
+
+fn not_ready(why: NotReady, node: Option<&Node>) -> ApiError {
+    let reason = match why {
+        NotReady::Horizon { .. } => return horizon(node),
+        NotReady::ClockRefused { .. } | NotReady::ClockBehind { .. } => Reason::ClockMovedBackwards,
+        NotReady::BeforeEpoch { .. } => Reason::ClockUntrusted,
+        NotReady::TimeExhausted { .. } => return ApiError::new(Reason::TimeExhausted, why),
+        NotReady::BatchTooLarge { .. } => return ApiError::new(Reason::CountOutOfRange, why),
+        NotReady::Closed => Reason::Draining,
+        _ => Reason::Overloaded,
+    };
+    ApiError::new(reason, why).retry_after(why.retry_after().unwrap_or(LOOK_AGAIN))
+}
+
+/// The lease knows why it was not extended.
+fn horizon(node: Option<&Node>) -> ApiError {
+    let state = node.and_then(|node| node.watch().borrow().first().map(|lane| lane.state.clone()));
+    let reason = match &state {
+        Some(LeaseState::Distrusted { .. }) => Reason::ClockUntrusted,
+        _ => Reason::HorizonReached,
+    };
+    let detail = match state {
+        Some(state) => format!("the lease was not extended: {state}"),
+        None => "the lease was not extended".to_owned(),
+    };
+    ApiError::new(reason, detail).retry_after(LOOK_AGAIN)
+}
+
+fn no_worker(state: &LeaseState) -> ApiError {
+    let (reason, wait) = match state {
+        LeaseState::Released => (Reason::Draining, LOOK_AGAIN),
+        LeaseState::Seeking(waiting) | LeaseState::Replacing(_, waiting) => match waiting {
+            Waiting::Quarantine { until } => {
+                let left = Duration::from_millis(until.saturating_sub(unix_ms()));
+                (Reason::Quarantined, left.max(LOOK_AGAIN))
+            }
+            Waiting::Clock { .. } => (Reason::ClockUntrusted, LOOK_AGAIN),
+            _ => (Reason::NoWorker, LOOK_AGAIN),
+        },
+        _ => (Reason::NoWorker, LOOK_AGAIN),
+    };
+    ApiError::new(reason, state).retry_after(wait)
+}

@@ -1,0 +1,37 @@
+//! The ID server: one node behind HTTP, gRPC and RESP.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use frazil_server::{App, Config};
+//!
+//! let app = App::bind(Config::default()).await?;
+//! println!("http://{}", app.addrs().http.ok_or("HTTP is on by default")?);
+//! app.run(std::future::pending()).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The way of a request: `http`, `grpc` or `resp` translate it; the `issuer` decides (count, scope,
+//! deadline, turn); the node picks a lane; an encoder writes the answer. Nothing on that way takes
+//! a lock or asks the store while there are Ids.
+
+mod app;
+mod cluster;
+mod condition;
+mod config;
+mod drain;
+mod encode;
+mod grpc;
+mod http;
+mod issuer;
+mod listener;
+mod metrics;
+mod monitor;
+mod open;
+mod resp;
+mod scaling;
+mod self_portrait;
+
+pub use self::app::{Addrs, App, BindError, RunError};
+pub use self::condition::{Condition, NodeState};
+pub use self::config::{Config, LaneCount, Limits};

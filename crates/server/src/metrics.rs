@@ -1,0 +1,47 @@
+//! What is counted, and how it is shown to Prometheus.
+
+mod exposition;
+mod gauges;
+mod process;
+mod requests;
+
+use prometheus_client::registry::Registry;
+
+pub(crate) use self::exposition::Exposition;
+pub(crate) use self::gauges::{Gauges, Seen};
+pub(crate) use self::requests::{Method, Protocol, Requests};
+
+/// Labels whose values are known when the server starts.
+type Labels = Vec<(&'static str, String)>;
+
+/// Everything that is counted in one server.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    /// Counted as it happens.
+    pub(crate) requests: Requests,
+    /// Looked up when somebody asks.
+    gauges: Gauges,
+}
+
+impl Metrics {
+    pub(crate) fn new(scopes: &[String]) -> Self {
+        let mut registry = Registry::default();
+        let frazil = registry.sub_registry_with_prefix("frazil");
+        let requests = Requests::register(frazil, scopes);
+        let gauges = Gauges::register(frazil);
+        process::register(&mut registry);
+        Self { registry, requests, gauges }
+    }
+
+    /// Notes how long a renewal took.
+    pub(crate) fn renewed(&self, seconds: f64) {
+        self.gauges.renew_seconds.observe(seconds);
+    }
+
+    /// The page, after what is only looked up was looked up.
+    pub(crate) fn page(&self, seen: &Seen<'_>, exposition: Exposition) -> String {
+        self.gauges.refresh(seen, &self.requests);
+        exposition.write(&self.registry)
+    }
+}

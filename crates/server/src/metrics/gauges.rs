@@ -1,0 +1,239 @@
+//! What is looked up when somebody asks for metrics.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use frazil::coord::time::{boot_time, unix_ms};
+use frazil::coord::{Act, Outcome};
+use frazil::{Layout, NodeInfo};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+use super::{Labels, Requests};
+use crate::cluster::Pool;
+use crate::condition::{Condition, NodeState};
+use crate::issuer::Strain;
+
+type FloatGauge = Gauge<f64, AtomicU64>;
+type FloatCounter = Counter<f64, AtomicU64>;
+
+/// A utilisation over less than this says nothing.
+const RATE_SPAN_MIN: Duration = Duration::from_millis(500);
+
+/// Seconds: a store answers within milliseconds, or is in trouble.
+const RENEW_BUCKETS: [f64; 8] = [0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0, 5.0];
+
+/// What the page is made from.
+#[derive(Debug)]
+pub(crate) struct Seen<'a> {
+    pub(crate) condition: &'a Condition,
+    pub(crate) node: Option<&'a frazil::Node>,
+    pub(crate) info: Option<&'a NodeInfo>,
+    pub(crate) pool: Option<Pool>,
+    pub(crate) strain: &'a Strain,
+    pub(crate) layout: &'a Layout,
+    /// Losses of leases by reason so far.
+    pub(crate) losses: &'a [(&'static str, u64)],
+}
+
+/// Everything that is not counted with a request.
+#[derive(Debug)]
+pub(crate) struct Gauges {
+    node_state: Family<Labels, Gauge>,
+    lanes: Gauge,
+    issuable: FloatGauge,
+    horizon: FloatGauge,
+    ahead: FloatGauge,
+    utilization: FloatGauge,
+    exhausted: Counter,
+    waited: FloatCounter,
+    steps: Family<Labels, Counter>,
+    backwards: Counter,
+    store_up: Gauge,
+    operations: Family<Labels, Counter>,
+    renewals: Family<Labels, Counter>,
+    pub(super) renew_seconds: Histogram,
+    losses: Family<Labels, Counter>,
+    conflicts: Counter,
+    workers: [Gauge; 3],
+    guarantee: Family<Labels, Gauge>,
+    time_exhaustion: FloatGauge,
+    /// What the utilisation was last computed from: boot time and Ids issued, in one.
+    last: std::sync::Mutex<(Duration, u64)>,
+}
+
+impl Gauges {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let gauges = Self {
+            node_state: Family::default(),
+            lanes: Gauge::default(),
+            issuable: FloatGauge::default(),
+            horizon: FloatGauge::default(),
+            ahead: FloatGauge::default(),
+            utilization: FloatGauge::default(),
+            exhausted: Counter::default(),
+            waited: FloatCounter::default(),
+            steps: Family::default(),
+            backwards: Counter::default(),
+            store_up: Gauge::default(),
+            operations: Family::default(),
+            renewals: Family::default(),
+            renew_seconds: Histogram::new(RENEW_BUCKETS),
+            losses: Family::default(),
+            conflicts: Counter::default(),
+            workers: Default::default(),
+            guarantee: Family::default(),
+            time_exhaustion: FloatGauge::default(),
+            last: std::sync::Mutex::new((boot_time(), 0)),
+        };
+        gauges.register_node(registry);
+        gauges.register_leases(registry);
+        let version = vec![("version", env!("CARGO_PKG_VERSION").to_owned())];
+        registry.register("build", "The version that runs", Info::new(version));
+        gauges
+    }
+
+    fn register_node(&self, to: &mut Registry) {
+        to.register("node_state", "1 for the node's state", self.node_state.clone());
+        to.register("lanes", "Lanes in use", self.lanes.clone());
+        let help = "Time left without the store";
+        to.register("issuable_seconds", help, self.issuable.clone());
+        let help = "The last time that may be stamped, of the lane that ends last";
+        to.register("horizon_timestamp_seconds", help, self.horizon.clone());
+        let help = "How far the latest Id may be ahead of the clock";
+        to.register("ticks_ahead_seconds", help, self.ahead.clone());
+        let help = "Ids issued since the last scrape by what the lanes could have issued";
+        to.register("sequence_utilization_ratio", help, self.utilization.clone());
+        let help = "Requests that met a used-up sequence";
+        to.register("sequence_exhausted", help, self.exhausted.clone());
+        let help = "Time that requests waited for Ids";
+        to.register("sequence_wait_seconds", help, self.waited.clone());
+        to.register("clock_steps", "Steps of the clock", self.steps.clone());
+        to.register("clock_backwards", "Steps of the clock back", self.backwards.clone());
+        let help = "When the layout's time is used up";
+        to.register("time_exhaustion_timestamp_seconds", help, self.time_exhaustion.clone());
+    }
+
+    fn register_leases(&self, to: &mut Registry) {
+        to.register("store_up", "Whether the store answered last time", self.store_up.clone());
+        to.register("store_operations", "Operations on the store", self.operations.clone());
+        to.register("lease_renewals", "Renewals of leases", self.renewals.clone());
+        let help = "How long renewals took";
+        to.register("lease_renew_duration_seconds", help, self.renew_seconds.clone());
+        to.register("lease_lost", "Leases lost", self.losses.clone());
+        let help = "Claims of workers that somebody else was faster with";
+        to.register("worker_conflicts", help, self.conflicts.clone());
+        let [in_use, capacity, blocked] = &self.workers;
+        to.register("workers_in_use", "Workers of the namespace that are held", in_use.clone());
+        to.register("workers_capacity", "Workers of the namespace", capacity.clone());
+        let help =
+            "Workers that cannot be leased now: quarantined, poisoned or before their horizon";
+        to.register("workers_blocked", help, blocked.clone());
+        let help = "What the store promises";
+        to.register("store_guarantee_info", help, self.guarantee.clone());
+    }
+
+    pub(super) fn refresh(&self, seen: &Seen<'_>, requests: &Requests) {
+        for state in NodeState::ALL {
+            let is_it = i64::from(state == seen.condition.state);
+            self.node_state.get_or_create(&one("state", state.word())).set(is_it);
+        }
+        self.issuable.set(seen.condition.left.as_secs_f64());
+        // Relaxed, here and below: statistics.
+        set(&self.exhausted, seen.strain.exhausted.load(Ordering::Relaxed));
+        let waited = Duration::from_nanos(seen.strain.waited_nanos.load(Ordering::Relaxed));
+        set_seconds(&self.waited, waited);
+        self.time_exhaustion.set(seconds(seen.layout.last_instant_ms()));
+        for (reason, count) in seen.losses {
+            set(&self.losses.get_or_create(&one("reason", reason)), *count);
+        }
+        self.refresh_pool(seen.pool);
+        self.refresh_operations(seen.node);
+        self.refresh_info(seen.info);
+        self.refresh_utilization(seen, requests);
+    }
+
+    fn refresh_pool(&self, pool: Option<Pool>) {
+        let pool = pool.unwrap_or_default();
+        let [in_use, capacity, blocked] = &self.workers;
+        in_use.set(pool.held.into());
+        capacity.set(pool.capacity.into());
+        blocked.set(pool.blocked.into());
+    }
+
+    fn refresh_operations(&self, node: Option<&frazil::Node>) {
+        let mut conflicts = 0;
+        for operation in node.map(frazil::Node::operations).unwrap_or_default() {
+            let (act, outcome, count) = (operation.act, operation.outcome, operation.count);
+            let labels = vec![("op", act.word().to_owned()), ("result", outcome.word().to_owned())];
+            set(&self.operations.get_or_create(&labels), count);
+            match (act, outcome) {
+                (Act::Acquire, Outcome::Taken | Outcome::MetaMoved) => conflicts += count,
+                (Act::Extend, _) => {
+                    set(&self.renewals.get_or_create(&one("result", outcome.word())), count);
+                }
+                _ => {}
+            }
+        }
+        set(&self.conflicts, conflicts);
+    }
+
+    fn refresh_info(&self, info: Option<&NodeInfo>) {
+        let steps = info.map(|info| info.clock_steps).unwrap_or_default();
+        set(&self.steps.get_or_create(&one("direction", "forward")), steps.forward);
+        set(&self.steps.get_or_create(&one("direction", "back")), steps.back);
+        set(&self.backwards, steps.back);
+        let Some(info) = info else { return };
+        self.lanes.set(i64::try_from(info.lanes.len()).unwrap_or(i64::MAX));
+        let grants = info.lanes.iter().filter_map(|lane| lane.status.grant);
+        let horizon = grants.map(|grant| grant.horizon).max().unwrap_or(0);
+        self.horizon.set(seconds(horizon));
+        let is_up = !info.lanes.iter().any(|lane| lane.status.trouble.is_some());
+        self.store_up.set(i64::from(is_up));
+        let strength = info.guarantees.uniqueness.word().to_owned();
+        let labels = vec![("store", info.guarantees.store.clone()), ("uniqueness", strength)];
+        self.guarantee.get_or_create(&labels).set(1);
+    }
+
+    fn refresh_utilization(&self, seen: &Seen<'_>, requests: &Requests) {
+        let (now, issued) = (boot_time(), requests.issued_in_all());
+        let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let span = now.saturating_sub(last.0);
+        if span < RATE_SPAN_MIN {
+            return;
+        }
+        let lanes = seen.info.map_or(0, |info| info.lanes.len());
+        let could = float(seen.layout.ids_per_second()) * float(lanes as u64) * span.as_secs_f64();
+        let ratio = if could > 0.0 { float(issued - last.1) / could } else { 0.0 };
+        self.utilization.set(ratio);
+        *last = (now, issued);
+        let ahead = seen.node.map_or(0, frazil::Node::last_ms).saturating_sub(unix_ms());
+        self.ahead.set(seconds(ahead));
+    }
+}
+
+fn one(name: &'static str, value: &str) -> Labels {
+    vec![(name, value.to_owned())]
+}
+
+/// Counters that are kept elsewhere.
+fn set(counter: &Counter, value: u64) {
+    counter.inner().store(value, Ordering::Relaxed);
+}
+
+fn set_seconds(counter: &FloatCounter, value: Duration) {
+    counter.inner().store(value.as_secs_f64().to_bits(), Ordering::Relaxed);
+}
+
+fn seconds(ms: u64) -> f64 {
+    float(ms) / 1000.0
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown, not counted with")]
+const fn float(number: u64) -> f64 {
+    number as f64
+}

@@ -1,0 +1,170 @@
+//! What is counted with every request.
+
+use frazil_wire::Reason;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use super::Labels;
+use crate::issuer::Scope;
+
+/// Seconds: an Id takes microseconds, a wait for one up to seconds.
+const DURATION_BUCKETS: [f64; 12] =
+    [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.1, 0.5, 2.0];
+/// Ids of one request.
+const BATCH_BUCKETS: [f64; 7] = [1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1_000_000.0];
+
+/// How a request came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Http,
+    Grpc,
+    Resp,
+}
+
+impl Protocol {
+    const ALL: [Self; 3] = [Self::Http, Self::Grpc, Self::Resp];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Grpc => "grpc",
+            Self::Resp => "resp",
+        }
+    }
+}
+
+/// What a request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    Next,
+    Stream,
+    Decode,
+    Encode,
+    Info,
+    Cluster,
+    /// Probes, metrics, descriptions and what keeps connections going.
+    Other,
+}
+
+impl Method {
+    const ALL: [Self; 7] = [
+        Self::Next,
+        Self::Stream,
+        Self::Decode,
+        Self::Encode,
+        Self::Info,
+        Self::Cluster,
+        Self::Other,
+    ];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Next => "next",
+            Self::Stream => "stream",
+            Self::Decode => "decode",
+            Self::Encode => "encode",
+            Self::Info => "info",
+            Self::Cluster => "cluster",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// Counters that are found without a search.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    all: Family<Labels, Counter>,
+    done: [[Counter; Method::ALL.len()]; Protocol::ALL.len()],
+    durations: [Histogram; Protocol::ALL.len()],
+    batch_size: Histogram,
+    /// Without a scope first, then by scope.
+    issued: [Vec<Counter>; Protocol::ALL.len()],
+}
+
+impl Requests {
+    pub(super) fn register(registry: &mut Registry, scopes: &[String]) -> Self {
+        let all = Family::<Labels, Counter>::default();
+        let counter = |protocol: Protocol, method: Method, code: &str| {
+            let labels = request_labels(protocol, method, code);
+            Counter::clone(&all.get_or_create(&labels))
+        };
+        for (protocol, reason) in
+            Protocol::ALL.into_iter().flat_map(|p| Reason::ALL.iter().map(move |r| (p, r)))
+        {
+            counter(protocol, Method::Next, reason.name());
+        }
+        let done = Protocol::ALL.map(|p| Method::ALL.map(|method| counter(p, method, "OK")));
+        let durations =
+            Family::<Labels, Histogram>::new_with_constructor(|| Histogram::new(DURATION_BUCKETS));
+        let by_protocol = Protocol::ALL.map(|protocol| {
+            let labels = vec![("protocol", protocol.word().to_owned())];
+            Histogram::clone(&durations.get_or_create(&labels))
+        });
+        let issued = Family::<Labels, Counter>::default();
+        let by_scope = Protocol::ALL.map(|protocol| {
+            let names = std::iter::once("").chain(scopes.iter().map(String::as_str));
+            let labels = |scope: &str| {
+                vec![("protocol", protocol.word().to_owned()), ("scope", scope.to_owned())]
+            };
+            names.map(|name| Counter::clone(&issued.get_or_create(&labels(name)))).collect()
+        });
+        let batch_size = Histogram::new(BATCH_BUCKETS);
+        registry.register("ids_issued", "Ids issued", issued);
+        registry.register("requests", "Requests answered, by reason of failure or OK", all.clone());
+        registry.register(
+            "request_duration_seconds",
+            "From a request to its answer; RESP counts a pipeline as one",
+            durations,
+        );
+        registry.register("batch_size", "Ids of one request", batch_size.clone());
+        Self { all, done, durations: by_protocol, batch_size, issued: by_scope }
+    }
+
+    /// Counts a request that was answered as wanted.
+    pub(crate) fn done(&self, protocol: Protocol, method: Method, seconds: f64) {
+        self.done[protocol as usize][method as usize].inc();
+        self.durations[protocol as usize].observe(seconds);
+    }
+
+    /// Counts several of one pipeline.
+    pub(crate) fn done_many(&self, protocol: Protocol, method: Method, count: u64) {
+        self.done[protocol as usize][method as usize].inc_by(count);
+    }
+
+    /// Notes how long a pipeline took.
+    pub(crate) fn took(&self, protocol: Protocol, seconds: f64) {
+        self.durations[protocol as usize].observe(seconds);
+    }
+
+    /// Counts a request that failed.
+    pub(crate) fn failed(&self, protocol: Protocol, method: Method, reason: Reason) {
+        self.all.get_or_create(&request_labels(protocol, method, reason.name())).inc();
+    }
+
+    /// Counts the Ids of one request.
+    pub(crate) fn issued(&self, protocol: Protocol, scope: Option<Scope>, count: u64) {
+        let place = scope.map_or(0, |scope| scope.0 + 1);
+        self.issued[protocol as usize][place].inc_by(count);
+    }
+
+    /// Notes how many Ids a request asked for.
+    #[expect(clippy::cast_precision_loss, reason = "buckets are coarse")]
+    pub(crate) fn batch(&self, count: u64) {
+        self.batch_size.observe(count as f64);
+    }
+
+    /// Ids issued by all protocols for all scopes.
+    pub(crate) fn issued_in_all(&self) -> u64 {
+        self.issued.iter().flatten().map(Counter::get).sum()
+    }
+}
+
+fn request_labels(protocol: Protocol, method: Method, code: &str) -> Labels {
+    vec![
+        ("protocol", protocol.word().to_owned()),
+        ("method", method.word().to_owned()),
+        ("code", code.to_owned()),
+    ]
+}

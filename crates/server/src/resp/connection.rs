@@ -1,0 +1,342 @@
+//! One client.
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::{Buf, BytesMut};
+use frazil::coord::time::boot_time;
+use frazil_id::Id;
+use frazil_wire::{ApiError, Reason};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::command::{Next, invalid, is, text};
+use super::frame::{self, Arguments};
+use super::handshake::{self, Session};
+use super::reply::{Replies, Shape, Version};
+use crate::app::Shared;
+use crate::issuer::Scope;
+use crate::metrics::{Method, Protocol};
+use crate::self_portrait;
+
+/// Bytes read at once: a pipeline of some hundred commands.
+const READ_BYTES: usize = 16 * 1024;
+/// Answers are sent when there are so many bytes of them, however long the pipeline.
+const WRITE_BYTES: usize = 64 * 1024;
+/// A buffer that grew larger than this for one answer is given back.
+const KEPT_BYTES: usize = 256 * 1024;
+
+pub(super) struct Connection {
+    shared: Arc<Shared>,
+    stream: TcpStream,
+    input: BytesMut,
+    replies: Replies,
+    session: Session,
+    tally: Tally,
+}
+
+/// What was done since the metrics were told.
+#[derive(Debug, Default)]
+struct Tally {
+    /// Single Ids without a scope.
+    ids: u64,
+    others: u64,
+}
+
+/// What is left to do for a command.
+enum Left {
+    Nothing,
+    /// Ids that were not there at once, or are many.
+    Issue {
+        count: u32,
+        is_array: bool,
+        scope: Option<Scope>,
+        shape: Shape,
+    },
+    /// The client wants to go.
+    Close,
+}
+
+impl Connection {
+    pub(super) fn new(shared: Arc<Shared>, stream: TcpStream, number: u64) -> Self {
+        Self {
+            shared,
+            stream,
+            input: BytesMut::with_capacity(READ_BYTES),
+            replies: Replies::new(),
+            session: Session { number, name: Vec::new() },
+            tally: Tally::default(),
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        let closing = self.shared.going.closing.clone();
+        let mut arguments = Arguments::new();
+        loop {
+            self.input.reserve(READ_BYTES);
+            let read = tokio::select! {
+                biased;
+                read = self.stream.read_buf(&mut self.input) => read,
+                // Between commands: nothing is in flight.
+                () = closing.cancelled() => return,
+            };
+            // How a connection ends is the client's affair.
+            if !matches!(read, Ok(1..)) {
+                return;
+            }
+            let began = boot_time();
+            let goes_on = self.answer_all(&mut arguments).await;
+            let seconds = boot_time().saturating_sub(began).as_secs_f64();
+            self.shared.metrics.requests.took(Protocol::Resp, seconds);
+            if !matches!(goes_on, Ok(true)) {
+                return;
+            }
+        }
+    }
+
+    /// Answers every whole command that was read. `false`: the connection ends.
+    async fn answer_all(&mut self, arguments: &mut Arguments) -> io::Result<bool> {
+        loop {
+            match frame::parse(&self.input, arguments) {
+                Ok(Some(used)) => {
+                    let left = self.execute(arguments);
+                    self.input.advance(used);
+                    match left {
+                        Left::Nothing => {}
+                        Left::Issue { count, is_array, scope, shape } => {
+                            // Whoever sent those before need not wait for this one.
+                            self.flush().await?;
+                            self.issue(count, is_array, scope, shape).await;
+                        }
+                        Left::Close => {
+                            self.flush().await?;
+                            return Ok(false);
+                        }
+                    }
+                }
+                Ok(None) => break,
+                Err(broken) => {
+                    self.replies.error(&format!("ERR Protocol error: {}", broken.0));
+                    self.flush().await?;
+                    return Ok(false);
+                }
+            }
+            if self.replies.bytes.len() >= WRITE_BYTES {
+                self.flush().await?;
+            }
+        }
+        self.flush().await?;
+        Ok(true)
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        let tally = std::mem::take(&mut self.tally);
+        let requests = &self.shared.metrics.requests;
+        if tally.ids > 0 {
+            requests.issued(Protocol::Resp, None, tally.ids);
+            requests.done_many(Protocol::Resp, Method::Next, tally.ids);
+        }
+        if tally.others > 0 {
+            requests.done_many(Protocol::Resp, Method::Other, tally.others);
+        }
+        if !self.replies.bytes.is_empty() {
+            self.stream.write_all(&self.replies.bytes).await?;
+            self.replies.bytes.clear();
+            self.replies.bytes.shrink_to(KEPT_BYTES);
+        }
+        Ok(())
+    }
+
+    /// Does what can be done at once.
+    fn execute(&mut self, arguments: &Arguments) -> Left {
+        // Nearly all commands are this one.
+        if let [name, _key] = arguments.as_slice()
+            && is(&self.input[name.clone()], "INCR")
+        {
+            return self.incr();
+        }
+        let input = std::mem::take(&mut self.input);
+        let words: Vec<&[u8]> = arguments.iter().map(|range| &input[range.clone()]).collect();
+        let left = match words.split_first() {
+            None => Left::Nothing,
+            Some((name, words)) => self.execute_named(name, words),
+        };
+        self.input = input;
+        left
+    }
+
+    fn incr(&mut self) -> Left {
+        if !self.shared.issuer.layout().fits_i64() {
+            let why = "Ids of this layout do not fit a signed integer: use ID.NEXT";
+            return self.fail(Method::Next, &invalid(why));
+        }
+        self.one(None, Shape::Integer)
+    }
+
+    /// One Id, at once if there is one.
+    fn one(&mut self, scope: Option<Scope>, shape: Shape) -> Left {
+        let Some(id) = (if scope.is_none() { self.shared.issuer.try_next() } else { None }) else {
+            return Left::Issue { count: 1, is_array: false, scope, shape };
+        };
+        self.replies.id(id.to_u64(), shape);
+        self.tally.ids += 1;
+        Left::Nothing
+    }
+
+    fn execute_named(&mut self, name: &[u8], words: &[&[u8]]) -> Left {
+        let outcome = match name.to_ascii_uppercase().as_slice() {
+            b"ID.NEXT" => return self.next(words),
+            b"ID.DECODE" => self.decode(words),
+            b"QUIT" => {
+                self.replies.simple("OK");
+                return Left::Close;
+            }
+            name => {
+                self.tally.others += 1;
+                self.handshake(name, words)
+            }
+        };
+        match outcome {
+            Ok(()) => Left::Nothing,
+            Err(error) => self.fail(Method::Other, &error),
+        }
+    }
+
+    fn handshake(&mut self, name: &[u8], words: &[&[u8]]) -> Result<(), ApiError> {
+        let (session, replies) = (&mut self.session, &mut self.replies);
+        match name {
+            b"PING" if words.is_empty() => replies.simple("PONG"),
+            b"PING" | b"ECHO" if words.len() == 1 => replies.bulk(words[0]),
+            b"HELLO" => handshake::hello(session, words, replies),
+            b"AUTH" => handshake::auth(replies),
+            b"SELECT" => handshake::select(words, replies),
+            b"CLIENT" => handshake::client(session, words, replies),
+            b"COMMAND" => handshake::command(words, replies),
+            b"CONFIG" => handshake::config(words, replies),
+            b"INFO" => handshake::info(&self.shared, replies),
+            b"ID.INFO" => self.info(),
+            b"RESET" => {
+                session.name.clear();
+                replies.version = Version::Two;
+                replies.simple("RESET");
+            }
+            b"PING" | b"ECHO" | b"INCR" => {
+                let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+                replies.error(&format!("ERR wrong number of arguments for '{name}' command"));
+            }
+            name => {
+                let name: String = String::from_utf8_lossy(name).chars().take(64).collect();
+                replies.error(&format!(
+                    "ERR unknown command '{}': Ids come from INCR key or ID.NEXT [count]",
+                    name.escape_debug()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, words: &[&[u8]]) -> Left {
+        let wanted = Next::parse(words).and_then(|next| {
+            let scope = self.shared.issuer.scope(next.scope)?;
+            if next.shape == Shape::Integer && !self.shared.issuer.layout().fits_i64() {
+                return Err(invalid("Ids of this layout do not fit a signed integer: use AS STR"));
+            }
+            self.shared.issuer.want(next.count.unwrap_or(1), None)?;
+            Ok((next.count, scope, next.shape))
+        });
+        match wanted {
+            Ok((None, scope, shape)) => self.one(scope, shape),
+            Ok((Some(count), scope, shape)) => Left::Issue { count, is_array: true, scope, shape },
+            Err(error) => self.fail(Method::Next, &error),
+        }
+    }
+
+    /// Issues what takes time, or is more than one.
+    async fn issue(&mut self, count: u32, is_array: bool, scope: Option<Scope>, shape: Shape) {
+        let issuer = &self.shared.issuer;
+        let issued = match issuer.want(count, None) {
+            Ok(want) => issuer.issue(want).await,
+            Err(error) => Err(error),
+        };
+        match issued {
+            Ok(issued) => {
+                let requests = &self.shared.metrics.requests;
+                requests.issued(Protocol::Resp, scope, count.into());
+                requests.done_many(Protocol::Resp, Method::Next, 1);
+                requests.batch(count.into());
+                if is_array {
+                    self.replies.ids(&issued, shape);
+                } else {
+                    let id = issued.batch.iter().next().unwrap_or_default();
+                    self.replies.id(id.to_u64(), shape);
+                }
+            }
+            Err(error) => drop(self.fail(Method::Next, &error)),
+        }
+    }
+
+    /// Answers `ID.DECODE id [LAYOUT layout]`.
+    fn decode(&mut self, words: &[&[u8]]) -> Result<(), ApiError> {
+        let (id, layout) = match words {
+            [id] => (id, *self.shared.issuer.layout()),
+            [id, option, layout] if is(option, "LAYOUT") => {
+                let parsed = text(layout)?.parse();
+                (id, parsed.map_err(|error| ApiError::new(Reason::UnknownLayout, error))?)
+            }
+            _ => return Err(invalid("write ID.DECODE id [LAYOUT layout]")),
+        };
+        let malformed = |why: &dyn std::fmt::Display| ApiError::new(Reason::MalformedId, why);
+        let id: Id = text(id)?.parse().map_err(|error| malformed(&error))?;
+        let parts = id.parts(&layout).map_err(|error| malformed(&error))?;
+        let unix_ms = layout.unix_ms(parts.tick);
+        let replies = &mut self.replies;
+        replies.map(7);
+        for (name, value) in [
+            ("id", id.to_string()),
+            ("layout", layout.to_string()),
+            ("time", self_portrait::instant(unix_ms)),
+        ] {
+            replies.bulk(name.as_bytes());
+            replies.bulk(value.as_bytes());
+        }
+        for (name, value) in [
+            ("unix_ms", unix_ms),
+            ("tick", parts.tick),
+            ("worker", parts.worker),
+            ("sequence", parts.sequence),
+        ] {
+            replies.bulk(name.as_bytes());
+            replies.integer(value.cast_signed());
+        }
+        self.shared.metrics.requests.done_many(Protocol::Resp, Method::Decode, 1);
+        Ok(())
+    }
+
+    /// Answers `ID.INFO`.
+    fn info(&mut self) {
+        let info = self_portrait::info(&self.shared);
+        let workers: Vec<String> =
+            info.lanes.iter().filter_map(|lane| lane.worker).map(|w| w.to_string()).collect();
+        let pairs = [
+            ("version", info.version),
+            ("namespace", info.namespace),
+            ("layout", info.layout.text),
+            ("node", info.node.name),
+            ("state", info.node.state),
+            ("workers", workers.join(",")),
+            ("issuable_seconds", format!("{:.3}", info.node.issuable_seconds)),
+            ("max_count", info.limits.max_count.to_string()),
+        ];
+        self.replies.map(pairs.len());
+        for (name, value) in pairs {
+            self.replies.bulk(name.as_bytes());
+            self.replies.bulk(value.as_bytes());
+        }
+    }
+
+    fn fail(&mut self, method: Method, error: &ApiError) -> Left {
+        self.shared.metrics.requests.failed(Protocol::Resp, method, error.reason);
+        self.replies.failure(error);
+        Left::Nothing
+    }
+}

@@ -1,0 +1,171 @@
+//! What Redis tools and clients ask before they do what they came for.
+
+use super::command::is;
+use super::reply::{Replies, Version};
+use crate::app::Shared;
+use crate::self_portrait;
+
+/// Clients read it to know what they may send; the commands here behave as that version's.
+const REDIS_VERSION: &str = "7.0.0";
+/// The commands there are.
+const COMMANDS: [&str; 15] = [
+    "id.next",
+    "id.decode",
+    "id.info",
+    "incr",
+    "ping",
+    "echo",
+    "hello",
+    "auth",
+    "select",
+    "client",
+    "command",
+    "config",
+    "info",
+    "reset",
+    "quit",
+];
+
+/// What a connection is called and which protocol it speaks.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) number: u64,
+    pub(super) name: Vec<u8>,
+}
+
+/// Answers `HELLO [version [AUTH user password] [SETNAME name]]`.
+pub(super) fn hello(session: &mut Session, words: &[&[u8]], replies: &mut Replies) {
+    let mut words = words;
+    if let [version, rest @ ..] = words {
+        match *version {
+            b"2" => replies.version = Version::Two,
+            b"3" => replies.version = Version::Three,
+            _ => return replies.error("NOPROTO unsupported protocol version"),
+        }
+        words = rest;
+    }
+    loop {
+        words = match words {
+            [] => break,
+            [option, _user, _password, ..] if is(option, "AUTH") => {
+                return replies.error(NO_PASSWORD);
+            }
+            [option, name, rest @ ..] if is(option, "SETNAME") => {
+                session.name = name.to_vec();
+                rest
+            }
+            _ => return replies.error("ERR syntax error in HELLO"),
+        };
+    }
+    replies.map(7);
+    for (name, value) in [
+        ("server", "frazil"),
+        ("version", env!("CARGO_PKG_VERSION")),
+        ("mode", "standalone"),
+        ("role", "master"),
+    ] {
+        replies.bulk(name.as_bytes());
+        replies.bulk(value.as_bytes());
+    }
+    replies.bulk(b"proto");
+    replies.integer(replies.version.number());
+    replies.bulk(b"id");
+    replies.integer(session.number.cast_signed());
+    replies.bulk(b"modules");
+    replies.array(0);
+}
+
+const NO_PASSWORD: &str = "ERR AUTH called without any password configured for the default user. \
+                           Are you sure your configuration is correct?";
+
+/// Answers `AUTH`: there are no keys to give.
+pub(super) fn auth(replies: &mut Replies) {
+    replies.error(NO_PASSWORD);
+}
+
+/// Answers `SELECT`: there is one database.
+pub(super) fn select(words: &[&[u8]], replies: &mut Replies) {
+    match words {
+        [b"0"] => replies.simple("OK"),
+        _ => replies.error("ERR DB index is out of range"),
+    }
+}
+
+/// Answers `CLIENT`.
+pub(super) fn client(session: &mut Session, words: &[&[u8]], replies: &mut Replies) {
+    match words {
+        [sub, name] if is(sub, "SETNAME") => {
+            session.name = name.to_vec();
+            replies.simple("OK");
+        }
+        [sub] if is(sub, "GETNAME") && session.name.is_empty() => replies.null(),
+        [sub] if is(sub, "GETNAME") => replies.bulk(&session.name),
+        [sub] if is(sub, "ID") => replies.integer(session.number.cast_signed()),
+        [sub] if is(sub, "INFO") || is(sub, "LIST") => {
+            let name = String::from_utf8_lossy(&session.name).replace(['\r', '\n'], " ");
+            let line = format!("id={} name={name} db=0\n", session.number);
+            replies.bulk(line.as_bytes());
+        }
+        [sub, ..]
+            if ["SETINFO", "NO-EVICT", "NO-TOUCH", "REPLY", "TRACKING"]
+                .iter()
+                .any(|known| is(sub, known)) =>
+        {
+            replies.simple("OK");
+        }
+        _ => replies.error("ERR unknown subcommand of CLIENT"),
+    }
+}
+
+/// Answers `COMMAND`: names and no more, since nothing here has keys.
+pub(super) fn command(words: &[&[u8]], replies: &mut Replies) {
+    match words {
+        [sub, ..] if is(sub, "COUNT") => {
+            replies.integer(i64::try_from(COMMANDS.len()).unwrap_or(i64::MAX));
+        }
+        [sub, ..] if is(sub, "LIST") => {
+            replies.array(COMMANDS.len());
+            COMMANDS.iter().for_each(|name| replies.bulk(name.as_bytes()));
+        }
+        [sub, ..] if is(sub, "DOCS") => replies.map(0),
+        _ => replies.array(0),
+    }
+}
+
+/// Answers `CONFIG GET`: what tools look up before they measure.
+pub(super) fn config(words: &[&[u8]], replies: &mut Replies) {
+    let [get, names @ ..] = words else {
+        return replies.error("ERR wrong number of arguments for 'config' command");
+    };
+    if !is(get, "GET") {
+        return replies
+            .error("ERR only CONFIG GET is known here: frazil is configured by its flags");
+    }
+    let known = [("save", ""), ("appendonly", "no"), ("databases", "1")];
+    let found: Vec<_> = known
+        .iter()
+        .filter(|(name, _)| names.iter().any(|asked| is(asked, name) || *asked == b"*"))
+        .collect();
+    replies.map(found.len());
+    for (name, value) in found {
+        replies.bulk(name.as_bytes());
+        replies.bulk(value.as_bytes());
+    }
+}
+
+/// Answers `INFO`.
+pub(super) fn info(shared: &Shared, replies: &mut Replies) {
+    let info = self_portrait::info(shared);
+    let text = format!(
+        "# Server\r\nredis_version:{REDIS_VERSION}\r\nredis_mode:standalone\r\n\
+         frazil_version:{}\r\nrole:master\r\n\r\n# Frazil\r\nnamespace:{}\r\nnode:{}\r\n\
+         state:{}\r\nlanes:{}\r\nissuable_seconds:{:.3}\r\n",
+        info.version,
+        info.namespace,
+        info.node.name,
+        info.node.state,
+        info.lanes.len(),
+        info.node.issuable_seconds,
+    );
+    replies.bulk(text.as_bytes());
+}

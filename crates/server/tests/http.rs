@@ -1,0 +1,264 @@
+//! HTTP as clients see it.
+
+mod site;
+
+use std::collections::BTreeSet;
+
+use frazil_id::{Id, Layout};
+use frazil_wire::{Cluster, IdsReply, Info};
+use site::{Site, request};
+
+#[tokio::test]
+async fn one_id_by_default_with_where_it_comes_from() {
+    let site = Site::start_with(|config| config.region = Some("eu \"1\"".to_owned())).await;
+    for path in ["/v1/ids", "/ids"] {
+        let reply = site.post(path).await;
+        assert_eq!(
+            (reply.status, reply.headers["content-type"].as_str()),
+            (200, "application/json")
+        );
+        assert_eq!(reply.headers["cache-control"], "no-store");
+        let ids: IdsReply = serde_json::from_slice(&reply.body).unwrap();
+        assert_eq!((ids.ids.len(), ids.count), (1, 1));
+        let parts = ids.ids[0].parts(&Layout::FRAZIL).unwrap();
+        let meta = ids.metadata;
+        assert_eq!((u64::from(meta.worker), meta.node.as_str()), (parts.worker, "tested"));
+        assert_eq!((meta.region.as_deref(), meta.scope), (Some("eu \"1\""), None));
+        assert_eq!(meta.layout, Layout::FRAZIL.to_string());
+        let time: frazil_id::rfc3339::Instant = meta.first_time.parse().unwrap();
+        assert_eq!(time.unix_ms().cast_unsigned(), Layout::FRAZIL.unix_ms(parts.tick));
+        assert!(meta.token.parse::<u64>().unwrap() > 0);
+    }
+    site.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn batches_are_exact_sorted_and_the_same_in_every_form() {
+    let site = Site::start().await;
+    let mut all = BTreeSet::new();
+    let mut expected = 0;
+    for count in [1, 2, 10, 1000, 4097, 100_000] {
+        let path = format!("/v1/ids?count={count}");
+        let json: IdsReply = serde_json::from_slice(&site.post(&path).await.body).unwrap();
+        let text = request(site.http(), "POST", &path, &[("accept", "text/plain")], b"").await;
+        let text: Vec<Id> = text.text().lines().map(|line| line.parse().unwrap()).collect();
+        let accept = [("accept", "application/octet-stream")];
+        let binary = request(site.http(), "POST", &path, &accept, b"").await.body;
+        let binary: Vec<Id> = binary
+            .chunks(8)
+            .map(|bytes| Id::from_u64(u64::from_be_bytes(bytes.try_into().unwrap())))
+            .collect();
+        assert_eq!(json.count, count);
+        for ids in [json.ids, text, binary] {
+            assert_eq!(ids.len() as u64, count);
+            assert!(ids.is_sorted_by(|one, other| one < other));
+            expected += ids.len();
+            all.extend(ids);
+        }
+    }
+    assert_eq!(all.len(), expected, "an Id was issued twice");
+    site.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn nonsense_is_told_so_and_takes_no_id() {
+    let site = Site::start().await;
+    site.post("/ids").await;
+    let megabyte = "9".repeat(10_000);
+    for (count, reason) in [
+        ("0", "COUNT_OUT_OF_RANGE"),
+        ("-1", "COUNT_OUT_OF_RANGE"),
+        ("1000000000", "COUNT_OUT_OF_RANGE"),
+        ("100001", "COUNT_OUT_OF_RANGE"),
+        ("9223372036854775808", "COUNT_OUT_OF_RANGE"),
+        (megabyte.as_str(), "COUNT_OUT_OF_RANGE"),
+        ("1e3", "INVALID_ARGUMENT"),
+        ("0x10", "INVALID_ARGUMENT"),
+        ("%207", "INVALID_ARGUMENT"),
+        ("7,8", "INVALID_ARGUMENT"),
+        ("", "INVALID_ARGUMENT"),
+        ("1&count=2", "INVALID_ARGUMENT"),
+        ("1&cuont=2", "INVALID_ARGUMENT"),
+        ("%ff", "INVALID_ARGUMENT"),
+    ] {
+        let reply = site.post(&format!("/v1/ids?count={count}")).await;
+        assert_eq!((reply.status, reply.reason().as_str()), (400, reason), "{count:.30}");
+    }
+    let reply = site.post("/v1/ids?scope=undeclared").await;
+    assert_eq!((reply.status, reply.reason().as_str()), (404, "NOT_FOUND"));
+    for method in ["GET", "PUT", "DELETE", "PATCH", "OPTIONS", "BREW"] {
+        let reply = request(site.http(), method, "/v1/ids", &[], b"").await;
+        assert_eq!((reply.status, reply.reason().as_str()), (405, "METHOD_NOT_ALLOWED"));
+        assert_eq!(reply.headers["allow"], "POST");
+    }
+    let reply = site.post_json("/v1/ids", "{}").await;
+    assert_eq!((reply.status, reply.reason().as_str()), (400, "INVALID_ARGUMENT"));
+    let reply = request(site.http(), "POST", "/ids", &[("accept", "text/html")], b"").await;
+    assert_eq!((reply.status, reply.reason().as_str()), (406, "NOT_ACCEPTABLE"));
+    for path in ["/", "/v1", "/v1/ids/", "/v1/ids/1/2", "/v1/idsx"] {
+        let reply = site.get(path).await;
+        assert_eq!((reply.status, reply.reason().as_str()), (404, "NOT_FOUND"), "{path}");
+    }
+    assert!((site.issued("http").await - 1.0).abs() < f64::EPSILON, "a bad request took an Id");
+    site.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_long_or_broken_closes_the_connection_only() {
+    let site = Site::start().await;
+    let long = format!("/ids?count={}", "9".repeat(1 << 20));
+    let reply = site.post(&long).await;
+    assert!((400..500).contains(&reply.status), "{}", reply.status);
+    let many: Vec<(String, String)> = (0..500).map(|n| (format!("x-{n}"), "y".into())).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    let reply = request(site.http(), "POST", "/ids", &many, b"").await;
+    assert!((400..500).contains(&reply.status), "{}", reply.status);
+    assert_eq!(site.post("/ids").await.status, 200);
+    site.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn declared_scopes_are_named_and_counted() {
+    let scopes = vec!["orders".to_owned(), "carts".to_owned()];
+    let site = Site::start_with(|config| config.scopes = scopes).await;
+    let reply: IdsReply =
+        serde_json::from_slice(&site.post("/v1/ids?scope=carts&count=7").await.body).unwrap();
+    assert_eq!(reply.metadata.scope.as_deref(), Some("carts"));
+    let issued = site.metric("frazil_ids_issued_total{protocol=\"http\",scope=\"carts\"}").await;
+    assert!((issued - 7.0).abs() < f64::EPSILON);
+    site.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn ids_are_taken_apart_and_put_together() {
+    let site = Site::start().await;
+    let one = site.get("/v1/ids/175928847299117063?layout=discord").await.json();
+    assert_eq!(one["time"], "2016-04-30T11:18:25.796Z");
+    assert_eq!((&one["parts"]["worker"], &one["sequence"]), (&1.into(), &7.into()));
+    let many = site
+        .post_json(
+            "/v1/ids:decode",
+            r#"{"ids":["175928847299117063",175928847299117063],"layout":"discord"}"#,
+        )
+        .await
+        .json();
+    assert_eq!((&many["decoded"][0], &many["decoded"][1]), (&one, &one));
+    let encode = r#"{"time":"2016-04-30T11:18:25.796Z","parts":{"worker":1,"process":0},
+                    "sequence":7,"layout":"discord"}"#;
+    assert_eq!(site.post_json("/v1/ids:encode", encode).await.json(), one);
+    let encode = r#"{"unix_ms":1462015105796,"worker":32,"sequence":7,"layout":"discord"}"#;
+    assert_eq!(site.post_json("/v1/ids:encode", encode).await.json(), one);
+    site.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_cannot_be_taken_apart_or_put_together_says_why() {
+    let site = Site::start().await;
+    for (path, status, reason) in [
+        ("/v1/ids/x", 400, "MALFORMED_ID"),
+        ("/v1/ids/18446744073709551616", 400, "MALFORMED_ID"),
+        ("/v1/ids/18446744073709551615?layout=js53", 400, "MALFORMED_ID"),
+        ("/v1/ids/1?layout=nonsense", 400, "UNKNOWN_LAYOUT"),
+        ("/v1/ids/1?lay=discord", 400, "INVALID_ARGUMENT"),
+    ] {
+        let reply = site.get(path).await;
+        assert_eq!((reply.status, reply.reason().as_str()), (status, reason), "{path}");
+    }
+    for (path, body, reason) in [
+        ("/v1/ids:decode", "", "UNSUPPORTED_MEDIA_TYPE"),
+        ("/v1/ids:decode", "{", "INVALID_ARGUMENT"),
+        ("/v1/ids:decode", r#"{"ids":"7"}"#, "INVALID_ARGUMENT"),
+        ("/v1/ids:decode", r#"{"ids":[-1]}"#, "INVALID_ARGUMENT"),
+        ("/v1/ids:decode", r#"{"ids":["x"]}"#, "MALFORMED_ID"),
+        ("/v1/ids:decode", r#"{"ids":[],"more":1}"#, "INVALID_ARGUMENT"),
+        ("/v1/ids:encode", r#"{"sequence":1}"#, "INVALID_ARGUMENT"),
+        ("/v1/ids:encode", r#"{"unix_ms":1,"time":"2030-01-01T00:00:00Z"}"#, "INVALID_ARGUMENT"),
+        ("/v1/ids:encode", r#"{"unix_ms":1}"#, "INVALID_ARGUMENT"),
+        ("/v1/ids:encode", r#"{"unix_ms":1893456000000,"worker":99999}"#, "INVALID_ARGUMENT"),
+        ("/v1/ids:encode", r#"{"unix_ms":1893456000000,"parts":{"x":1}}"#, "INVALID_ARGUMENT"),
+    ] {
+        let reply =
+            if body.is_empty() { site.post(path).await } else { site.post_json(path, body).await };
+        assert_eq!(reply.reason(), reason, "{path} {body}");
+    }
+    let large = format!(r#"{{"ids":["{}"]}}"#, "1".repeat(2 << 20));
+    let reply = site.post_json("/v1/ids:decode", &large).await;
+    assert_eq!((reply.status, reply.reason().as_str()), (413, "TOO_LARGE"));
+    let wrong = [("content-type", "text/plain")];
+    let reply = request(site.http(), "POST", "/v1/ids:decode", &wrong, b"{}").await;
+    assert_eq!((reply.status, reply.reason().as_str()), (415, "UNSUPPORTED_MEDIA_TYPE"));
+    site.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_node_tells_about_itself_and_its_peers() {
+    let site = Site::start_with(|config| {
+        config.advertise = Some("http://10.0.0.7:7780".to_owned());
+        config.node = config.node.clone().workers(4..=9);
+    })
+    .await;
+    let info: Info = serde_json::from_slice(&site.get("/v1/info").await.body).unwrap();
+    assert_eq!((info.node.state.as_str(), info.node.name.as_str()), ("ready", "tested"));
+    assert_eq!((info.limits.max_count, info.lanes.len()), (100_000, 1));
+    let worker = info.lanes[0].worker.unwrap();
+    assert!((4..=9).contains(&worker));
+    assert!(info.node.issuable_seconds > 60.0, "{}", info.node.issuable_seconds);
+    assert!(info.store.unwrap().up);
+    let cluster: Cluster = serde_json::from_slice(&site.get("/v1/cluster").await.body).unwrap();
+    assert_eq!((cluster.workers.capacity, cluster.workers.held, cluster.workers.free), (6, 1, 5));
+    let node = &cluster.nodes[0];
+    assert_eq!((node.name.as_str(), node.workers.as_slice()), ("tested", [worker].as_slice()));
+    assert_eq!(node.advertise.as_deref(), Some("http://10.0.0.7:7780"));
+    site.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn probes_metrics_and_the_description_answer() {
+    let site = Site::start().await;
+    assert_eq!(site.get("/livez").await.text(), "ok\n");
+    let ready = site.get("/readyz").await;
+    assert_eq!((ready.status, ready.text().as_str()), (200, "ready\n"));
+    let verbose = site.get("/readyz?verbose").await.text();
+    assert!(verbose.contains("[+] lane: worker ") && verbose.contains("s left"), "{verbose}");
+    assert!((site.metric("frazil_node_state{state=\"ready\"}").await - 1.0).abs() < f64::EPSILON);
+    assert!(site.metric("frazil_issuable_seconds").await > 60.0);
+    let accept = [("accept", "application/openmetrics-text; version=1.0.0")];
+    let open = request(site.http(), "GET", "/metrics", &accept, b"").await;
+    assert!(open.headers["content-type"].starts_with("application/openmetrics-text"));
+    assert!(open.text().ends_with("# EOF\n"));
+    let described = site.get("/openapi.json").await.json();
+    assert_eq!(described["openapi"], "3.1.0");
+    let head = request(site.http(), "HEAD", "/v1/info", &[], b"").await;
+    assert_eq!((head.status, head.body.len()), (200, 0));
+    site.stop().await.unwrap();
+}
+
+/// What the description says must exist, and what exists must be described.
+#[tokio::test]
+async fn every_path_is_described_with_its_methods() {
+    let site = Site::start().await;
+    let described = site.get("/openapi.json").await.json();
+    let paths = described["paths"].as_object().unwrap();
+    let expected = [
+        "/v1/ids",
+        "/ids",
+        "/v1/ids/{id}",
+        "/v1/ids:decode",
+        "/v1/ids:encode",
+        "/v1/info",
+        "/v1/cluster",
+        "/livez",
+        "/readyz",
+        "/metrics",
+        "/openapi.json",
+    ];
+    assert_eq!(paths.keys().map(String::as_str).collect::<BTreeSet<_>>(), expected.into());
+    for (path, methods) in paths {
+        let path = path.replace("{id}", "1");
+        let allow = request(site.http(), "TRACE", &path, &[], b"").await.headers["allow"].clone();
+        for method in methods.as_object().unwrap().keys() {
+            assert!(allow.contains(&method.to_uppercase()), "{method} {path}: {allow}");
+        }
+    }
+    site.stop().await.unwrap();
+}

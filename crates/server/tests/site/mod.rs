@@ -1,0 +1,184 @@
+//! A server in this process, and the plainest clients for it.
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use frazil_server::{Addrs, App, Condition, Config, NodeState, RunError};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+
+/// A server on free ports, with files of its own.
+pub struct Site {
+    pub addrs: Addrs,
+    pub condition: watch::Receiver<Condition>,
+    stop: Option<oneshot::Sender<()>>,
+    running: JoinHandle<Result<(), RunError>>,
+    directory: tempfile::TempDir,
+}
+
+/// The settings of tests: free ports, and no time given to balancers.
+pub fn config(store: &str) -> Config {
+    let free = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    Config {
+        node: frazil::Node::builder().store(store).unwrap(),
+        name: "tested".to_owned(),
+        http: free,
+        grpc: free,
+        resp: free,
+        drain_delay: Duration::ZERO,
+        ..Config::default()
+    }
+}
+
+impl Site {
+    /// A server with the settings of tests that is ready.
+    pub async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    /// The same with some settings changed.
+    pub async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
+        let mut site = Self::begin(change).await;
+        site.wait_for(NodeState::Ready).await;
+        site
+    }
+
+    /// The same without waiting.
+    pub async fn begin(change: impl FnOnce(&mut Config)) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut config = config(&format!("file:{}", directory.path().display()));
+        change(&mut config);
+        let app = App::bind(config).await.unwrap();
+        let (addrs, condition) = (app.addrs(), app.condition());
+        let (stop, stopped) = oneshot::channel();
+        let running = tokio::spawn(app.run(async {
+            let _ = stopped.await;
+        }));
+        Self { addrs, condition, stop: Some(stop), running, directory }
+    }
+
+    pub async fn wait_for(&mut self, state: NodeState) -> Condition {
+        self.condition.wait_for(|condition| condition.state == state).await.unwrap().clone()
+    }
+
+    /// Asks it to stop, without waiting.
+    pub fn ask_to_stop(&mut self) {
+        drop(self.stop.take());
+    }
+
+    /// Asks it to stop and waits for that.
+    pub async fn stop(mut self) -> Result<(), RunError> {
+        self.ask_to_stop();
+        self.ended().await
+    }
+
+    /// How it ends.
+    pub async fn ended(self) -> Result<(), RunError> {
+        self.running.await.unwrap()
+    }
+
+    pub fn directory(&self) -> &std::path::Path {
+        self.directory.path()
+    }
+
+    pub fn http(&self) -> SocketAddr {
+        self.addrs.http.unwrap()
+    }
+
+    pub async fn get(&self, path: &str) -> Reply {
+        request(self.http(), "GET", path, &[], b"").await
+    }
+
+    pub async fn post(&self, path: &str) -> Reply {
+        request(self.http(), "POST", path, &[], b"").await
+    }
+
+    pub async fn post_json(&self, path: &str, body: &str) -> Reply {
+        let kind = [("content-type", "application/json")];
+        request(self.http(), "POST", path, &kind, body.as_bytes()).await
+    }
+
+    /// A metric's value, by its name with labels as the page writes it.
+    pub async fn metric(&self, name: &str) -> f64 {
+        let page = self.get("/metrics").await.text();
+        let line =
+            page.lines().find(|line| line.strip_prefix(name).is_some_and(|r| r.starts_with(' ')));
+        let line = line.unwrap_or_else(|| panic!("no {name} in:\n{page}"));
+        line.rsplit(' ').next().unwrap().parse().unwrap()
+    }
+
+    /// All Ids issued by one protocol without a scope.
+    pub async fn issued(&self, protocol: &str) -> f64 {
+        self.metric(&format!("frazil_ids_issued_total{{protocol=\"{protocol}\",scope=\"\"}}")).await
+    }
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Reply {
+    pub status: u16,
+    pub headers: BTreeMap<String, String>,
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    pub fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
+    }
+
+    /// The reason of a failure, after a look at what every failure must have.
+    pub fn reason(&self) -> String {
+        let problem: frazil_wire::Problem = serde_json::from_slice(&self.body).unwrap();
+        assert_eq!(problem.status, self.status);
+        assert_eq!(self.headers["content-type"], "application/problem+json");
+        assert_eq!(self.headers["cache-control"], "no-store");
+        assert_eq!(problem.retry_after_ms.is_some(), self.headers.contains_key("retry-after"));
+        problem.reason
+    }
+}
+
+/// Sends one request on a connection of its own and reads the answer.
+pub async fn request(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Reply {
+    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n");
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    if !body.is_empty() {
+        head += &format!("content-length: {}\r\n", body.len());
+    }
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(format!("{head}\r\n").as_bytes()).await.unwrap();
+    // A server may answer before it has read everything.
+    let _ = stream.write_all(body).await;
+    let mut bytes = Vec::new();
+    // It may also close before everything was sent; what was answered is there all the same.
+    let _ = stream.read_to_end(&mut bytes).await;
+    reply(&bytes)
+}
+
+/// Takes an answer apart.
+pub fn reply(bytes: &[u8]) -> Reply {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a whole head");
+    let head = std::str::from_utf8(&bytes[..end]).unwrap();
+    let mut lines = head.lines();
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+    let headers = lines.map(|line| {
+        let (name, value) = line.split_once(':').unwrap();
+        (name.to_ascii_lowercase(), value.trim().to_owned())
+    });
+    Reply { status, headers: headers.collect(), body: bytes[end + 4..].to_vec() }
+}
