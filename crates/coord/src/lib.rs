@@ -42,7 +42,7 @@ pub use self::open::open;
 pub use self::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
 pub use self::slot::{BadName, Group, Slot};
 pub use self::store::{
-    Acquired, Announcer, Ask, Census, Changes, Choice, Claim, Entry, Extended, Found, Loss,
+    Acquired, Announcer, Ask, Census, Changes, Choice, Claim, Entry, Extended, Found, Guard, Loss,
     Presence, Put, Released, Store, Tenure,
 };
 pub use self::timing::{BadTiming, Timing};

@@ -127,7 +127,9 @@ impl Store for ZooKeeperStore {
 
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
         let deadline = self.session.deadline();
-        meta::get(&self.writer(), deadline).await.map_err(self.fails("read meta"))
+        let removal = format_args!("delete {}", self.paths.meta()).to_string();
+        let read = meta::get(&self.writer(), deadline).await.map_err(self.fails("read meta"));
+        read.map_err(|error| error.with_way_out(removal))
     }
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
