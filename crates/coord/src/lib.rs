@@ -38,7 +38,7 @@ pub use self::error::{Error, ErrorKind};
 pub use self::guarantees::{Guarantees, Strength};
 pub use self::namespace::{BadNamespace, Namespace};
 pub use self::nonce::{BadNonce, Nonce};
-pub use self::open::open;
+pub use self::open::{look, open};
 pub use self::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
 pub use self::slot::{BadName, Group, Slot};
 pub use self::store::{
