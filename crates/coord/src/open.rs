@@ -22,8 +22,8 @@ pub async fn open(
     enter(url, namespace, Entrance::Use(copied)).await
 }
 
-/// As [`open`], to read only: no directory is created, and one that is not there is taken for a
-/// namespace that does not exist.
+/// As [`open`], to read only: no directory or node is created, and one that is not there is taken
+/// for a namespace that does not exist.
 ///
 /// # Errors
 /// As for [`open`].
@@ -51,7 +51,11 @@ async fn enter(
         }
         #[cfg(feature = "zookeeper")]
         Scheme::ZooKeeper => {
-            Ok(Arc::new(crate::stores::zookeeper::ZooKeeperStore::connect(url, namespace).await?))
+            use crate::stores::zookeeper::ZooKeeperStore;
+            Ok(Arc::new(match entrance {
+                Entrance::Look => ZooKeeperStore::look(url, namespace).await?,
+                Entrance::Use(_) => ZooKeeperStore::connect(url, namespace).await?,
+            }))
         }
         #[cfg(not(all(feature = "redis", feature = "etcd", feature = "zookeeper")))]
         _ => {
