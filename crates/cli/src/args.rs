@@ -10,8 +10,9 @@ use clap_complete::Shell;
 use frazil_id::{Format, Layout, rfc3339};
 
 pub(crate) use self::store::{
-    ExportArgs, ImportArgs, InitArgs, PlaceArg, QuarantineArgs, RepairArgs, ShowArgs, StoreCommand,
-    WorkersArg, WorkersCommand, WorkersLsArgs, WorkersRepairArgs, WorkersWatchArgs,
+    ExportArgs, ImportArgs, InitArgs, PlaceArg, QuarantineArgs, RepairArgs, STORE_VARIABLE,
+    ShowArgs, StoreCommand, WorkersArg, WorkersCommand, WorkersLsArgs, WorkersRepairArgs,
+    WorkersWatchArgs,
 };
 
 /// Ids that one `next` prints at the most: 40 minutes at the default layout's cap. Whoever asks
