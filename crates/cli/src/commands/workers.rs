@@ -8,7 +8,7 @@ mod view;
 mod watch;
 
 pub(super) use self::pool::Pool;
-pub(super) use self::view::State;
+pub(super) use self::view::{State, View};
 
 use super::place;
 use crate::args::WorkersCommand;
