@@ -37,7 +37,7 @@ Options follow a question mark and are joined by '&':
   prefix=frazil        what all keys begin with (Redis)
   session=30s          how long a silent client stays present (ZooKeeper)
   state=DIRECTORY      where the horizon is kept (static)
-  unsafe_filesystem=allow  accept a file system that is not known to be local (file, static)
+  unsafe_filesystem=allow  use a file system of any kind (file, static)
 
 The password is best kept out of it: in the file that password_file names, or in
 $FRAZIL_STORE_PASSWORD.";

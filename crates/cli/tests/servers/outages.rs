@@ -96,3 +96,22 @@ fn a_scheme_that_does_not_fit_the_server_is_refused() {
         shell.fails(&["next", "--store", &wrong], 2, &["node of a cluster", "redis+cluster:"]);
     }
 }
+
+#[test]
+fn an_unreadable_meta_record_is_removed_and_created_anew() {
+    let shell = Shell::new();
+    let redis = Redis::start().unwrap();
+    let url = redis.url();
+    let run = |args: &[&str]| shell.output(&[args, &["--store", &url]].concat());
+    assert!(run(&["store", "init", "--workers", "3-4"]).status.success());
+    assert!(run(&["next"]).status.success());
+    redis.cli(&["SET", "{frazil:default}:meta", "nonsense"]).unwrap();
+    let refused = run(&["store", "repair"]);
+    let said = str::from_utf8(&refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(4), "{said}");
+    assert!(said.contains("DEL {frazil:default}:meta"), "{said}");
+    redis.cli(&["DEL", "{frazil:default}:meta"]).unwrap();
+    let repaired = run(&["store", "repair", "--workers", "3-4", "--window", "90s"]);
+    assert!(repaired.status.success(), "{repaired:?}");
+    assert_eq!(run(&["next"]).status.code(), Some(4), "it is in quarantine");
+}
