@@ -12,8 +12,9 @@ use frazil_id::{Format, Layout, rfc3339};
 
 pub(crate) use self::serve::{Address, LogLevel, RollbackArg, ServeArgs};
 pub(crate) use self::store::{
-    ExportArgs, ImportArgs, InitArgs, PlaceArg, QuarantineArgs, RepairArgs, ShowArgs, StoreCommand,
-    WorkersArg, WorkersCommand, WorkersLsArgs, WorkersRepairArgs, WorkersWatchArgs,
+    ExportArgs, ImportArgs, InitArgs, PlaceArg, QuarantineArgs, RepairArgs, STORE_VARIABLE,
+    ShowArgs, StoreCommand, WorkersArg, WorkersCommand, WorkersLsArgs, WorkersRepairArgs,
+    WorkersWatchArgs,
 };
 
 /// Ids that one `next` prints at the most: 40 minutes at the default layout's cap. Whoever asks
@@ -30,9 +31,10 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  done
   1  the answer is \"no\": a check failed
-  2  usage or configuration
+  2  usage or configuration; a password, a certificate or a permission is wrong
   3  a store, the network or the output is unavailable
-  4  refused for safety: clock, lease, quarantine";
+  4  refused for safety: clock, lease, quarantine
+  130, 143  ended by SIGINT or SIGTERM, after the worker was released";
 
 /// Unique, time-ordered 64-bit Ids.
 #[derive(Debug, Parser)]
@@ -74,24 +76,33 @@ Examples:
   frazil next
   frazil next -n 1000 --format base62
   frazil next -n 3 --store redis://127.0.0.1:6379
+  frazil next --store file:/var/lib/frazil --patience 5s
   frazil next -n 5 --worker 3 --layout discord --json")]
 pub(crate) struct NextArgs {
-    /// How many Ids to print.
+    /// How many Ids to print, up to 10,000,000,000.
     #[arg(short = 'n', long, default_value = "1", value_name = "N", value_parser = count)]
     pub(crate) count: u64,
     /// The worker number to put into the Ids, without any store.
     #[arg(long, value_name = "W", env = "FRAZIL_WORKER", value_parser = field,
-          conflicts_with_all = ["store", "workers", "namespace"])]
+          conflicts_with_all = ["workers", "namespace"])]
     pub(crate) worker: Option<u64>,
     #[command(flatten)]
     pub(crate) place: PlaceArg,
     #[command(flatten)]
     pub(crate) workers: WorkersArg,
+    /// How long to wait for a worker, as `500ms`, `30s` or `10m`.
+    ///
+    /// While all are held one may be released at any moment; a namespace in quarantine is waited
+    /// for if it ends within that time, and refused at once if it does not.
+    #[arg(long, value_name = "D", default_value = "30s", value_parser = duration,
+          env = "FRAZIL_PATIENCE")]
+    pub(crate) patience: Duration,
     #[command(flatten)]
     pub(crate) layout: LayoutArg,
     #[command(flatten)]
     pub(crate) format: FormatArg,
-    /// Print one JSON object a line.
+    /// Print one JSON object a line: id, time, worker, and the token of the lease (null without a
+    /// store).
     #[arg(long)]
     pub(crate) json: bool,
 }

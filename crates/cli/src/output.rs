@@ -14,7 +14,7 @@ const BUFFER_BYTES: usize = 65_536;
 pub(crate) enum Exit {
     /// The answer is "no": a check failed.
     No = 1,
-    /// Usage or configuration.
+    /// Usage or configuration, a password or a permission included.
     Usage = 2,
     /// A store, the network or the output is unavailable.
     Unavailable = 3,
@@ -32,11 +32,15 @@ pub(crate) enum Failure {
     /// Whoever read stdout has stopped reading; that is not an error.
     ReaderGone,
     /// A signal asked to end; everything was put in order first.
-    Interrupted,
+    Interrupted(Signal),
 }
 
-/// What a shell shows for a process that SIGINT ended.
-const INTERRUPTED: u8 = 130;
+/// The signals that ask to end, with what a shell shows for a process that one of them ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signal {
+    Interrupt = 128 + 2,
+    Terminate = 128 + 15,
+}
 
 impl Failure {
     pub(crate) fn new(exit: Exit, why: impl Display) -> Self {
@@ -70,7 +74,7 @@ impl From<serde_json::Error> for Failure {
 pub(crate) fn finish(outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
-        Err(Failure::Interrupted) => ExitCode::from(INTERRUPTED),
+        Err(Failure::Interrupted(signal)) => ExitCode::from(signal as u8),
         Err(Failure::Reported(exit)) => ExitCode::from(exit as u8),
         Err(Failure::Message(exit, message)) => {
             say(format_args!("error: {message}"));

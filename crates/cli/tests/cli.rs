@@ -422,3 +422,50 @@ fn help_completions_and_manual_pages_cover_every_command() {
 fn the_version_is_the_package_version() {
     assert_eq!(data(&["--version"]), format!("frazil {}\n", env!("CARGO_PKG_VERSION")));
 }
+
+#[test]
+fn every_command_has_an_example_in_its_help() {
+    let commands: [&[&str]; 16] = [
+        &["next"],
+        &["decode"],
+        &["encode"],
+        &["layout"],
+        &["bench"],
+        &["completions"],
+        &["man"],
+        &["workers", "ls"],
+        &["workers", "watch"],
+        &["workers", "repair"],
+        &["store", "init"],
+        &["store", "show"],
+        &["store", "export"],
+        &["store", "import"],
+        &["store", "quarantine"],
+        &["store", "repair"],
+    ];
+    for command in commands {
+        let help = data(&[command, &["--help"]].concat());
+        let example = format!("  frazil {}", command.join(" "));
+        assert!(help.contains("Example") && help.contains(&example), "{command:?}: {help}");
+    }
+}
+
+#[test]
+fn the_help_of_store_lists_every_scheme_and_option_that_there_is() {
+    let help = data(&["store", "show", "--help"]);
+    let known = |url: &str, before: &str| {
+        let output = frazil(&["store", "show", "--store", url]);
+        let (_, list) = stderr(&output).split_once(before).unwrap();
+        list.trim().split(", ").map(str::to_owned).collect::<Vec<_>>()
+    };
+    let schemes = known("nothing:", "use ");
+    assert!(schemes.len() > 10, "{schemes:?}");
+    for scheme in schemes {
+        assert!(help.contains(&scheme), "{scheme} in {help}");
+    }
+    for url in ["file:x?no=1", "static:1?no=1", "redis://h?no=1", "etcd://h?no=1", "zk://h?no=1"] {
+        for option in known(url, "it has ") {
+            assert!(help.contains(&format!("{option}=")), "{option} in {help}");
+        }
+    }
+}

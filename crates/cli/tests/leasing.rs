@@ -66,7 +66,7 @@ fn a_namespace_is_created_once_and_keeps_its_layout_and_range() {
     let shell = Shell::new();
     let meta = shell.json_lines(&["store", "init", "--workers", "3-4", "--json"]);
     assert_eq!((&meta[0]["first_worker"], &meta[0]["last_worker"]), (&3.into(), &4.into()));
-    shell.fails(&["store", "init"], 1, &["exists already"]);
+    shell.fails(&["store", "init"], 1, &["exists already", "store show", "--namespace"]);
     for _ in 0..4 {
         let id: u64 = shell.data(&["next"]).trim().parse().unwrap();
         assert!((3..=4).contains(&(id >> 12 & 1023)));
@@ -171,6 +171,7 @@ fn a_lost_record_is_mended_and_a_poisoned_one_is_repaired() {
     assert_eq!(shell.json_lines(&["workers", "ls", "--json"])[0]["state"], "poisoned");
     shell.fails(&["next"], 3, &["1 poisoned"]);
     let said = shell.output(&["store", "repair"]);
+    assert_eq!(said.status.code(), Some(1), "a poisoned worker is left");
     assert!(str::from_utf8(&said.stderr).unwrap().contains("workers repair 7"), "{said:?}");
     shell.fails(&["workers", "repair", "7", "--last-issued", "1"], 2, &["worker 0, not 7"]);
     shell.fails(&["workers", "repair", "8", "--last-issued", id], 2, &["worker 7, not 8"]);
@@ -184,7 +185,7 @@ fn a_lost_record_is_mended_and_a_poisoned_one_is_repaired() {
     let repaired: Value = serde_json::from_slice(&repaired.stdout).unwrap();
     assert_eq!(repaired["mended"], 1);
     assert_eq!(shell.json_lines(&["workers", "ls", "--json"])[0]["state"], "blocked");
-    shell.fails(&["next"], 3, &["1 not to be used again yet"]);
+    shell.fails(&["next"], 3, &["1 blocked, the first until 20"]);
 }
 
 #[test]

@@ -83,6 +83,24 @@ impl Error {
         self.act
     }
 
+    /// The store that it failed on: its URL without secrets.
+    #[must_use]
+    pub fn store(&self) -> &str {
+        &self.store
+    }
+
+    /// The same failure of reading meta, with the way out where its text cannot be read: what
+    /// removes it by hand, after which `frazil store repair` creates it anew.
+    #[must_use]
+    pub(crate) fn with_way_out(mut self, removal: impl fmt::Display) -> Self {
+        if self.kind == ErrorKind::Corrupt {
+            let rest = "then run frazil store repair with the --layout and the --workers of the \
+                        namespace: it is created anew, in quarantine";
+            self.message = format!("{}; remove it ({removal}), {rest}", self.message);
+        }
+        self
+    }
+
     /// The same failure seen by a caller who cannot know whether it was carried out.
     #[must_use]
     pub fn into_unknown(self) -> Self {

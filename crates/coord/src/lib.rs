@@ -39,12 +39,12 @@ pub use self::error::{Error, ErrorKind};
 pub use self::guarantees::{Guarantees, Strength};
 pub use self::namespace::{BadNamespace, Namespace};
 pub use self::nonce::{BadNonce, Nonce};
-pub use self::open::open;
+pub use self::open::{look, open};
 pub use self::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
 pub use self::slot::{BadName, Group, Slot};
 pub use self::standing::Standing;
 pub use self::store::{
-    Acquired, Announcer, Ask, Census, Changes, Choice, Claim, Entry, Extended, Found, Loss,
+    Acquired, Announcer, Ask, Census, Changes, Choice, Claim, Entry, Extended, Found, Guard, Loss,
     Presence, Put, Released, Store, Tenure,
 };
 pub use self::timing::{BadTiming, Timing};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind};
 use crate::namespace::Namespace;
 use crate::store::Store;
-use crate::stores::file::{Copied, FileStore};
+use crate::stores::file::{Copied, Entrance, FileStore, Place, Purpose};
 use crate::stores::memory::MemoryStore;
 use crate::url::{Scheme, StoreUrl};
 
@@ -19,11 +19,26 @@ pub async fn open(
     namespace: &Namespace,
     copied: Copied,
 ) -> Result<Arc<dyn Store>, Error> {
+    enter(url, namespace, Entrance::Use(copied)).await
+}
+
+/// As [`open`], to read only: no directory or node is created, and one that is not there is taken
+/// for a namespace that does not exist.
+///
+/// # Errors
+/// As for [`open`].
+pub async fn look(url: &StoreUrl, namespace: &Namespace) -> Result<Arc<dyn Store>, Error> {
+    enter(url, namespace, Entrance::Look).await
+}
+
+async fn enter(
+    url: &StoreUrl,
+    namespace: &Namespace,
+    entrance: Entrance,
+) -> Result<Arc<dyn Store>, Error> {
     match url.scheme {
-        Scheme::File => Ok(Arc::new(FileStore::open(url, namespace, copied).await?)),
-        Scheme::Static => {
-            let files = fixed_worker_files(url)?;
-            Ok(Arc::new(FileStore::open(&files, namespace, copied).await?))
+        Scheme::File | Scheme::Static => {
+            Ok(Arc::new(FileStore::enter(url, place(url)?, namespace, entrance).await?))
         }
         Scheme::Memory => Ok(Arc::new(MemoryStore::new())),
         #[cfg(feature = "redis")]
@@ -36,7 +51,11 @@ pub async fn open(
         }
         #[cfg(feature = "zookeeper")]
         Scheme::ZooKeeper => {
-            Ok(Arc::new(crate::stores::zookeeper::ZooKeeperStore::connect(url, namespace).await?))
+            use crate::stores::zookeeper::ZooKeeperStore;
+            Ok(Arc::new(match entrance {
+                Entrance::Look => ZooKeeperStore::look(url, namespace).await?,
+                Entrance::Use(_) => ZooKeeperStore::connect(url, namespace).await?,
+            }))
         }
         #[cfg(not(all(feature = "redis", feature = "etcd", feature = "zookeeper")))]
         _ => {
@@ -48,14 +67,14 @@ pub async fn open(
 
 /// A fixed worker keeps its horizon in files too: in a directory of its own, so that each number
 /// has its own small namespace.
-fn fixed_worker_files(url: &StoreUrl) -> Result<StoreUrl, Error> {
+fn place(url: &StoreUrl) -> Result<Place, Error> {
+    if url.scheme == Scheme::File {
+        return Ok(Place { directory: url.path.clone(), purpose: Purpose::Shared });
+    }
     let Some(state) = url.option("state") else {
         let why = "say where its horizon is kept: static:N?state=DIRECTORY";
         return Err(Error::new(ErrorKind::InvalidConfig, "open the store", url, why));
     };
-    let mut files = StoreUrl::file(format!("{state}/static-{}", url.path));
-    if let Some(allowed) = url.option("unsafe_filesystem") {
-        files.options.insert("unsafe_filesystem".into(), allowed.to_owned());
-    }
-    Ok(files)
+    let directory = format!("{state}/static-{}", url.path);
+    Ok(Place { directory, purpose: Purpose::Fixed })
 }

@@ -1,10 +1,13 @@
 //! What a slot is good for, for people who look.
 
+use serde::Serialize;
+
 use crate::rules::{Outlook, outlook};
 use crate::store::{Claim, Entry, Found, Presence};
 
 /// What a slot is good for now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Standing {
     /// Somebody has it.
     Held,

@@ -1,4 +1,5 @@
-//! The contract of a store: seven verbs on slots and two on the namespace's meta record.
+//! The contract of a store: seven verbs on slots, two on the namespace's meta record, and what it says
+//! about itself.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,6 +30,12 @@ pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
 
     /// The namespace's meta record.
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error>;
+
+    /// Whether the store itself lets nobody new in for a while, beside meta's quarantine and the
+    /// records' horizons. For people to read: a claim finds out by itself.
+    async fn guard(&self) -> Result<Option<Guard>, Error> {
+        Ok(None)
+    }
 
     /// Replaces the version of meta that was read, or creates it if `expected` is `None`.
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error>;
@@ -61,6 +68,15 @@ pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
     /// Announces changes of a kind of slots from now on: new holders, and slots that became free.
     /// Renewals may be announced too, or not.
     async fn watch(&self, group: Group) -> Result<Changes, Error>;
+}
+
+/// Why and until when a store lets nobody new in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// New tenures start above this time.
+    pub until: UnixMs,
+    /// Why, in a sentence.
+    pub reason: String,
 }
 
 /// How a compare-and-swap ended.
@@ -200,6 +216,16 @@ pub struct Census {
     pub poisoned: u32,
     /// The lowest floor of the blocked ones.
     pub next_floor: Option<UnixMs>,
+}
+
+impl Census {
+    /// Adds what was counted elsewhere.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.held += other.held;
+        self.blocked += other.blocked;
+        self.poisoned += other.poisoned;
+        self.next_floor = self.next_floor.into_iter().chain(other.next_floor).min();
+    }
 }
 
 /// The right to a slot, as last acknowledged by the store.

@@ -14,7 +14,7 @@ pub use self::secret::{PASSWORD_VARIABLE, Secret};
 /// How long one request to a store may take unless the URL says otherwise.
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
 
-/// A parsed store URL. Prints without its password.
+/// A parsed store URL. Prints without its password, and so does its debug form.
 ///
 /// ```
 /// use frazil_coord::StoreUrl;
@@ -23,7 +23,7 @@ const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
 /// assert_eq!(url.to_string(), "redis://app:***@10.0.0.7:6379/0?durability=wait-all");
 /// # Ok::<(), frazil_coord::BadUrl>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct StoreUrl {
     /// The kind of store.
     pub scheme: Scheme,
@@ -74,6 +74,11 @@ impl Scheme {
         (Self::Etcd, "etcd", "etcds"),
         (Self::ZooKeeper, "zk", "zks"),
     ];
+
+    /// Whether Redis speaks behind it.
+    pub(crate) const fn is_redis(self) -> bool {
+        matches!(self, Self::Redis | Self::RedisSentinel | Self::RedisCluster)
+    }
 
     /// The port when the URL names none; `None` for schemes without hosts.
     pub(crate) const fn port(self, tls: bool) -> Option<u16> {
@@ -174,6 +179,8 @@ impl fmt::Display for StoreUrl {
             f.write_str("//")?;
             match (&self.user, &self.password) {
                 (user, Some(_)) => write!(f, "{}:***@", user.as_deref().unwrap_or_default())?,
+                // A lone word may well be a password whose colon was forgotten.
+                (Some(_), None) if self.scheme.is_redis() => f.write_str("***@")?,
                 (Some(user), None) => write!(f, "{user}@")?,
                 (None, None) => {}
             }
@@ -187,6 +194,12 @@ impl fmt::Display for StoreUrl {
             write!(f, "{}{name}={value}", if index == 0 { '?' } else { '&' })?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreUrl({self})")
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use frazil_coord::conformance::{self, Subject, Violation};
 use frazil_coord::stores::file::{Copied, FileStore};
-use frazil_coord::{Error, Namespace, Slot, Store, StoreUrl, Tenure};
+use frazil_coord::{Error, Group, Namespace, Slot, Store, StoreUrl, Tenure};
 
 #[derive(Debug)]
 struct Directory {
@@ -69,4 +69,18 @@ impl Subject for Directory {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_file_store_conforms() {
     conformance::run(&Directory::new()).await.unwrap();
+}
+
+#[tokio::test]
+async fn to_look_is_to_create_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let namespace = Namespace::default();
+    let fixed: StoreUrl = format!("static:3?state={}", home.path().display()).parse().unwrap();
+    for url in [url(home.path()), fixed] {
+        let store = frazil_coord::look(&url, &namespace).await.unwrap();
+        assert_eq!(store.meta().await.unwrap(), None);
+        assert!(store.list(Group::Workers).await.unwrap().is_empty());
+        assert_eq!(store.to_string(), url.to_string());
+    }
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
 }

@@ -13,6 +13,7 @@ use frazil_id::{Layout, Options};
 use tokio::sync::watch;
 
 use crate::clock::DisciplinedClock;
+use crate::fixed::{fixed_timing, fixed_worker};
 use crate::lanes::{Lanes, Mould};
 use crate::node::{Node, Shared};
 use crate::start_error::StartError;
@@ -24,11 +25,6 @@ pub(crate) const LANES_MAX: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The workers of a pool: more than anybody runs, and few enough to be looked at one by one.
 const POOL_MAX: u64 = 1 << 16;
-/// Nobody else takes a fixed worker, so its window (three times this) can be short, and so is the
-/// wait when its file is missing.
-const FIXED_TTL_MIN: Duration = Duration::from_secs(1);
-/// Three times this is the longest window there is.
-const FIXED_TTL_MAX: Duration = Duration::from_mins(20);
 
 /// A node to start. The defaults: one lane, the default layout and namespace, and the file store
 /// under the user's [state directory](crate::state_directory()).
@@ -217,13 +213,6 @@ impl Builder {
         }
     }
 
-    /// The durations of a fixed worker: short, but no shorter than a few ticks.
-    fn fixed_timing(&self) -> Timing {
-        let tick = Duration::from_millis(self.layout.tick_ms().into());
-        let ttl = FIXED_TTL_MIN.max(tick * 2).min(FIXED_TTL_MAX);
-        Timing { ttl, heartbeat: ttl * 3 / 10, outage_budget: ttl * 3 }
-    }
-
     /// The last worker of the largest pool.
     fn last_worker(&self) -> u64 {
         self.layout.last_worker().min(POOL_MAX - 1)
@@ -274,7 +263,7 @@ impl Builder {
         info.insert("pid".into(), std::process::id().to_string());
         info.insert("host".into(), host());
         Setup {
-            timing: if fixed.is_some() { self.fixed_timing() } else { self.timing },
+            timing: if fixed.is_some() { fixed_timing(&self.layout) } else { self.timing },
             layout: layout_mark(&self.layout),
             workers: fixed.map(|number| (number, number)).or(workers),
             last_worker: u32::try_from(self.last_worker()).unwrap_or(u32::MAX),
@@ -290,14 +279,6 @@ impl Builder {
 #[must_use]
 pub fn layout_mark(layout: &Layout) -> String {
     format!("{:016x} {layout}", layout.fingerprint())
-}
-
-/// The number of a fixed worker.
-fn fixed_worker(url: &StoreUrl) -> Option<u32> {
-    match url.scheme {
-        Scheme::Static => url.path.parse().ok(),
-        _ => None,
-    }
 }
 
 /// Waits until every lane has a worker, as long as there is hope within the time given.
@@ -340,7 +321,12 @@ fn is_hopeless(why: &Waiting, left: Duration) -> bool {
     match why {
         Waiting::Answer | Waiting::Store(_) => false,
         Waiting::Quarantine { until } => *until > in_time,
-        Waiting::Pool(census) => census.next_floor.is_none_or(|floor| floor > in_time),
+        // Whoever holds a worker may release it at any moment, and a pool in which nothing was
+        // counted was changing while it was looked at.
+        Waiting::Pool(census) => {
+            let is_stuck = census.held == 0 && census.blocked + census.poisoned > 0;
+            is_stuck && census.next_floor.is_none_or(|floor| floor > in_time)
+        }
         Waiting::Clock { .. } => true,
     }
 }

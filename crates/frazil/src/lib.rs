@@ -34,6 +34,8 @@ mod builder;
 #[cfg(not(loom))]
 mod clock;
 #[cfg(not(loom))]
+mod fixed;
+#[cfg(not(loom))]
 mod info;
 #[cfg(not(loom))]
 mod lane;
@@ -57,6 +59,7 @@ pub use frazil_id::{Batch, Id, Layout};
 pub use self::{
     builder::{Builder, layout_mark},
     clock::{DisciplinedClock, Steps},
+    fixed::{fixed_timing, fixed_worker},
     info::{LaneInfo, NodeInfo},
     node::{Issued, Node, NotIssued},
     start_error::StartError,

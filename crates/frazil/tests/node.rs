@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use frazil::coord::keeper::{LeaseState, Refusal};
+use frazil::coord::keeper::{LeaseState, Refusal, Waiting};
 use frazil::coord::{Namespace, Timing};
 use frazil::{Layout, Node, NotIssued, StartError};
 
@@ -130,14 +130,29 @@ async fn dropping_a_node_frees_its_worker() {
 }
 
 #[tokio::test]
-async fn a_full_pool_is_said_at_once_and_by_its_name() {
+async fn a_full_pool_is_waited_for_and_then_called_by_its_name() {
     let (_directory, url) = directory();
     let only = || Node::builder().store(&url).unwrap().workers(3..=3);
     let node = only().start().await.unwrap();
-    let error = only().start().await.unwrap_err();
+    let error = only().patience(Duration::from_millis(200)).start().await.unwrap_err();
     assert!(matches!(error, StartError::NoWorker(_)), "{error}");
     assert!(error.to_string().contains("1 held"), "{error}");
-    drop(node);
+    // The second is told that it waits before the first lets go.
+    let (told, waits) = tokio::sync::oneshot::channel();
+    let told = std::sync::Mutex::new(Some(told));
+    let second = only().start_watched(|state| {
+        if let LeaseState::Seeking(Waiting::Pool(_)) = state
+            && let Some(told) = told.lock().unwrap().take()
+        {
+            told.send(()).unwrap();
+        }
+    });
+    let first = async {
+        waits.await.unwrap();
+        node.shutdown().await;
+    };
+    let (second, ()) = tokio::join!(second, first);
+    assert_eq!(second.unwrap().info().lanes[0].status.grant.unwrap().worker, 3);
 }
 
 #[tokio::test]
@@ -160,7 +175,8 @@ async fn a_fixed_worker_waits_when_it_knows_nothing_and_goes_on_when_it_does() {
     let node = Node::builder().store(&url).unwrap().start().await.unwrap();
     let id = node.next().await.unwrap();
     assert_eq!(id.parts(&Layout::FRAZIL).unwrap().worker, 9);
-    let twin = Node::builder().store(&url).unwrap().start().await.unwrap_err();
+    let twin = Node::builder().store(&url).unwrap().patience(Duration::from_millis(200));
+    let twin = twin.start().await.unwrap_err();
     assert!(matches!(twin, StartError::NoWorker(_)), "{twin}");
     node.shutdown().await;
     let node = Node::builder().store(&url).unwrap().start().await.unwrap();

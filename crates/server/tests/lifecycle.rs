@@ -179,7 +179,7 @@ async fn a_stop_finishes_what_is_in_flight_and_releases_the_worker() {
     site.wait_for(NodeState::Stopped).await;
     let entries = store.list(frazil::coord::Group::Workers).await.unwrap();
     assert_eq!(entries.len(), 1);
-    assert_eq!(entries[0].presence, frazil::coord::Presence::Absent);
+    assert_eq!(entries[0].presence, frazil::coord::Presence::Free);
     site.ended().await.unwrap();
 }
 

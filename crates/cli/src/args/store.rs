@@ -8,18 +8,49 @@ use frazil_coord::{BadNamespace, Namespace};
 
 use super::{LayoutArg, duration, field};
 
+/// Names the store where the flag does not.
+pub(crate) const STORE_VARIABLE: &str = "FRAZIL_STORE";
+
+/// All that a URL can say; the options are those that `frazil-coord` knows, which a test compares.
+const STORE_HELP: &str = "\
+The store. By default a directory under the state directory.
+
+  file:DIRECTORY                        the processes of one machine
+  static:N                              the fixed worker N, for one process at a time
+  memory:                               this process alone: for trying out
+  redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]
+  redis+sentinel://HOST,HOST/MASTER     Redis behind Sentinel
+  redis+cluster://HOST,HOST             a Redis Cluster
+  etcd://[USER:PASSWORD@]HOST,HOST[/PREFIX]
+  zk://[USER:PASSWORD@]HOST,HOST[/PATH] ZooKeeper
+
+With TLS: rediss://, rediss+sentinel://, rediss+cluster://, etcds://, zks://.
+
+Options follow a question mark and are joined by '&':
+
+  timeout=5s           how long a request may take (servers)
+  password_file=FILE   the file with the password (servers)
+  ca=FILE              whom to trust, instead of the system's authorities (TLS)
+  cert=FILE, key=FILE  our own certificate and its key (TLS)
+  durability=async     or wait:N or wait-all: replicas that must confirm a write (Redis)
+  isolation=15s        how long an old master may go on after a fail-over (Redis)
+  prefix=frazil        what all keys begin with (Redis)
+  session=30s          how long a silent client stays present (ZooKeeper)
+  state=DIRECTORY      where the horizon is kept (static)
+  unsafe_filesystem=allow  use a file system of any kind (file, static)
+
+The password is best kept out of it: in the file that password_file names, or in
+$FRAZIL_STORE_PASSWORD.";
+
 /// Where the workers are leased.
 #[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct PlaceArg {
-    /// The store: file:DIRECTORY, static:N, redis://, redis+sentinel://, redis+cluster://,
-    /// etcd://, zk:// (with TLS: rediss://, etcds://, zks://). By default a directory under the
-    /// state directory.
-    ///
-    /// The password is best kept out of it: in the file that ?password_file= names, or in
-    /// $FRAZIL_STORE_PASSWORD.
+    /// The store: file:DIRECTORY, static:N, redis://, etcd://, zk:// and others. By default a
+    /// directory under the state directory.
     // Parsed later: the parser of the command line repeats what it does not understand, and this
     // may hold a password.
-    #[arg(long, value_name = "URL", env = "FRAZIL_STORE", hide_env_values = true)]
+    #[arg(long, value_name = "URL", env = STORE_VARIABLE, hide_env_values = true,
+          long_help = STORE_HELP)]
     pub(crate) store: Option<String>,
     /// The namespace: those who share it never get the same Id.
     #[arg(long, value_name = "NAME", default_value = "default", env = "FRAZIL_NAMESPACE",
@@ -65,8 +96,13 @@ pub(crate) struct WorkersLsArgs {
 
 /// Show the workers as they change, until interrupted.
 ///
-/// On a terminal the list is drawn anew; otherwise each change is a line.
+/// On a terminal the list is drawn anew; otherwise each change is a line. If the store is away,
+/// that is said, and the list goes on when it is back.
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil workers watch
+  frazil workers watch --store zk://10.0.0.1 --json")]
 pub(crate) struct WorkersWatchArgs {
     #[command(flatten)]
     pub(crate) place: PlaceArg,
@@ -113,11 +149,13 @@ pub(crate) enum StoreCommand {
 /// Create a namespace that is known to be new.
 ///
 /// Its first node then need not wait for live holders of a forgotten one to speak up. Never do
-/// this with a namespace whose store was wiped: quarantine it instead.
+/// this with a namespace whose store was wiped, unless you quarantine it before any node starts.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
-Example:
-  frazil store init --store redis://127.0.0.1:6379 --namespace orders")]
+Examples:
+  frazil store init --store redis://127.0.0.1:6379 --namespace orders
+  frazil store init --workers 0-511 --window 30m
+  frazil store init --store static:7")]
 pub(crate) struct InitArgs {
     #[command(flatten)]
     pub(crate) place: PlaceArg,
@@ -125,9 +163,10 @@ pub(crate) struct InitArgs {
     pub(crate) layout: LayoutArg,
     #[command(flatten)]
     pub(crate) workers: WorkersArg,
-    /// The longest time without the store that a node of the namespace may survive.
-    #[arg(long, value_name = "D", default_value = "10m", value_parser = duration)]
-    pub(crate) window: Duration,
+    /// The longest time without the store that a node of the namespace may survive: 90s to 60m,
+    /// by default 10m. A fixed worker (static:N) has its own.
+    #[arg(long, value_name = "D", value_parser = duration)]
+    pub(crate) window: Option<Duration>,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -135,6 +174,10 @@ pub(crate) struct InitArgs {
 
 /// Show what a namespace is and what its store promises.
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil store show
+  frazil store show --store redis://127.0.0.1:6379 --json")]
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) place: PlaceArg,
@@ -160,8 +203,12 @@ pub(crate) struct ExportArgs {
 /// Bring exported records into a namespace. No horizon is ever lowered.
 ///
 /// Workers that were held when they were exported may have gone on since: everything is
-/// quarantined for a window then.
+/// quarantined for a window then, and until when is said. Poisoned workers are named.
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil store import --store etcd://10.0.0.1 orders.jsonl
+  frazil store export | frazil store import --store redis://127.0.0.1 -")]
 pub(crate) struct ImportArgs {
     /// What `store export` printed; `-` reads stdin.
     #[arg(value_name = "FILE")]
@@ -179,6 +226,10 @@ pub(crate) struct ImportArgs {
 /// since the backup then has passed, and holders that the backup knows and that are not there are
 /// forgotten. By default for a window and a little.
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil store quarantine --store etcd://10.0.0.1
+  frazil store quarantine --adopt --store file:/mnt/new-disk/frazil")]
 pub(crate) struct QuarantineArgs {
     #[command(flatten)]
     pub(crate) place: PlaceArg,
@@ -197,11 +248,26 @@ pub(crate) struct QuarantineArgs {
 /// Give workers whose record is lost or unreadable a new one.
 ///
 /// It blocks them for a window, in case their holders still run. Poisoned workers are named, and
-/// left for `workers repair`.
+/// left for `workers repair`; the exit code is 1 then.
+///
+/// Records without the namespace's meta record get a new one of those too, with the layout, the
+/// workers and the window given here, in quarantine for that window, or for an hour if none is
+/// given. A meta record that cannot be read must be removed first; the error says how.
 #[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil store repair
+  frazil store repair --store redis://127.0.0.1 --workers 0-511 --window 10m")]
 pub(crate) struct RepairArgs {
     #[command(flatten)]
     pub(crate) place: PlaceArg,
+    #[command(flatten)]
+    pub(crate) layout: LayoutArg,
+    #[command(flatten)]
+    pub(crate) workers: WorkersArg,
+    /// The window that the namespace had, if its meta record is gone.
+    #[arg(long, value_name = "D", value_parser = duration)]
+    pub(crate) window: Option<Duration>,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tracing::Level;
 
 use crate::args::{Address, LogLevel, RollbackArg, ServeArgs};
-use crate::output::{Exit, Failure, say};
+use crate::output::{self, Exit, Failure, say};
 
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     start_log(args.log);
@@ -44,13 +44,13 @@ async fn serve(config: Config) -> Result<(), Failure> {
     tokio::pin!(running);
     let outcome = tokio::select! {
         outcome = running.as_mut() => outcome,
-        () = signals.next() => {
+        _ = signals.next() => {
             say("shutting down: requests in flight are finished, then the worker is released; \
                  a second signal ends at once");
             let _ = asked.send(());
             tokio::select! {
                 outcome = running => outcome,
-                () = signals.next() => return Err(Failure::Interrupted),
+                signal = signals.next() => return Err(Failure::Interrupted(signal)),
             }
         }
     };
@@ -97,10 +97,10 @@ impl Signals {
         Ok(Self { interrupt, terminate })
     }
 
-    async fn next(&mut self) {
+    async fn next(&mut self) -> output::Signal {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => output::Signal::Interrupt,
+            _ = self.terminate.recv() => output::Signal::Terminate,
         }
     }
 }

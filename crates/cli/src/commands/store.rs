@@ -3,6 +3,7 @@
 mod export;
 mod import;
 mod init;
+mod new_meta;
 mod quarantine;
 mod repair;
 mod show;

@@ -1,11 +1,14 @@
 //! `frazil workers`: who holds what.
 
 mod ls;
+mod pool;
 mod repair;
+mod table;
 mod view;
 mod watch;
 
-pub(super) use self::view::{State, View, instant, views};
+pub(super) use self::pool::Pool;
+pub(super) use self::view::View;
 
 use super::place;
 use crate::args::WorkersCommand;

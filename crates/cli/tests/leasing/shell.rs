@@ -38,7 +38,9 @@ impl Shell {
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_frazil"));
-        for variable in ["LAYOUT", "WORKER", "WORKERS", "STORE", "NAMESPACE", "STORE_PASSWORD"] {
+        let variables =
+            ["LAYOUT", "WORKER", "WORKERS", "STORE", "NAMESPACE", "STORE_PASSWORD", "PATIENCE"];
+        for variable in variables {
             command.env_remove(format!("FRAZIL_{variable}"));
         }
         command.args(args).env("FRAZIL_STATE_DIR", self.home.path());

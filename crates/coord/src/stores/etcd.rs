@@ -116,7 +116,9 @@ impl Store for EtcdStore {
 
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
         let call = self.remote.call("read meta");
-        self.look(&call, Sight::of_meta(&call, &self.keys)).await?.meta(&call)
+        let sight = self.look(&call, Sight::of_meta(&call, &self.keys)).await?;
+        let removal = format_args!("etcdctl del {}", self.keys.meta()).to_string();
+        sight.meta(&call).map_err(|error| error.with_way_out(removal))
     }
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {

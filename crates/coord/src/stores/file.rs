@@ -15,6 +15,7 @@
 mod cell;
 mod directory;
 mod pick;
+mod promise;
 mod watch;
 
 use std::collections::HashMap;
@@ -28,8 +29,10 @@ use serde::Deserialize;
 
 use self::cell::{Cell, LockedCell};
 pub use self::directory::Copied;
+pub(crate) use self::directory::Entrance;
+pub(crate) use self::promise::Purpose;
 use crate::error::{Error, ErrorKind};
-use crate::guarantees::{Guarantees, Strength};
+use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
 use crate::nonce::Nonce;
 use crate::record::{FORMAT, Meta, Record, UnixMs, Version, Versioned};
@@ -47,11 +50,21 @@ pub struct FileStore {
     shared: Arc<Shared>,
 }
 
+/// Which directory, and what for.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) directory: String,
+    pub(crate) purpose: Purpose,
+}
+
 struct Shared {
     /// The namespace's own directory.
     root: PathBuf,
     /// How the store is called in messages.
     name: String,
+    purpose: Purpose,
+    /// Whether it was only looked into: a directory that is not there is an empty one then.
+    is_look: bool,
     warnings: Vec<String>,
     /// The slots that this store is present in. Locked during every act: no write may outlive the
     /// lock on its slot.
@@ -69,13 +82,26 @@ impl FileStore {
         namespace: &Namespace,
         copied: Copied,
     ) -> Result<Self, Error> {
+        let place = Place { directory: url.path.clone(), purpose: Purpose::Shared };
+        Self::enter(url, place, namespace, Entrance::Use(copied)).await
+    }
+
+    /// Opens a directory for a URL that may be another's; creates it unless it is only looked into.
+    pub(crate) async fn enter(
+        url: &StoreUrl,
+        place: Place,
+        namespace: &Namespace,
+        entrance: Entrance,
+    ) -> Result<Self, Error> {
         let name = url.to_string();
-        let root = Path::new(&url.path).join(namespace.as_str());
+        let root = Path::new(&place.directory).join(namespace.as_str());
         let any_filesystem = url.option("unsafe_filesystem") == Some("allow");
         let shared = blocking(move || {
-            let warnings = directory::prepare(&root, any_filesystem, copied)
+            let warnings = directory::prepare(&root, any_filesystem, entrance)
                 .map_err(|(kind, why)| Error::new(kind, "open the directory", &name, why))?;
-            Ok(Shared { root, name, warnings, present: Mutex::default() })
+            let is_look = entrance == Entrance::Look;
+            let purpose = place.purpose;
+            Ok(Shared { root, name, purpose, is_look, warnings, present: Mutex::default() })
         });
         Ok(Self { shared: Arc::new(shared.await?) })
     }
@@ -160,7 +186,9 @@ impl Shared {
         let corrupt = |why| Trouble::Kind(ErrorKind::Corrupt, format!("meta: {why}"));
         let Some(bytes) = self.meta_cell().read()? else {
             // A directory that is not there has not forgotten anything: it may be unmounted.
-            directory::require(&self.root)?;
+            if !self.is_look {
+                directory::require(&self.root)?;
+            }
             return Ok(None);
         };
         // First, since nothing else is known of a newer format.
@@ -195,7 +223,12 @@ impl Shared {
     }
 
     fn list(&self, group: Group) -> Result<Vec<Entry>, Trouble> {
-        let names = directory::slot_names(&self.root.join(group.letter()))?;
+        let names = match directory::slot_names(&self.root.join(group.letter())) {
+            Err(error) if self.is_look && error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Vec::new());
+            }
+            names => names?,
+        };
         let slots = names.iter().filter_map(|name| Slot::named(group, name).ok());
         let entries = slots.map(|slot| self.entry(&slot)).collect::<Result<Vec<_>, _>>()?;
         // An empty lock file without a record: somebody was about to use the slot for the first
@@ -331,25 +364,13 @@ fn why_lost(found: Found, tenure: &Tenure, ask: &Ask) -> Loss {
 #[async_trait]
 impl Store for FileStore {
     fn guarantees(&self) -> Guarantees {
-        Guarantees {
-            store: "files on one machine".into(),
-            uniqueness: Strength::Unconditional,
-            because: "the kernel knows who is present, and a horizon is on disk before it is used"
-                .into(),
-            leadership: "one at a time: the kernel holds the lock until the process ends".into(),
-            token: "strictly increasing".into(),
-            voided_by: vec![
-                "a restored backup, or a copy of the directory used beside the original".into(),
-                "a clone of the whole machine, or going back to a snapshot of it".into(),
-                "a network file system, or a disk that loses what it acknowledged".into(),
-                "a second directory for the same Ids: two directories are two namespaces".into(),
-            ],
-            warnings: self.shared.warnings.clone(),
-        }
+        self.shared.purpose.guarantees(self.shared.warnings.clone())
     }
 
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
-        self.act("read meta", Shared::meta).await
+        let read = self.act("read meta", Shared::meta).await;
+        let file = self.shared.root.join("meta");
+        read.map_err(|error| error.with_way_out(format_args!("rm {}", file.display())))
     }
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {

@@ -44,8 +44,8 @@ use crate::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
 use crate::rules::WINDOW_MAX_MS;
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Acquired, Ask, Census, Changes, Choice, Claim, Entry, Extended, Found, Loss, Presence, Put,
-    Released, Store, Tenure,
+    Acquired, Ask, Census, Changes, Choice, Claim, Entry, Extended, Found, Guard, Loss, Presence,
+    Put, Released, Store, Tenure,
 };
 use crate::url::StoreUrl;
 
@@ -88,6 +88,11 @@ impl RedisStore {
             writes: true,
             is_acknowledged: true,
         }
+    }
+
+    /// A step that reads meta and the guard.
+    fn reading(act: &'static str) -> Step<'static> {
+        Step { writes: false, is_acknowledged: false, ..Self::step(act, &READ, Group::Workers) }
     }
 
     fn acquired(&self, claim: &Claim, answer: &Answer) -> Result<Acquired, Error> {
@@ -151,19 +156,23 @@ impl Store for RedisStore {
 
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
         const ACT: &str = "read meta";
-        let step = Step {
-            writes: false,
-            is_acknowledged: false,
-            ..Self::step(ACT, &READ, Group::Workers)
-        };
-        let answer = self.session.run(&step).await?;
+        let answer = self.session.run(&Self::reading(ACT)).await?;
         match answer.words.get(1).map(String::as_str) {
             Some("") => Ok(None),
             Some(meta) => text::meta(meta.as_bytes())
                 .map(Some)
-                .map_err(|(kind, why)| Error::new(kind, ACT, self, why)),
+                .map_err(|(kind, why)| Error::new(kind, ACT, self, why))
+                .map_err(|error| {
+                    error.with_way_out(format_args!("DEL {}", self.session.keys.meta()))
+                }),
             None => Err(self.strange(ACT, &answer)),
         }
+    }
+
+    async fn guard(&self) -> Result<Option<Guard>, Error> {
+        let answer = self.session.run(&Self::reading("read the guard")).await?;
+        let until = answer.words.get(2).and_then(|until| until.parse().ok());
+        Ok(until.map(|until| Guard { until, reason: promise::GUARDED.into() }))
     }
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
@@ -186,8 +195,9 @@ impl Store for RedisStore {
         pipeline.add_command(READ.by_text(&Call::new(settings, keys, group, false)));
         pipeline.cmd("SMEMBERS").arg(keys.born());
         pipeline.cmd("HGETALL").arg(keys.records(group));
-        let ((now, _), born, records): ((u64, String), HashSet<String>, HashMap<String, Vec<u8>>) =
+        let (read, born, records): (Vec<String>, HashSet<String>, HashMap<String, Vec<u8>>) =
             self.session.read("list", &pipeline).await?;
+        let now = read.first().and_then(|now| now.parse().ok()).unwrap_or(0);
         let name =
             |mark: &str| Some(mark.strip_prefix(group.letter())?.strip_prefix('/')?.to_owned());
         let mut names: HashSet<String> = born.iter().filter_map(|mark| name(mark)).collect();

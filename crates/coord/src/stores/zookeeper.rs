@@ -59,6 +59,18 @@ impl ZooKeeperStore {
     /// If no server can be reached or lets us in within the time-out, if the nodes belong to
     /// another user, or if the URL makes no sense.
     pub async fn connect(url: &StoreUrl, namespace: &Namespace) -> Result<Self, Error> {
+        Self::enter(url, namespace, true).await
+    }
+
+    /// Connects to read: no node is created.
+    ///
+    /// # Errors
+    /// As for [`connect`](Self::connect).
+    pub async fn look(url: &StoreUrl, namespace: &Namespace) -> Result<Self, Error> {
+        Self::enter(url, namespace, false).await
+    }
+
+    async fn enter(url: &StoreUrl, namespace: &Namespace, makes: bool) -> Result<Self, Error> {
         let fail = |failure: Failure| error("connect", url, failure);
         let invalid = |why| fail(Failure::Definite(ErrorKind::InvalidConfig, why));
         let paths = Paths::new(url, namespace).map_err(invalid)?;
@@ -80,7 +92,10 @@ impl ZooKeeperStore {
         let authenticated = door.authenticated;
         let session = Session::new(door, client);
         let store = Self { url: url.clone(), paths, session, authenticated, setup };
-        store.writer().make_parents(deadline).await.map_err(|failure| fail(failure.of_read()))?;
+        if makes {
+            let made = store.writer().make_parents(deadline).await;
+            made.map_err(|failure| fail(failure.of_read()))?;
+        }
         let readable = [Get::Data(store.paths.meta()), Get::Children(store.paths.owners())];
         store.session.read(&readable, false, deadline).await.map_err(fail)?;
         Ok(store)
@@ -127,7 +142,9 @@ impl Store for ZooKeeperStore {
 
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
         let deadline = self.session.deadline();
-        meta::get(&self.writer(), deadline).await.map_err(self.fails("read meta"))
+        let removal = format_args!("delete {}", self.paths.meta()).to_string();
+        let read = meta::get(&self.writer(), deadline).await.map_err(self.fails("read meta"));
+        read.map_err(|error| error.with_way_out(removal))
     }
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {

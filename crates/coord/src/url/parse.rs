@@ -126,6 +126,9 @@ fn remote(url: &mut StoreUrl, rest: &str, port: u16) -> Result<(), BadUrl> {
         url.user = Some(decode(user)?).filter(|user| !user.is_empty());
         url.password = password.filter(|password| !password.reveal().is_empty());
     }
+    if hosts.is_empty() {
+        return Err(bad(format!("the host is missing: write {}://HOST:{port}", url.scheme_name())));
+    }
     url.hosts = hosts.split(',').map(|host| address(host, port)).collect::<Result<_, _>>()?;
     if url.hosts.len() > HOSTS_MAX {
         return Err(bad(format!("at most {HOSTS_MAX} hosts")));
@@ -156,7 +159,8 @@ fn address(text: &str, default_port: u16) -> Result<(String, u16), BadUrl> {
         c.is_ascii_alphanumeric() || ".-_".contains(c) || bracketed.is_some() && ":%".contains(c)
     };
     if host.is_empty() || !host.chars().all(fits) {
-        return Err(bad("a host is a name, an IPv4 address, or an IPv6 address in brackets"));
+        return Err(bad("a host is a name, an IPv4 address, or an IPv6 address in brackets; \
+                        several are joined by ','"));
     }
     let port = match port {
         None if bracketed.is_some_and(|(_, rest)| !rest.is_empty()) => None,

@@ -1,13 +1,17 @@
 //! Passwords: from the URL, a file or the environment, and never printed.
 
 use std::fmt;
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 
 use super::StoreUrl;
 use crate::error::{Error, ErrorKind};
 
 /// Where the password is looked for when the URL has none.
 pub const PASSWORD_VARIABLE: &str = "FRAZIL_STORE_PASSWORD";
+
+/// A password is a line, not a disk image: what is longer is the wrong file.
+const PASSWORD_BYTES_MAX: u64 = 4096;
 
 /// A text that no message, log or debug output shows.
 #[derive(Clone, PartialEq, Eq)]
@@ -38,18 +42,58 @@ impl StoreUrl {
     /// environment variable [`PASSWORD_VARIABLE`].
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// If the file cannot be read, is empty, or is too long to be a password.
     pub fn secret(&self) -> Result<Option<Secret>, Error> {
         if self.password.is_some() {
             return Ok(self.password.clone());
         }
         if let Some(path) = self.option("password_file") {
-            let text = fs::read_to_string(path).map_err(|error| {
-                let why = format_args!("password_file {path:?} cannot be read: {error}");
+            let read = password_of(path).map_err(|why| {
+                let why = format_args!("password_file {path:?} {why}");
                 Error::new(ErrorKind::InvalidConfig, "read the password", self, why)
-            })?;
-            return Ok(Some(Secret(text.trim_end_matches(['\r', '\n']).to_owned())));
+            });
+            return Ok(Some(Secret(read?)));
         }
         Ok(std::env::var(PASSWORD_VARIABLE).ok().filter(|text| !text.is_empty()).map(Secret))
+    }
+}
+
+/// The password in a file, or what is wrong with the file.
+fn password_of(path: &str) -> Result<String, String> {
+    let unreadable = |error: io::Error| format!("cannot be read: {error}");
+    let mut text = String::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(PASSWORD_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > PASSWORD_BYTES_MAX {
+        return Err(format!("has more than {PASSWORD_BYTES_MAX} bytes: write the password alone"));
+    }
+    match text.trim_end_matches(['\r', '\n']) {
+        "" => Err("is empty: write the password into it, as one line".into()),
+        password => Ok(password.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_file_that_is_empty_or_huge_is_told_apart_from_one_with_a_password() {
+        let directory = tempfile::tempdir().unwrap();
+        let secret = |content: &str| {
+            let path = directory.path().join("password");
+            std::fs::write(&path, content).unwrap();
+            let url = format!("redis://h?password_file={}", path.display());
+            url.parse::<StoreUrl>().unwrap().secret()
+        };
+        assert_eq!(secret("hunter2\r\n"), Ok(Some(Secret::new("hunter2".into()))));
+        for (content, expected) in
+            [("", "is empty"), ("\n", "is empty"), (&"x".repeat(5000), "more than 4096 bytes")]
+        {
+            let error = secret(content).unwrap_err();
+            assert!(error.to_string().contains(expected), "{error}");
+            assert_eq!(error.kind(), ErrorKind::InvalidConfig);
+        }
+        assert!(secret("x").is_ok());
     }
 }

@@ -15,7 +15,7 @@ use crate::guarantees::Guarantees;
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Acquired, Ask, Changes, Choice, Claim, Entry, Extended, Put, Released, Store, Tenure,
+    Acquired, Ask, Changes, Choice, Claim, Entry, Extended, Guard, Put, Released, Store, Tenure,
 };
 
 /// Lets requests and replies to a store go wrong. For tests: which ones is decided by a seed, so a
@@ -208,6 +208,10 @@ impl Store for Faulty {
 
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
         self.read("read meta", self.inner.meta()).await
+    }
+
+    async fn guard(&self) -> Result<Option<Guard>, Error> {
+        self.read("read the guard", self.inner.guard()).await
     }
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {

@@ -11,7 +11,9 @@ use crate::error::{Error, ErrorKind};
 use crate::guarantees::Guarantees;
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::slot::{Group, Slot};
-use crate::store::{Acquired, Ask, Changes, Claim, Entry, Extended, Put, Released, Store, Tenure};
+use crate::store::{
+    Acquired, Ask, Changes, Claim, Entry, Extended, Guard, Put, Released, Store, Tenure,
+};
 use crate::time::boot_time;
 
 /// Counts the operations on a store by act and outcome, and how long they took.
@@ -190,6 +192,10 @@ impl Store for Metered {
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
         let began = boot_time();
         self.tally(Act::Meta, began, self.inner.meta().await, |_| Outcome::Done)
+    }
+
+    async fn guard(&self) -> Result<Option<Guard>, Error> {
+        self.inner.guard().await
     }
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {

@@ -10,7 +10,7 @@ use crate::guarantees::Guarantees;
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::slot::{BadName, Group, Slot};
 use crate::store::{
-    Acquired, Ask, Changes, Choice, Claim, Entry, Extended, Put, Released, Store, Tenure,
+    Acquired, Ask, Changes, Choice, Claim, Entry, Extended, Guard, Put, Released, Store, Tenure,
 };
 
 /// Ends the prefix. No prefix contains it, so no name belongs to two prefixes.
@@ -74,6 +74,10 @@ impl Store for Prefixed {
 
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
         self.inner.meta().await
+    }
+
+    async fn guard(&self) -> Result<Option<Guard>, Error> {
+        self.inner.guard().await
     }
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {

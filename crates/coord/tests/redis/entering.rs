@@ -124,6 +124,11 @@ async fn a_replica_a_cluster_node_and_an_unknown_master_are_refused() {
     assert!(said.contains("nobody"), "{said}");
     let cluster = RedisCluster::start(3).unwrap();
     let owner = cluster.master_of("{frazil:lab}:born").unwrap();
+    let (kind, said) = refusal(cluster.node(owner).url()).await;
+    assert_eq!(kind, ErrorKind::InvalidConfig, "{said}");
+    let (kind, said) = refusal(format!("redis+cluster://{}", master.address())).await;
+    assert_eq!(kind, ErrorKind::InvalidConfig, "{said}");
+    assert!(said.contains("use redis:"), "{said}");
     let (kind, said) = refusal(cluster.node((owner + 1) % 3).url()).await;
     assert_eq!(kind, ErrorKind::InvalidConfig, "{said}");
     assert!(said.contains("redis+cluster:"), "{said}");

@@ -65,6 +65,7 @@ async fn a_synced_log_loses_nothing_so_nobody_waits() {
     // Twice, so that the lineage acknowledged is not the one before the present.
     for _ in 0..2 {
         redis.restart().unwrap();
+        assert_eq!(store.guard().await.unwrap(), None, "nothing is guarded against");
         let other = take(&store, &place.claim(any(0, 3), version)).await;
         assert_ne!(other.slot, tenure.slot);
         assert_ne!(other.lineage, tenure.lineage);
@@ -99,14 +100,21 @@ async fn a_log_synced_once_a_second_may_lose_so_newcomers_wait_and_the_lapsed_ar
         (pending == "0" && buffered == "0").then_some(())
     })
     .await;
+    assert_eq!(store.guard().await.unwrap(), None);
     redis.restart().unwrap();
     let before = unix_ms();
+    // Told before anybody comes, and just as it then is.
+    let told = store.guard().await.unwrap().unwrap();
+    assert!(told.until >= before + 60_000 + 1000 + 2000, "{told:?}");
     let Acquired::Full(census) = store.acquire(&place.claim(any(2, 3), version)).await.unwrap()
     else {
         panic!("not guarded")
     };
     assert!(census.next_floor.unwrap() >= before + 60_000 + 1000 + 2000, "{census:?}");
     assert_eq!((census.blocked, census.poisoned), (2, 0), "{census:?}");
+    let guard = store.guard().await.unwrap().unwrap();
+    assert_eq!(Some(guard.until), census.next_floor);
+    assert!(guard.until >= told.until, "{guard:?} {told:?}");
     assert!(matches!(store.extend(&long, &place.ask()).await, Ok(Extended::Held(_))));
     let extended = store.extend(&short, &place.ask()).await.unwrap();
     assert_eq!(extended, Extended::Lost(Loss::Lapsed));

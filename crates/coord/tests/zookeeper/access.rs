@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use frazil_coord::stores::zookeeper::ZooKeeperStore;
-use frazil_coord::{Choice, Error, ErrorKind, Extended, Namespace, Nonce, Store, StoreUrl};
+use frazil_coord::{Choice, Error, ErrorKind, Extended, Group, Namespace, Nonce, Store, StoreUrl};
 use frazil_rig::{Certificates, Proxy, ZooKeeper};
 
 use crate::place::{ask, begin, claim, server, take};
@@ -159,4 +159,16 @@ fn wait_for_tls(server: &ZooKeeper) {
 /// A key that is not that of the client's certificate.
 fn mismatch(certificates: &Certificates) -> std::path::Display<'_> {
     certificates.server_key().display()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn to_look_is_to_create_no_node() {
+    let (address, ours) = (server().address(), namespace());
+    let root = format!("look-{}", Nonce::mint().unwrap());
+    let url: StoreUrl = format!("zk://{address}/{root}").parse().unwrap();
+    let store = ZooKeeperStore::look(&url, &ours).await.unwrap();
+    assert_eq!(store.meta().await.unwrap(), None);
+    assert!(store.list(Group::Workers).await.unwrap().is_empty());
+    let client = zookeeper_client::Client::connect(&address).await.unwrap();
+    assert_eq!(client.check_stat(&format!("/{root}")).await.unwrap(), None);
 }

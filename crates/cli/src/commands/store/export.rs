@@ -1,10 +1,11 @@
 //! `frazil store export`.
 
-use frazil::coord::{Found, Group, Meta, Record};
+use frazil::coord::{Found, Group, Meta, Record, Slot};
 use serde::{Deserialize, Serialize};
 
 use crate::args::ExportArgs;
 use crate::output::{Data, Failure, say};
+use crate::words::count;
 
 /// One line of an export: meta first, then the records, then how many they were.
 #[derive(Debug, Serialize, Deserialize)]
@@ -24,10 +25,10 @@ pub(super) enum Line {
 }
 
 pub(super) async fn run(args: &ExportArgs) -> Result<(), Failure> {
-    let (store, meta) = args.place.open_namespace().await?;
+    let (store, meta) = args.place.look_at_namespace().await?;
     let mut data = Data::new();
-    data.json(&Line::Meta(meta.value))?;
-    let mut records = 0;
+    let (mut records, mut outside) = (0, 0);
+    data.json(&Line::Meta(meta.value.clone()))?;
     for group in Group::ALL {
         for entry in store.list(group).await? {
             let record = match entry.found {
@@ -35,12 +36,31 @@ pub(super) async fn run(args: &ExportArgs) -> Result<(), Failure> {
                 Found::Lost => None,
                 Found::New => continue,
             };
+            outside += usize::from(is_outside(&entry.slot, &meta.value));
             data.json(&Line::Record { group, name: entry.slot.name().to_owned(), record })?;
             records += 1;
         }
     }
     data.json(&Line::End { records })?;
     data.flush()?;
-    say(format_args!("exported {records} records"));
+    say(format_args!("exported {}", count(records, "record")));
+    tell_of_outsiders(outside, &meta.value);
     Ok(())
+}
+
+/// Whether a slot is a worker that the namespace does not lease.
+pub(super) fn is_outside(slot: &Slot, meta: &Meta) -> bool {
+    slot.number().is_some_and(|number| !meta.workers().contains(&number))
+}
+
+/// Says that records are carried along which nobody can use.
+pub(super) fn tell_of_outsiders(outside: usize, meta: &Meta) {
+    if outside > 0 {
+        say(format_args!(
+            "{} of workers outside the range {} to {}: kept, and never leased",
+            count(outside, "record"),
+            meta.first_worker,
+            meta.last_worker
+        ));
+    }
 }

@@ -7,13 +7,17 @@ use std::sync::Arc;
 use frazil::coord::rules::WINDOW_MAX_MS;
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Found, Group, Meta, Presence, Put, Record, Slot, Store, Version, Versioned};
+use frazil::coord::{
+    Found, Meta, Presence, Put, Record, Slot, Standing, Store, Version, Versioned,
+};
 use serde::Serialize;
 
-use super::export::Line;
+use super::export::{Line, is_outside, tell_of_outsiders};
 use super::quarantine::{SKEW_MS, raise};
 use crate::args::ImportArgs;
+use crate::commands::workers::Pool;
 use crate::output::{Data, Exit, Failure, say};
+use crate::words::{Called, count, instant};
 
 /// A line of an export is one record; what is longer is something else.
 const LINE_BYTES_MAX: u64 = 1 << 20;
@@ -28,6 +32,7 @@ struct Export {
 struct Imported {
     records: usize,
     quarantine: u64,
+    poisoned: Vec<u32>,
 }
 
 pub(super) async fn run(args: &ImportArgs) -> Result<(), Failure> {
@@ -38,15 +43,20 @@ pub(super) async fn run(args: &ImportArgs) -> Result<(), Failure> {
     let live =
         |record: &Option<Record>| record.as_ref().is_none_or(|record| record.nonce.is_some());
     let mut quarantine = export.meta.quarantine;
-    if export.records.iter().any(|(_, record)| live(record)) {
+    let was_live = export.records.iter().any(|(_, record)| live(record));
+    if was_live {
         let window_ms = export.meta.window_ms.min(WINDOW_MAX_MS) + SKEW_MS;
         quarantine = quarantine.max(unix_ms().saturating_add(window_ms));
     }
     // Until the last record is there nobody may use the namespace, should this end half-way.
     let unfinished = unix_ms().saturating_add(WINDOW_MAX_MS);
     let created = Meta { quarantine: unfinished.max(quarantine), ..export.meta.clone() };
+    let outside = export.records.iter().filter(|(slot, _)| is_outside(slot, &export.meta)).count();
     let (meta, is_new) = agree(&store, &created).await?;
-    raise(store.as_ref(), meta, quarantine).await?;
+    let quarantine = match is_new {
+        true => quarantine,
+        false => raise(store.as_ref(), meta, quarantine).await?,
+    };
     let mut records = 0;
     for (slot, record) in export.records {
         if let Some(record) = record {
@@ -57,13 +67,45 @@ pub(super) async fn run(args: &ImportArgs) -> Result<(), Failure> {
     if is_new {
         finish(store.as_ref(), &created, quarantine).await?;
     }
-    say(format_args!("imported {records} records into {store}"));
+    say(format_args!("imported {} into {store}", count(records, "record")));
+    tell_of_outsiders(outside, &created);
+    tell_of_quarantine(quarantine, was_live);
+    let poisoned = poisoned(&store).await?;
     if args.json {
         let mut data = Data::new();
-        data.json(&Imported { records, quarantine })?;
+        data.json(&Imported { records, quarantine, poisoned })?;
         data.flush()?;
     }
     Ok(())
+}
+
+fn tell_of_quarantine(quarantine: u64, was_live: bool) {
+    if quarantine > unix_ms() {
+        let why = match was_live {
+            true => "some were held or lost when they were exported, and may have been used since",
+            false => "the export, or the namespace before, was in quarantine",
+        };
+        say(format_args!("no worker is used before {} passes: {why}", instant(quarantine)));
+    }
+}
+
+/// Names the workers whose horizon is too far ahead for anybody to use them.
+async fn poisoned(store: &Arc<dyn Store>) -> Result<Vec<u32>, Failure> {
+    let Some(meta) = store.meta().await? else {
+        return Err(Failure::new(Exit::No, "the namespace is gone: import again"));
+    };
+    let pool = Pool::read(store.as_ref(), meta, unix_ms()).await?;
+    let mut poisoned = Vec::new();
+    for view in pool.views.iter().filter(|view| view.state == Standing::Poisoned) {
+        let horizon = view.horizon.as_deref().unwrap_or("unknown");
+        say(format_args!(
+            "warning: worker {worker} is poisoned, its horizon is {horizon}: frazil workers repair \
+             {worker} --last-issued ID",
+            worker = view.worker
+        ));
+        poisoned.push(view.worker);
+    }
+    Ok(poisoned)
 }
 
 /// The namespace's meta, which must agree with the export's; created from it if there is none,
@@ -81,7 +123,8 @@ async fn agree(
             Err(Failure::new(
                 Exit::Refused,
                 format_args!(
-                    "the namespace has layout {} and workers {} to {}, the export {} and {} to {}",
+                    "the namespace has layout {} and workers {} to {}, the export {} and {} to {}: \
+                     import into another --namespace",
                     meta.value.layout,
                     meta.value.first_worker,
                     meta.value.last_worker,
@@ -94,7 +137,9 @@ async fn agree(
     }
     match store.put_meta(None, exported).await? {
         Put::Done(version) => Ok((Versioned { version, value: exported.clone() }, true)),
-        Put::Conflict => Err(Failure::new(Exit::No, "the namespace was created meanwhile")),
+        Put::Conflict => {
+            Err(Failure::new(Exit::No, "the namespace was created meanwhile: import again"))
+        }
     }
 }
 
@@ -108,7 +153,10 @@ async fn finish(store: &dyn Store, created: &Meta, quarantine: u64) -> Result<()
     };
     match put {
         Put::Done(_) => Ok(()),
-        Put::Conflict => Err(Failure::new(Exit::No, "the namespace was changed meanwhile")),
+        Put::Conflict => Err(Failure::new(
+            Exit::No,
+            "the namespace was changed meanwhile: import again while no node runs",
+        )),
     }
 }
 
@@ -117,7 +165,7 @@ async fn bring(store: &Arc<dyn Store>, slot: &Slot, record: Record) -> Result<()
     let entries = store.list(slot.group()).await?;
     let entry = entries.into_iter().find(|entry| entry.slot == *slot);
     if entry.as_ref().is_some_and(|entry| entry.presence != Presence::Free) {
-        let why = format!("{slot} is held: import while no node runs");
+        let why = format!("{} is held: import while no node runs", Called(slot));
         return Err(Failure::new(Exit::Refused, why));
     }
     let version = entry.as_ref().map_or(Version(0), |entry| entry.version);
@@ -129,7 +177,7 @@ async fn bring(store: &Arc<dyn Store>, slot: &Slot, record: Record) -> Result<()
     match store.put(slot, version, &record).await? {
         Put::Done(_) => Ok(()),
         Put::Conflict => {
-            let why = format!("{slot} changed meanwhile: import while no node runs");
+            let why = format!("{} changed meanwhile: import while no node runs", Called(slot));
             Err(Failure::new(Exit::No, why))
         }
     }
@@ -164,21 +212,23 @@ fn read(args: &ImportArgs) -> Result<Export, Failure> {
             }
         }
     }
-    let meta = meta.ok_or_else(|| Failure::usage("the export has no meta record"))?;
+    let meta = meta.ok_or_else(|| {
+        Failure::usage("the export has no meta record: give what frazil store export printed")
+    })?;
     if end != Some(records.len()) {
         // What is missing may be the record of a worker that is still held.
-        let why = format!("the export is cut off after {} records: export again", records.len());
+        let read = count(records.len(), "record");
+        let why = format!("the export is cut off after {read}: export again");
         return Err(Failure::usage(why));
     }
     if meta.format > frazil::coord::FORMAT {
-        return Err(Failure::new(Exit::Refused, "the export was written by a newer version"));
+        return Err(Failure::new(
+            Exit::Refused,
+            "the export was written by a newer version of frazil: import it with that",
+        ));
     }
-    let outside = |slot: &Slot| {
-        slot.group() == Group::Workers
-            && !slot.number().is_some_and(|number| meta.workers().contains(&number))
-    };
-    if let Some((slot, _)) = records.iter().find(|(slot, _)| outside(slot)) {
-        return Err(Failure::usage(format_args!("{slot} is not in the range of the export")));
+    if meta.workers().is_empty() {
+        return Err(Failure::usage("the export's range of workers is empty: export again"));
     }
     Ok(Export { meta, records })
 }

@@ -1,16 +1,18 @@
 //! `frazil store quarantine`.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use frazil::coord::rules::WINDOW_MAX_MS;
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Found, Group, Meta, Presence, Put, Record, Store, Versioned};
+use frazil::coord::{Found, Group, Meta, Presence, Put, Record, Scheme, Store, Versioned};
 use serde::Serialize;
 
 use crate::args::QuarantineArgs;
-use crate::commands::workers::instant;
 use crate::output::{Data, Exit, Failure, say};
+use crate::words::{Called, instant};
 
 /// Added to a window: clocks of different machines differ.
 pub(super) const SKEW_MS: u64 = 2000;
@@ -24,16 +26,10 @@ struct Quarantined {
 }
 
 pub(super) async fn run(args: &QuarantineArgs) -> Result<(), Failure> {
-    let copied = if args.adopt { Copied::Accept } else { Copied::Refuse };
     if args.lasting.is_some_and(|lasting| lasting > LONGEST) {
         return Err(Failure::usage("a quarantine is at most 24 hours"));
     }
-    let store = args.place.open(copied).await?;
-    let Some(meta) = store.meta().await? else {
-        let why = "there is no such namespace, so nothing to quarantine: its first node waits by \
-                   itself";
-        return Err(Failure::new(Exit::No, why));
-    };
+    let (store, meta) = open(args).await?;
     let window_ms = meta.value.window_ms.min(WINDOW_MAX_MS) + SKEW_MS;
     let lasting_ms = args
         .lasting
@@ -54,6 +50,40 @@ pub(super) async fn run(args: &QuarantineArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+async fn open(args: &QuarantineArgs) -> Result<(Arc<dyn Store>, Versioned<Meta>), Failure> {
+    let url = args.place.url()?;
+    if !args.adopt {
+        return args.place.open_namespace().await.map_err(|failure| match failure {
+            Failure::Message(Exit::No, message) => Failure::Message(
+                Exit::No,
+                format!(
+                    "{message}. If its store was wiped, do that and then run this again, before \
+                     any node starts"
+                ),
+            ),
+            other => other,
+        });
+    }
+    if !matches!(url.scheme, Scheme::File | Scheme::Static) {
+        let why = "--adopt is for a copied directory (file:DIRECTORY or static:N): leave it out";
+        return Err(Failure::usage(why));
+    }
+    if url.scheme == Scheme::File
+        && !Path::new(&url.path).join(args.place.namespace.as_str()).exists()
+    {
+        let why = format!(
+            "{url} has no namespace {:?} to adopt: name the copied directory with --store",
+            args.place.namespace.as_str()
+        );
+        return Err(Failure::new(Exit::No, why));
+    }
+    let store = args.place.open(Copied::Accept).await?;
+    match store.meta().await? {
+        Some(meta) => Ok((store, meta)),
+        None => Err(args.place.no_namespace(&store)),
+    }
+}
+
 /// Ends the tenures of holders that are not there. A store that was restored from a backup knows
 /// holders again that were succeeded since: they could go on over their successors' times.
 async fn forget_holders(store: &dyn Store) -> Result<(), Failure> {
@@ -69,7 +99,8 @@ async fn forget_holders(store: &dyn Store) -> Result<(), Failure> {
                 say(format_args!(
                     "{} is held by {:?}: if the store was restored from a backup, stop it and run \
                      this again",
-                    entry.slot, ended.holder
+                    Called(&entry.slot),
+                    ended.holder
                 ));
             }
         }
@@ -89,7 +120,12 @@ pub(super) async fn raise(
             Put::Done(_) => return Ok(until),
             Put::Conflict => match store.meta().await? {
                 Some(newer) => meta = newer,
-                None => return Err(Failure::new(Exit::No, "the namespace is gone")),
+                None => {
+                    return Err(Failure::new(
+                        Exit::No,
+                        "the namespace is gone: create it with frazil store init and run this again",
+                    ));
+                }
             },
         }
     }

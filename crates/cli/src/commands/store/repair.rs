@@ -1,37 +1,94 @@
 //! `frazil store repair`.
 
+use std::sync::Arc;
+
+use frazil::coord::rules::WINDOW_MAX_MS;
+use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Claim, mend};
+use frazil::coord::{Claim, Group, Meta, Put, Standing, Store, Versioned, mend};
 use serde::Serialize;
 
+use super::new_meta::Wish;
+use super::quarantine::SKEW_MS;
 use crate::args::RepairArgs;
-use crate::commands::workers::{State, views};
-use crate::output::{Data, Failure, say};
+use crate::commands::workers::Pool;
+use crate::output::{Data, Exit, Failure, say};
+use crate::words::{count, instant};
 
 #[derive(Serialize)]
 struct Repaired {
     mended: usize,
+    /// Whether meta was gone and is created anew.
+    meta_created: bool,
     poisoned: Vec<u32>,
 }
 
 pub(super) async fn run(args: &RepairArgs) -> Result<(), Failure> {
-    let (store, meta) = args.place.open_namespace().await?;
+    let (store, meta, meta_created) = open(args).await?;
     let now = unix_ms();
     let mended = mend::lost_records(store.as_ref(), &Claim::to_judge(&meta, now), unix_ms).await?;
-    let seconds = meta.value.window_ms / 1000;
-    say(format_args!("{mended} lost records got a new one, which blocks them for {seconds} s"));
-    let views = views(store.as_ref(), &meta, now).await?;
-    let poisoned: Vec<_> =
-        views.iter().filter(|view| view.state == State::Poisoned).map(|view| view.worker).collect();
+    let blocked = match mended {
+        0 => String::new(),
+        _ => format!(", which blocks them for {} s", meta.value.window_ms / 1000),
+    };
+    say(format_args!("{} got a new one{blocked}", count(mended, "lost record")));
+    let pool = Pool::read(store.as_ref(), meta, now).await?;
+    let views = pool.views.iter().filter(|view| view.state == Standing::Poisoned);
+    let poisoned: Vec<_> = views.map(|view| view.worker).collect();
     for worker in &poisoned {
         say(format_args!(
             "worker {worker} is poisoned: frazil workers repair {worker} --last-issued ID"
         ));
     }
+    let is_well = poisoned.is_empty();
     if args.json {
         let mut data = Data::new();
-        data.json(&Repaired { mended, poisoned })?;
+        data.json(&Repaired { mended, meta_created, poisoned })?;
         data.flush()?;
     }
-    Ok(())
+    if is_well { Ok(()) } else { Err(Failure::Reported(Exit::No)) }
+}
+
+/// Opens the namespace; creates its meta anew if only that is gone, and whether it did.
+async fn open(args: &RepairArgs) -> Result<(Arc<dyn Store>, Versioned<Meta>, bool), Failure> {
+    let looked = args.place.look().await?;
+    if looked.meta().await?.is_none() && looked.list(Group::Workers).await?.is_empty() {
+        return Err(args.place.no_namespace(&looked));
+    }
+    let store = args.place.open(Copied::Refuse).await?;
+    if let Some(meta) = store.meta().await? {
+        return Ok((store, meta, false));
+    }
+    let meta = create(args)?;
+    match store.put_meta(None, &meta).await? {
+        Put::Done(version) => {
+            say(format_args!(
+                "there were records without meta: it is created anew with workers {} to {}, and no \
+                 worker is used before {} passes",
+                meta.first_worker,
+                meta.last_worker,
+                instant(meta.quarantine)
+            ));
+            Ok((store, Versioned { version, value: meta }, true))
+        }
+        Put::Conflict => {
+            Err(Failure::new(Exit::No, "the namespace was created meanwhile: run this again"))
+        }
+    }
+}
+
+/// Meta for records that lost theirs. Their window is not known unless it is told, so that the
+/// longest there is must pass.
+fn create(args: &RepairArgs) -> Result<Meta, Failure> {
+    let url = args.place.url()?;
+    let wish = Wish {
+        url: &url,
+        layout: &args.layout.layout,
+        workers: args.workers,
+        window: args.window,
+        quarantine: 0,
+    };
+    let meta = wish.meta()?;
+    let window_ms = args.window.map_or(WINDOW_MAX_MS, |_| meta.window_ms);
+    Ok(Meta { quarantine: unix_ms().saturating_add(window_ms + SKEW_MS), ..meta })
 }

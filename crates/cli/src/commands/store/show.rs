@@ -2,28 +2,37 @@
 
 use std::fmt::Write as _;
 
-use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Guarantees, Meta, Store};
+use frazil::coord::{Guarantees, Guard, Meta, Standing, Store};
 use serde::Serialize;
 
 use crate::args::ShowArgs;
-use crate::commands::workers::{State, View, instant, views};
+use crate::commands::workers::Pool;
 use crate::output::{Data, Failure};
+use crate::words::instant;
 
 #[derive(Serialize)]
 struct Shown {
     store: String,
     namespace: String,
     meta: Option<Meta>,
+    guard: Option<ShownGuard>,
     workers: Counts,
     guarantees: Guarantees,
+}
+
+/// Why and until when the store lets nobody new in.
+#[derive(Serialize)]
+struct ShownGuard {
+    until_ms: u64,
+    until: String,
+    reason: String,
 }
 
 /// How many workers are in which state.
 #[derive(Default, Serialize)]
 struct Counts {
-    never_used: u32,
+    never_used: usize,
     held: u32,
     free: u32,
     blocked: u32,
@@ -33,7 +42,7 @@ struct Counts {
 }
 
 pub(super) async fn run(args: &ShowArgs) -> Result<(), Failure> {
-    let store = args.place.open(Copied::Refuse).await?;
+    let store = args.place.look().await?;
     let shown = look(args, store.as_ref()).await?;
     let mut data = Data::new();
     if args.json {
@@ -45,40 +54,51 @@ pub(super) async fn run(args: &ShowArgs) -> Result<(), Failure> {
 }
 
 async fn look(args: &ShowArgs, store: &dyn Store) -> Result<Shown, Failure> {
-    let meta = store.meta().await?;
-    let workers = match &meta {
-        Some(meta) => {
-            let views = views(store, meta, unix_ms()).await?;
-            let all = meta.value.last_worker.saturating_sub(meta.value.first_worker);
-            Counts::of(&views, all.saturating_add(1))
-        }
-        None => Counts::default(),
+    let pool = match store.meta().await? {
+        Some(meta) => Some(Pool::read(store, meta, unix_ms()).await?),
+        None => None,
     };
+    let workers = pool.as_ref().map(Counts::of).unwrap_or_default();
+    let (meta, guard) = pool.map(|pool| (pool.meta, pool.guard)).unzip();
     Ok(Shown {
         store: store.to_string(),
         namespace: args.place.namespace.to_string(),
-        meta: meta.map(|meta| meta.value),
+        meta,
+        guard: guard.flatten().map(ShownGuard::from),
         workers,
         guarantees: store.guarantees(),
     })
 }
 
+impl From<Guard> for ShownGuard {
+    fn from(Guard { until, reason }: Guard) -> Self {
+        Self { until_ms: until, until: instant(until), reason }
+    }
+}
+
 impl Counts {
-    fn of(views: &[View], all: u32) -> Self {
-        let mut counts = Self { never_used: all, ..Self::default() };
-        for view in views {
-            counts.never_used = counts.never_used.saturating_sub(1);
+    fn of(pool: &Pool) -> Self {
+        let mut counts = Self { never_used: pool.never_used(), ..Self::default() };
+        for view in &pool.views {
             let count = match view.state {
-                State::Held => &mut counts.held,
-                State::Free => &mut counts.free,
-                State::Blocked => &mut counts.blocked,
-                State::Quarantined => &mut counts.quarantined,
-                State::Poisoned => &mut counts.poisoned,
-                State::Lost => &mut counts.lost,
+                Standing::Held => &mut counts.held,
+                Standing::Free => &mut counts.free,
+                Standing::Blocked => &mut counts.blocked,
+                Standing::Quarantined => &mut counts.quarantined,
+                Standing::Poisoned => &mut counts.poisoned,
+                Standing::Lost => &mut counts.lost,
             };
             *count += 1;
         }
         counts
+    }
+
+    fn text(&self) -> String {
+        let Self { never_used, held, free, blocked, quarantined, poisoned, lost } = self;
+        format!(
+            "{held} held, {free} free, {blocked} blocked, {quarantined} quarantined, {poisoned} \
+             poisoned, {lost} lost, {never_used} never used"
+        )
     }
 }
 
@@ -91,31 +111,20 @@ fn text(shown: &Shown) -> String {
     line("store", &shown.store);
     line("namespace", &shown.namespace);
     match &shown.meta {
-        None => line("", "not created yet: its first node does that, or frazil store init"),
+        None => line("", "not created yet: its first frazil next does that, or frazil store init"),
         Some(meta) => {
             line("layout", &meta.layout);
             line("workers", &format!("{} to {}", meta.first_worker, meta.last_worker));
-            let counts = &shown.workers;
-            line(
-                "",
-                &format!(
-                    "{} held, {} free, {} blocked, {} quarantined, {} poisoned, {} lost, \
-                     {} never used",
-                    counts.held,
-                    counts.free,
-                    counts.blocked,
-                    counts.quarantined,
-                    counts.poisoned,
-                    counts.lost,
-                    counts.never_used
-                ),
-            );
+            line("", &shown.workers.text());
             line("window", &format!("{} s", meta.window_ms / 1000));
             line("created", &instant(meta.created));
             if meta.quarantine > unix_ms() {
                 line("quarantine", &format!("until {}", instant(meta.quarantine)));
             }
         }
+    }
+    if let Some(guard) = &shown.guard {
+        line("guarded", &format!("until {}: {}", guard.until, guard.reason));
     }
     let promise = &shown.guarantees;
     line("kind", &promise.store);

@@ -5,9 +5,10 @@ use frazil::coord::time::unix_ms;
 use frazil::coord::{Claim, Found, Group, Presence, Put, Record, Slot};
 use frazil_id::Id;
 
-use super::view::{instant, views};
+use super::pool::Pool;
 use crate::args::WorkersRepairArgs;
 use crate::output::{Data, Exit, Failure, say};
+use crate::words::instant;
 
 pub(super) async fn run(args: &WorkersRepairArgs) -> Result<(), Failure> {
     let (store, meta) = args.place.open_namespace().await?;
@@ -70,7 +71,7 @@ pub(super) async fn run(args: &WorkersRepairArgs) -> Result<(), Failure> {
         say(format_args!("worker {} may be used after {}", args.worker, instant(horizon)));
     }
     if args.json {
-        let views = views(store.as_ref(), &meta, unix_ms()).await?;
+        let Pool { views, .. } = Pool::read(store.as_ref(), meta, unix_ms()).await?;
         let mut data = Data::new();
         if let Some(view) = views.iter().find(|view| view.worker == args.worker) {
             data.json(view)?;

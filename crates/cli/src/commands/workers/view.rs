@@ -2,44 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use comfy_table::{Table, presets};
-use frazil::coord::rules::{Outlook, outlook};
-use frazil::coord::{Claim, Entry, Found, Meta, Presence, Store, UnixMs, Versioned};
-use frazil_id::rfc3339;
+use frazil::coord::rules::floor_of;
+use frazil::coord::{Claim, Entry, Found, Presence, Standing, UnixMs};
 use serde::Serialize;
 
-use crate::output::Failure;
-
-/// What a slot is good for now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum State {
-    Held,
-    Free,
-    Blocked,
-    Quarantined,
-    Poisoned,
-    Lost,
-}
-
-impl State {
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Held => "held",
-            Self::Free => "free",
-            Self::Blocked => "blocked",
-            Self::Quarantined => "quarantined",
-            Self::Poisoned => "poisoned",
-            Self::Lost => "lost",
-        }
-    }
-}
+use crate::words::instant;
 
 /// One worker.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct View {
     pub(crate) worker: u32,
-    pub(crate) state: State,
+    pub(crate) state: Standing,
     /// Who holds it or held it last.
     pub(crate) holder: Option<String>,
     pub(crate) host: Option<String>,
@@ -56,45 +29,24 @@ pub(crate) struct View {
     pub(crate) info: BTreeMap<String, String>,
 }
 
-/// Every worker of a namespace that was ever used, by number.
-pub(crate) async fn views(
-    store: &dyn Store,
-    meta: &Versioned<Meta>,
-    now: UnixMs,
-) -> Result<Vec<View>, Failure> {
-    let entries = store.list(frazil::coord::Group::Workers).await?;
-    let judge = Claim::to_judge(meta, now);
-    let mut views: Vec<_> =
-        entries.into_iter().filter_map(|entry| View::new(entry, &judge)).collect();
-    views.sort_by_key(|view| view.worker);
-    Ok(views)
-}
-
 impl View {
-    fn new(entry: Entry, judge: &Claim) -> Option<Self> {
+    pub(super) fn new(entry: Entry, judge: &Claim) -> Option<Self> {
         let worker = entry.slot.number()?;
-        let state = match (&entry.presence, &entry.found, outlook(&entry.found, judge)) {
-            (_, Found::Lost, _) => State::Lost,
-            (Presence::Held { .. }, _, _) => State::Held,
-            (_, _, Outlook::Passed | Outlook::Ahead) => State::Free,
-            (_, Found::Known(record), Outlook::Blocked { .. })
-                if record.horizon < judge.quarantine =>
-            {
-                State::Quarantined
-            }
-            (_, _, Outlook::Blocked { .. }) => State::Blocked,
-            (_, _, Outlook::Poisoned { .. }) => State::Poisoned,
-        };
+        let state = Standing::of(&entry, judge);
         let expires_in_seconds = match entry.presence {
             Presence::Held { expires_in: Some(left) } => Some(left.as_secs_f64()),
             _ => None,
+        };
+        // How long a holder may go on; otherwise how long others have to wait.
+        let until = match (state, &entry.found) {
+            (Standing::Held, Found::Known(record)) => record.horizon,
+            _ => floor_of(&entry.found, judge),
         };
         let record = match entry.found {
             Found::Known(record) => Some(record),
             Found::New | Found::Lost => None,
         };
         let horizon_ms = record.as_ref().map(|record| record.horizon);
-        let left_ms = horizon_ms.unwrap_or(0).saturating_sub(judge.now);
         Some(Self {
             worker,
             state,
@@ -104,48 +56,14 @@ impl View {
             floor_ms: record.as_ref().map(|record| record.floor),
             horizon_ms,
             horizon: horizon_ms.map(instant),
-            seconds_left: seconds(left_ms),
+            seconds_left: seconds(until.saturating_sub(judge.now)),
             expires_in_seconds,
             info: record.map(|record| record.info).unwrap_or_default(),
         })
     }
 }
 
-/// A time as RFC 3339; times beyond what that can write stay numbers.
-pub(crate) fn instant(unix_ms: UnixMs) -> String {
-    match i64::try_from(unix_ms) {
-        Ok(ms) => rfc3339::Instant::from_unix_ms(ms).to_string(),
-        Err(_) => unix_ms.to_string(),
-    }
-}
-
 #[expect(clippy::cast_precision_loss, reason = "shown to people, to the millisecond")]
 fn seconds(ms: u64) -> f64 {
     ms as f64 / 1000.0
-}
-
-/// The workers as a table.
-pub(crate) fn table(views: &[View]) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
-    table.set_header(["WORKER", "STATE", "HOLDER", "HOST", "TOKEN", "HORIZON", "SECONDS LEFT"]);
-    for view in views {
-        let text = |value: &Option<String>| printable(value.as_deref().unwrap_or("-"));
-        table.add_row([
-            view.worker.to_string(),
-            view.state.word().to_owned(),
-            text(&view.holder),
-            text(&view.host),
-            text(&view.token),
-            text(&view.horizon),
-            format!("{:.1}", view.seconds_left),
-        ]);
-    }
-    let lines = table.lines().map(|line| line.trim_end().to_owned());
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-/// What others wrote into the store must not steer the terminal.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -15,6 +15,11 @@ use crate::url::{Scheme, Secret, StoreUrl};
 /// more often than every 5 s.
 const PROBE_EVERY: Duration = Duration::from_secs(10);
 
+const NO_PASSWORD: &str = "the user has no password: write etcd://USER:PASSWORD@host, name a file \
+                           with ?password_file=, or set FRAZIL_STORE_PASSWORD";
+const NO_USER: &str = "the password has no user: write etcd://USER@host, or unset \
+                       FRAZIL_STORE_PASSWORD";
+
 /// How to reach each member of a cluster.
 pub(super) struct Doors {
     url: StoreUrl,
@@ -42,8 +47,8 @@ impl Doors {
         let login = match (url.user.clone(), url.secret()?) {
             (Some(user), Some(password)) => Some((user, password)),
             (None, None) => None,
-            (Some(_), None) => return Err(unusable(url, "the user needs a password")),
-            (None, Some(_)) => return Err(unusable(url, "the password needs a user")),
+            (Some(_), None) => return Err(unusable(url, NO_PASSWORD)),
+            (None, Some(_)) => return Err(unusable(url, NO_USER)),
         };
         Ok(Self { url: url.clone(), tls, login, login_ignored: AtomicBool::new(false) })
     }

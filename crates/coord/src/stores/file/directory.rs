@@ -31,6 +31,15 @@ pub enum Copied {
     Adopt,
 }
 
+/// How a directory is entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entrance {
+    /// To be used; what is missing is created.
+    Use(Copied),
+    /// To be looked into; nothing is created, and a copy is refused.
+    Look,
+}
+
 /// Which directory this is. A copy or a restored backup has another inode.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Identity {
@@ -39,11 +48,12 @@ struct Identity {
     born: Option<u128>,
 }
 
-/// Creates what is missing and checks what is there; gives what weakens the promises.
+/// Checks what is there, creates what is missing if it is to be used, and gives what weakens the
+/// promises.
 pub(super) fn prepare(
     root: &Path,
     any_filesystem: bool,
-    copied: Copied,
+    entrance: Entrance,
 ) -> Result<Vec<String>, (ErrorKind, String)> {
     let broken = |error: io::Error| {
         let kind = match error.kind() {
@@ -53,7 +63,11 @@ pub(super) fn prepare(
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => ErrorKind::InvalidConfig,
             _ => ErrorKind::Unavailable,
         };
-        (kind, format!("{}: {error}", root.display()))
+        let hint = match kind {
+            ErrorKind::InvalidConfig => "; name a directory",
+            _ => "",
+        };
+        (kind, format!("{}: {error}{hint}", root.display()))
     };
     let create = |path: &Path| {
         DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path).map_err(broken)
@@ -62,11 +76,17 @@ pub(super) fn prepare(
     // A relative path ends in the current directory.
     let there = root.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
     let mut warnings = check_filesystem(there, any_filesystem)?;
-    create(root)?;
-    for group in Group::ALL {
-        create(&root.join(group.letter()))?;
+    match entrance {
+        Entrance::Look if !root.exists() => return Ok(warnings),
+        Entrance::Look => {}
+        Entrance::Use(_) => {
+            create(root)?;
+            for group in Group::ALL {
+                create(&root.join(group.letter()))?;
+            }
+        }
     }
-    check_identity(root, copied).map_err(|error| match error {
+    check_identity(root, entrance).map_err(|error| match error {
         Mismatch::Io(error) => broken(error),
         Mismatch::Copy => (
             ErrorKind::Unsafe,
@@ -165,7 +185,7 @@ impl From<io::Error> for Mismatch {
     }
 }
 
-fn check_identity(root: &Path, copied: Copied) -> Result<(), Mismatch> {
+fn check_identity(root: &Path, entrance: Entrance) -> Result<(), Mismatch> {
     let path = root.join(IDENTITY);
     let data = fs::metadata(root)?;
     let born = data.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
@@ -174,16 +194,19 @@ fn check_identity(root: &Path, copied: Copied) -> Result<(), Mismatch> {
         Ok(bytes) => serde_json::from_slice::<Identity>(&bytes).ok(),
         // It is written before anything else, so it was left out when the rest was copied.
         Err(error) if error.kind() == io::ErrorKind::NotFound && root.join("meta").exists() => None,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && entrance == Entrance::Look => {
+            return Ok(());
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return write_identity(&path, &here).map_err(Mismatch::Io);
         }
         Err(error) => return Err(error.into()),
     };
-    match copied {
+    match entrance {
         _ if written.as_ref() == Some(&here) => Ok(()),
-        Copied::Refuse => Err(Mismatch::Copy),
-        Copied::Accept => Ok(()),
-        Copied::Adopt => write_identity(&path, &here).map_err(Mismatch::Io),
+        Entrance::Look | Entrance::Use(Copied::Refuse) => Err(Mismatch::Copy),
+        Entrance::Use(Copied::Accept) => Ok(()),
+        Entrance::Use(Copied::Adopt) => write_identity(&path, &here).map_err(Mismatch::Io),
     }
 }
 

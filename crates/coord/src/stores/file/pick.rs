@@ -46,11 +46,17 @@ impl Shared {
             }
         }
         let entries = self.list(Group::Workers)?;
-        let (best, census) = candidates(entries, *range.start(), *range.end(), favourite, claim);
+        let (best, mut census) =
+            candidates(entries, *range.start(), *range.end(), favourite, claim);
         for candidate in best {
             let taken = self.take(present, &candidate.slot, Some(candidate.version), claim)?;
             if matches!(taken, Acquired::Held(_)) {
                 return Ok(taken);
+            }
+            // Somebody was faster; it counts as what it is now.
+            match taken {
+                Acquired::Full(now) => census.add(now),
+                _ => census.held += 1,
             }
         }
         Ok(Acquired::Full(census))

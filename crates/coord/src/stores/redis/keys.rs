@@ -35,7 +35,7 @@ impl Keys {
     pub(super) fn all(&self, group: Group) -> [String; 7] {
         let key = |rest: &str| format!("{}:{rest}", self.tag);
         [
-            key("meta"),
+            self.meta(),
             key("lineage"),
             self.records(group),
             self.born(),
@@ -43,6 +43,10 @@ impl Keys {
             key("w:held"),
             key("w:nonces"),
         ]
+    }
+
+    pub(super) fn meta(&self) -> String {
+        format!("{}:meta", self.tag)
     }
 
     pub(super) fn records(&self, group: Group) -> String {

@@ -206,6 +206,7 @@ async fn meet(settings: &Settings, keys: &Keys, address: &Address) -> Result<Met
         Meaning::Denied => denied(settings, keys, "+info"),
         _ => settings.shut_out(&shown(address), &error),
     })?;
+    server.check_scheme(settings)?;
     if !server.is_master {
         return Ok(Met::Replica);
     }

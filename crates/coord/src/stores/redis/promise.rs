@@ -6,6 +6,10 @@ use super::settings::Durability;
 use crate::guarantees::{Guarantees, Strength};
 use crate::url::Scheme;
 
+/// Why nobody new is let in for a while.
+pub(super) const GUARDED: &str = "the server was restarted or promoted and may have lost its last \
+                                  writes, so all that was promised before must pass first";
+
 pub(super) fn guarantees(session: &Session) -> Guarantees {
     let (settings, server) = (&session.settings, session.server());
     let is_single = settings.url.scheme == Scheme::Redis;

@@ -6,6 +6,7 @@ use redis::aio::MultiplexedConnection;
 
 use super::settings::Settings;
 use crate::error::{Error, ErrorKind};
+use crate::url::Scheme;
 
 /// The oldest major version whose scripts, users and protocol are what this store needs.
 const OLDEST_MAJOR: u32 = 6;
@@ -15,6 +16,8 @@ const OLDEST_MAJOR: u32 = 6;
 pub(super) struct Server {
     pub(super) version: String,
     pub(super) is_master: bool,
+    /// Whether it is a node of a cluster, if it says.
+    pub(super) in_cluster: Option<bool>,
     /// Its history.
     pub(super) lineage: String,
     pub(super) replicas: u32,
@@ -56,6 +59,7 @@ impl Server {
         Self {
             version: text("redis_version"),
             is_master: field("role") == Some("master"),
+            in_cluster: field("cluster_enabled").map(|enabled| enabled == "1"),
             lineage: text("master_replid"),
             replicas: field("connected_slaves").and_then(|n| n.parse().ok()).unwrap_or(0),
             was_promoted: text("master_replid2").chars().any(|c| c != '0'),
@@ -74,6 +78,18 @@ impl Server {
     /// Whether this server alone has the data, as far as it can tell.
     pub(super) fn is_alone(&self) -> bool {
         self.replicas == 0 && !self.was_promoted
+    }
+
+    /// Refuses a URL that takes the server for what it is not.
+    pub(super) fn check_scheme(&self, settings: &Settings) -> Result<(), Error> {
+        let why = match (settings.url.scheme, self.in_cluster) {
+            (Scheme::Redis, Some(true)) => "the server is a node of a cluster: use redis+cluster:",
+            (Scheme::RedisCluster, Some(false)) => {
+                "the server is not a node of a cluster (cluster-enabled is off): use redis:"
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::new(ErrorKind::InvalidConfig, "connect", &settings.url, why))
     }
 
     /// Refuses a server that may forget records without anybody noticing.

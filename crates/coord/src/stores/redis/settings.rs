@@ -22,6 +22,11 @@ const REPLICAS_MAX: u32 = 64;
 /// It is part of every key.
 const PREFIX_MAX: usize = 64;
 
+/// The lone word in front of the host may also be a password whose colon was forgotten.
+const NO_PASSWORD: &str = "the user has no password: write redis://USER:PASSWORD@host, or \
+                           redis://:PASSWORD@host without a user, or name a file with \
+                           ?password_file=, or set FRAZIL_STORE_PASSWORD";
+
 /// How to get in, and how to behave there.
 pub(super) struct Settings {
     pub(super) url: StoreUrl,
@@ -70,7 +75,7 @@ impl Settings {
         }
         let secret = url.secret()?;
         if url.user.is_some() && secret.is_none() {
-            return Err(bad("the URL names a user and there is no password".into()));
+            return Err(bad(NO_PASSWORD.into()));
         }
         // Redis is not asked for rustls's default elsewhere; whoever installed one first is right.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();

@@ -20,6 +20,11 @@ const SILENCE_MIN: Duration = Duration::from_millis(500);
 const SYSTEM_AUTHORITIES: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
+const NO_PASSWORD: &str = "the user has no password: write zk://USER:PASSWORD@host, name a file \
+                           with ?password_file=, or set FRAZIL_STORE_PASSWORD";
+const NO_USER: &str = "the password has no user: write zk://USER@host, or unset \
+                       FRAZIL_STORE_PASSWORD";
+
 /// Everything that it takes to connect.
 #[derive(Clone, Debug)]
 pub(super) struct Door {
@@ -95,8 +100,8 @@ fn login(url: &StoreUrl) -> Result<Option<String>, Error> {
     match (&url.user, url.secret()?) {
         (None, None) => Ok(None),
         (Some(user), Some(password)) => Ok(Some(format!("{user}:{}", password.reveal()))),
-        (Some(_), None) => Err(invalid(url, "a user needs a password")),
-        (None, Some(_)) => Err(invalid(url, "a password needs a user")),
+        (Some(_), None) => Err(invalid(url, NO_PASSWORD)),
+        (None, Some(_)) => Err(invalid(url, NO_USER)),
     }
 }
 

@@ -174,29 +174,37 @@ end
 -- all of the old lineage and now) the new lineage continues the old one.
 local UNBROKEN = ''
 
-local function notice(window)
+-- What was known of the lineage, and what it is taken for now. Writes nothing.
+local function weigh(window)
   local known = redis.call('HMGET', LINEAGE, 'replid', 'guard', 'widest', 'sure', 'unbroken')
-  local replid, guard = known[1], tonumber(known[2] or '') or 0
-  local widest = math.max(tonumber(known[3] or '') or 0, window)
-  UNBROKEN = known[5] or ''
+  local before = tonumber(known[3] or '') or 0
+  local seen = {guard = tonumber(known[2] or '') or 0, widest = math.max(before, window),
+    was_sure = known[4] == '1', unbroken = known[5] or '', is_new = known[1] ~= REPLID}
   -- A server that was promoted remembers whom it followed.
   local alone = info('connected_slaves') == '0' and info('master_replid2') == string.rep('0', 40)
-  local sure = DURABLE and alone
-  if replid ~= REPLID then
-    if replid and sure and known[4] == '1' then
-      -- The last few are enough: a holder is acknowledged in each.
-      UNBROKEN = string.sub(UNBROKEN .. ' ' .. replid, -400)
-    else
-      UNBROKEN = ''
-      guard = math.max(guard, TIME + widest + ISOLATION + SKEW)
-    end
-    redis.call('HSET', LINEAGE, 'replid', REPLID, 'guard', int(guard), 'widest', int(widest),
-      'sure', sure and '1' or '0', 'unbroken', UNBROKEN)
-  elseif widest > (tonumber(known[3] or '') or 0) or (known[4] == '1' and not sure) then
-    redis.call('HSET', LINEAGE, 'widest', int(widest), 'sure',
-      (sure and known[4] == '1') and '1' or '0')
+  seen.sure = DURABLE and alone
+  seen.is_wider = seen.widest > before
+  if seen.is_new and known[1] and seen.sure and seen.was_sure then
+    -- The last few are enough: a holder is acknowledged in each.
+    seen.unbroken = string.sub(seen.unbroken .. ' ' .. known[1], -400)
+  elseif seen.is_new then
+    seen.unbroken = ''
+    seen.guard = math.max(seen.guard, TIME + seen.widest + ISOLATION + SKEW)
   end
-  return guard
+  return seen
+end
+
+local function notice(window)
+  local seen = weigh(window)
+  UNBROKEN = seen.unbroken
+  if seen.is_new then
+    redis.call('HSET', LINEAGE, 'replid', REPLID, 'guard', int(seen.guard), 'widest',
+      int(seen.widest), 'sure', seen.sure and '1' or '0', 'unbroken', UNBROKEN)
+  elseif seen.is_wider or (seen.was_sure and not seen.sure) then
+    redis.call('HSET', LINEAGE, 'widest', int(seen.widest), 'sure',
+      (seen.sure and seen.was_sure) and '1' or '0')
+  end
+  return seen.guard
 end
 
 -- Whether what a lineage acknowledged, with this expiry, still is the whole truth: see (2).

@@ -1,0 +1,48 @@
+//! All workers of a namespace as a user sees them.
+
+use frazil::coord::{Claim, Error, Group, Guard, Meta, Store, UnixMs, Versioned};
+
+use super::view::View;
+use crate::output::say;
+use crate::words::instant;
+
+/// The workers of a namespace at a moment.
+pub(crate) struct Pool {
+    pub(crate) meta: Meta,
+    /// Why and until when the store lets nobody new in.
+    pub(crate) guard: Option<Guard>,
+    /// Every worker that was ever used, by number.
+    pub(crate) views: Vec<View>,
+}
+
+impl Pool {
+    pub(crate) async fn read(
+        store: &dyn Store,
+        meta: Versioned<Meta>,
+        now: UnixMs,
+    ) -> Result<Self, Error> {
+        let entries = store.list(Group::Workers).await?;
+        let guard = store.guard().await?.filter(|guard| guard.until > now);
+        let mut judge = Claim::to_judge(&meta, now);
+        // Whatever keeps everybody out is a quarantine to those outside.
+        judge.quarantine = judge.quarantine.max(guard.as_ref().map_or(0, |guard| guard.until));
+        let mut views: Vec<_> =
+            entries.into_iter().filter_map(|entry| View::new(entry, &judge)).collect();
+        views.sort_by_key(|view| view.worker);
+        Ok(Self { meta: meta.value, guard, views })
+    }
+
+    /// How many workers of the range nobody ever used.
+    pub(crate) fn never_used(&self) -> usize {
+        let range = self.meta.workers();
+        let used = self.views.iter().filter(|view| range.contains(&view.worker)).count();
+        range.count().saturating_sub(used)
+    }
+
+    /// Says what keeps new holders out of all workers.
+    pub(crate) fn tell_of_guard(&self) {
+        if let Some(Guard { until, reason }) = &self.guard {
+            say(format_args!("no worker is leased before {}: {reason}", instant(*until)));
+        }
+    }
+}

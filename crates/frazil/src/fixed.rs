@@ -1,0 +1,29 @@
+//! A worker whose number is given by hand: `static:N`.
+
+use std::time::Duration;
+
+use frazil_coord::{Scheme, StoreUrl, Timing};
+use frazil_id::Layout;
+
+/// Nobody else takes a fixed worker, so its window (three times this) can be short, and so is the
+/// wait when its file is missing.
+const TTL_MIN: Duration = Duration::from_secs(1);
+/// Three times this is the longest window there is.
+const TTL_MAX: Duration = Duration::from_mins(20);
+
+/// The number of a fixed worker, if the URL names one.
+#[must_use]
+pub fn fixed_worker(url: &StoreUrl) -> Option<u32> {
+    match url.scheme {
+        Scheme::Static => url.path.parse().ok(),
+        _ => None,
+    }
+}
+
+/// The durations of a fixed worker: short, but no shorter than a few ticks.
+#[must_use]
+pub fn fixed_timing(layout: &Layout) -> Timing {
+    let tick = Duration::from_millis(layout.tick_ms().into());
+    let ttl = TTL_MIN.max(tick * 2).min(TTL_MAX);
+    Timing { ttl, heartbeat: ttl * 3 / 10, outage_budget: ttl * 3 }
+}
