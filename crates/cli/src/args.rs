@@ -77,11 +77,19 @@ Examples:
   frazil next -n 1000 --format base62
   frazil next -n 3 --store redis://127.0.0.1:6379
   frazil next --store file:/var/lib/frazil --patience 5s
+  frazil next -n 10 --server http://127.0.0.1:7780
   frazil next -n 5 --worker 3 --layout discord --json")]
 pub(crate) struct NextArgs {
     /// How many Ids to print, up to 10,000,000,000.
     #[arg(short = 'n', long, default_value = "1", value_name = "N", value_parser = count)]
     pub(crate) count: u64,
+    /// Ask a running server, as http://127.0.0.1:7780, instead of leasing a worker.
+    #[arg(long, value_name = "URL", env = "FRAZIL_SERVER",
+          conflicts_with_all = ["worker", "workers", "store"])]
+    pub(crate) server: Option<String>,
+    /// A scope that the server declares.
+    #[arg(long, value_name = "S", requires = "server")]
+    pub(crate) scope: Option<String>,
     /// The worker number to put into the Ids, without any store.
     #[arg(long, value_name = "W", env = "FRAZIL_WORKER", value_parser = field,
           conflicts_with_all = ["workers", "namespace"])]

@@ -99,11 +99,19 @@ impl Node {
     /// # Errors
     /// What does not pass by itself soon. Ids taken until then are lost, never reused.
     pub async fn batch(&self, n: u32) -> Result<Batch, NotIssued> {
+        self.issue(n).await.map(|issued| issued.batch)
+    }
+
+    /// As [`batch`](Self::batch), and says under which tenure the Ids were issued.
+    ///
+    /// # Errors
+    /// As for `batch`.
+    pub async fn issue(&self, n: u32) -> Result<Issued, NotIssued> {
         let mut partly = None;
         loop {
             match self.try_fill(&mut partly, n) {
                 Err(why) => tokio::time::sleep(why.brief_wait()?).await,
-                Ok(issued) => return Ok(issued.batch),
+                issued => return issued,
             }
         }
     }

@@ -1,15 +1,15 @@
 //! `frazil next`: print new Ids.
 
 mod lease;
+mod remote;
 mod shortage;
 
 use std::cell::Cell;
 use std::time::Duration;
 
 use frazil::NotIssued;
-use frazil::coord::Token;
 use frazil::coord::keeper::{Refusal, Waiting};
-use frazil_id::{Batch, Format, Generator, Id, Layout, NotReady, StartError, rfc3339};
+use frazil_id::{Format, Generator, Id, Layout, NotReady, StartError, rfc3339};
 use serde::Serialize;
 
 use crate::args::NextArgs;
@@ -23,12 +23,15 @@ const QUIET: Duration = Duration::from_secs(1);
 
 /// Ids that were issued together.
 struct Issue {
-    batch: Batch,
-    /// Of the lease that they were issued under, if there is one and it is known.
-    token: Option<Token>,
+    ids: Vec<Id>,
+    /// Of the lease that they were issued under, if there is one.
+    token: Option<String>,
 }
 
 pub(crate) fn run(args: &NextArgs) -> Result<(), Failure> {
+    if let Some(server) = &args.server {
+        return remote::run(args, server);
+    }
     let Some(worker) = args.worker else { return lease::run(args) };
     if args.place.named().is_some() {
         return Err(Failure::usage(
@@ -38,7 +41,7 @@ pub(crate) fn run(args: &NextArgs) -> Result<(), Failure> {
     }
     let ids = Generator::system(&args.layout.layout, worker)?;
     let told = Cell::new(false);
-    print(args, |n| {
+    print(args, &args.layout.layout, |n| {
         let batch = match ids.try_batch(n) {
             Ok(batch) => batch,
             Err(why) => {
@@ -46,7 +49,7 @@ pub(crate) fn run(args: &NextArgs) -> Result<(), Failure> {
                 ids.batch(n)?
             }
         };
-        Ok(Issue { batch, token: None })
+        Ok(Issue { ids: batch.iter().collect(), token: None })
     })
 }
 
@@ -62,7 +65,11 @@ fn tell_of_long_wait(why: &NotReady, told: &Cell<bool>) {
 }
 
 /// Prints as many Ids as asked for, from batches of at most as many as `take` is asked for.
-fn print(args: &NextArgs, take: impl Fn(u32) -> Result<Issue, Failure>) -> Result<(), Failure> {
+fn print(
+    args: &NextArgs,
+    layout: &Layout,
+    take: impl Fn(u32) -> Result<Issue, Failure>,
+) -> Result<(), Failure> {
     let bar = progress::ids(args.count);
     let mut data = Data::new();
     let mut missing = args.count;
@@ -74,16 +81,16 @@ fn print(args: &NextArgs, take: impl Fn(u32) -> Result<Issue, Failure>) -> Resul
             Ok(issue) => issue,
             Err(failure) => break Err(failure),
         };
-        for id in &issue.batch {
+        for id in &issue.ids {
             if args.json {
-                let issued = Issued::new(id, args.format.format, &args.layout.layout, issue.token);
-                data.json(&issued?)?;
+                let token = issue.token.as_deref();
+                data.json(&Issued::new(*id, args.format.format, layout, token)?)?;
             } else {
                 data.line(id.text(args.format.format).as_bytes())?;
             }
         }
-        missing -= issue.batch.len() as u64;
-        bar.inc(issue.batch.len() as u64);
+        missing -= issue.ids.len() as u64;
+        bar.inc(issue.ids.len() as u64);
     };
     bar.finish_and_clear();
     data.flush()?;
@@ -92,23 +99,28 @@ fn print(args: &NextArgs, take: impl Fn(u32) -> Result<Issue, Failure>) -> Resul
 
 /// One object of `--json`; the names are those of `decode --json`.
 #[derive(Serialize)]
-struct Issued {
+struct Issued<'a> {
     id: String,
     time: String,
     worker: u64,
     /// A string: tokens exceed what a JSON number holds everywhere.
-    token: Option<String>,
+    token: Option<&'a str>,
 }
 
-impl Issued {
-    fn new(id: Id, format: Format, layout: &Layout, token: Option<Token>) -> Result<Self, Failure> {
+impl<'a> Issued<'a> {
+    fn new(
+        id: Id,
+        format: Format,
+        layout: &Layout,
+        token: Option<&'a str>,
+    ) -> Result<Self, Failure> {
         let parts = id.parts(layout).map_err(Failure::usage)?;
         let unix_ms = layout.unix_ms(parts.tick).cast_signed();
         Ok(Self {
             id: id.text(format).to_string(),
             time: rfc3339::Instant::from_unix_ms(unix_ms).to_string(),
             worker: parts.worker,
-            token: token.map(|token| token.to_string()),
+            token,
         })
     }
 }

@@ -12,16 +12,16 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 /// A server on free ports, with files of its own.
-pub struct Site {
-    pub addrs: Addrs,
-    pub condition: watch::Receiver<Condition>,
+pub(crate) struct Site {
+    pub(crate) addrs: Addrs,
+    pub(crate) condition: watch::Receiver<Condition>,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<Result<(), RunError>>,
     directory: tempfile::TempDir,
 }
 
 /// The settings of tests: free ports, and no time given to balancers.
-pub fn config(store: &str) -> Config {
+pub(crate) fn config(store: &str) -> Config {
     let free = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
     Config {
         node: frazil::Node::builder().store(store).unwrap(),
@@ -36,19 +36,19 @@ pub fn config(store: &str) -> Config {
 
 impl Site {
     /// A server with the settings of tests that is ready.
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::start_with(|_| {}).await
     }
 
     /// The same with some settings changed.
-    pub async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
+    pub(crate) async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
         let mut site = Self::begin(change).await;
         site.wait_for(NodeState::Ready).await;
         site
     }
 
     /// The same without waiting.
-    pub async fn begin(change: impl FnOnce(&mut Config)) -> Self {
+    pub(crate) async fn begin(change: impl FnOnce(&mut Config)) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut config = config(&format!("file:{}", directory.path().display()));
         change(&mut config);
@@ -61,49 +61,49 @@ impl Site {
         Self { addrs, condition, stop: Some(stop), running, directory }
     }
 
-    pub async fn wait_for(&mut self, state: NodeState) -> Condition {
+    pub(crate) async fn wait_for(&mut self, state: NodeState) -> Condition {
         self.condition.wait_for(|condition| condition.state == state).await.unwrap().clone()
     }
 
     /// Asks it to stop, without waiting.
-    pub fn ask_to_stop(&mut self) {
+    pub(crate) fn ask_to_stop(&mut self) {
         drop(self.stop.take());
     }
 
     /// Asks it to stop and waits for that.
-    pub async fn stop(mut self) -> Result<(), RunError> {
+    pub(crate) async fn stop(mut self) -> Result<(), RunError> {
         self.ask_to_stop();
         self.ended().await
     }
 
     /// How it ends.
-    pub async fn ended(self) -> Result<(), RunError> {
+    pub(crate) async fn ended(self) -> Result<(), RunError> {
         self.running.await.unwrap()
     }
 
-    pub fn directory(&self) -> &std::path::Path {
+    pub(crate) fn directory(&self) -> &std::path::Path {
         self.directory.path()
     }
 
-    pub fn http(&self) -> SocketAddr {
+    pub(crate) fn http(&self) -> SocketAddr {
         self.addrs.http.unwrap()
     }
 
-    pub async fn get(&self, path: &str) -> Reply {
+    pub(crate) async fn get(&self, path: &str) -> Reply {
         request(self.http(), "GET", path, &[], b"").await
     }
 
-    pub async fn post(&self, path: &str) -> Reply {
+    pub(crate) async fn post(&self, path: &str) -> Reply {
         request(self.http(), "POST", path, &[], b"").await
     }
 
-    pub async fn post_json(&self, path: &str, body: &str) -> Reply {
+    pub(crate) async fn post_json(&self, path: &str, body: &str) -> Reply {
         let kind = [("content-type", "application/json")];
         request(self.http(), "POST", path, &kind, body.as_bytes()).await
     }
 
     /// A metric's value, by its name with labels as the page writes it.
-    pub async fn metric(&self, name: &str) -> f64 {
+    pub(crate) async fn metric(&self, name: &str) -> f64 {
         let page = self.get("/metrics").await.text();
         let line =
             page.lines().find(|line| line.strip_prefix(name).is_some_and(|r| r.starts_with(' ')));
@@ -112,30 +112,30 @@ impl Site {
     }
 
     /// All Ids issued by one protocol without a scope.
-    pub async fn issued(&self, protocol: &str) -> f64 {
+    pub(crate) async fn issued(&self, protocol: &str) -> f64 {
         self.metric(&format!("frazil_ids_issued_total{{protocol=\"{protocol}\",scope=\"\"}}")).await
     }
 }
 
 /// An answer.
 #[derive(Debug)]
-pub struct Reply {
-    pub status: u16,
-    pub headers: BTreeMap<String, String>,
-    pub body: Vec<u8>,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Reply {
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8(self.body.clone()).unwrap()
     }
 
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
     }
 
     /// The reason of a failure, after a look at what every failure must have.
-    pub fn reason(&self) -> String {
+    pub(crate) fn reason(&self) -> String {
         let problem: frazil_wire::Problem = serde_json::from_slice(&self.body).unwrap();
         assert_eq!(problem.status, self.status);
         assert_eq!(self.headers["content-type"], "application/problem+json");
@@ -146,7 +146,7 @@ impl Reply {
 }
 
 /// Sends one request on a connection of its own and reads the answer.
-pub async fn request(
+pub(crate) async fn request(
     address: SocketAddr,
     method: &str,
     path: &str,
@@ -171,7 +171,7 @@ pub async fn request(
 }
 
 /// Takes an answer apart.
-pub fn reply(bytes: &[u8]) -> Reply {
+pub(crate) fn reply(bytes: &[u8]) -> Reply {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a whole head");
     let head = std::str::from_utf8(&bytes[..end]).unwrap();
     let mut lines = head.lines();

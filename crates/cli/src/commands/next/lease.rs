@@ -3,11 +3,10 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 
-use frazil::coord::Token;
-use frazil::coord::keeper::{Grant, LeaseState, LeaseStatus, Waiting};
+use frazil::coord::keeper::{LeaseState, LeaseStatus, Waiting};
 use frazil::coord::time::unix_ms;
-use frazil::{Node, NotIssued, StartError};
-use frazil_id::{Batch, Layout, NotReady};
+use frazil::{Issued, Node, NotIssued, StartError};
+use frazil_id::NotReady;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -27,7 +26,7 @@ pub(super) fn run(args: &NextArgs) -> Result<(), Failure> {
     runtime.spawn(note_signals(notify));
     runtime.spawn(report(node.watch()));
     let issuer = Issuer { runtime: &runtime, node: &node, signals, told: Cell::new(false) };
-    let printed = print(args, |n| issuer.take(args, n));
+    let printed = print(args, &args.layout.layout, |n| issuer.take(args, n));
     runtime.block_on(node.shutdown());
     printed
 }
@@ -42,14 +41,14 @@ struct Issuer<'a> {
 
 impl Issuer<'_> {
     fn take(&self, args: &NextArgs, n: u32) -> Result<Issue, Failure> {
-        let layout = &args.layout.layout;
         // A batch of one tick is granted at once, or waited for.
-        let n = n.min(u32::try_from(layout.ids_per_tick()).unwrap_or(u32::MAX));
+        let most = u32::try_from(args.layout.layout.ids_per_tick()).unwrap_or(u32::MAX);
+        let n = n.min(most);
         if let Some(signal) = *self.signals.borrow() {
             return Err(Failure::Interrupted(signal));
         }
-        let batch = match self.node.try_batch(n) {
-            Ok(batch) => batch,
+        let issued = match self.node.try_issue(n) {
+            Ok(issued) => issued,
             Err(why) => {
                 if let NotIssued::NotReady(why) = &why {
                     tell_of_long_wait(why, &self.told);
@@ -57,34 +56,20 @@ impl Issuer<'_> {
                 self.wait_for(n)?
             }
         };
-        let token = if args.json { token_of(self.node, &batch, layout) } else { None };
-        Ok(Issue { batch, token })
+        Ok(Issue { ids: issued.batch.iter().collect(), token: Some(issued.token.to_string()) })
     }
 
-    fn wait_for(&self, n: u32) -> Result<Batch, Failure> {
+    fn wait_for(&self, n: u32) -> Result<Issued, Failure> {
         let mut signals = self.signals.clone();
         self.runtime.block_on(async {
             tokio::select! {
-                batch = self.node.batch(n) => batch.map_err(|why| ended(self.node, why)),
+                issued = self.node.issue(n) => issued.map_err(|why| ended(self.node, why)),
                 Ok(signal) = signals.wait_for(Option::is_some) => {
                     Err(Failure::Interrupted(signal.unwrap_or(Signal::Interrupt)))
                 }
             }
         })
     }
-}
-
-/// The token of the lease that Ids were issued under, if it is still the one that is shown.
-///
-/// Times of different tenures are disjoint, so the times of the Ids tell which one it was.
-fn token_of(node: &Node, batch: &Batch, layout: &Layout) -> Option<Token> {
-    let parts = batch.iter().next()?.parts(layout).ok()?;
-    let grant: Grant = node.watch().borrow().first()?.grant?;
-    let tick = |time: u64| time.saturating_sub(layout.epoch_ms()) / u64::from(layout.tick_ms());
-    let is_of_grant = u64::from(grant.worker) == parts.worker
-        && tick(grant.floor) < parts.tick
-        && parts.tick <= tick(grant.horizon);
-    is_of_grant.then_some(grant.token)
 }
 
 async fn start(args: &NextArgs) -> Result<Node, Failure> {
