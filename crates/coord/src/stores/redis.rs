@@ -90,6 +90,12 @@ impl RedisStore {
         }
     }
 
+    /// Reads the server's time and meta.
+    fn reading(act: &'static str) -> Step<'static> {
+        let step = Self::step(act, &READ, Group::Workers);
+        Step { writes: false, is_acknowledged: false, ..step }
+    }
+
     fn acquired(&self, claim: &Claim, answer: &Answer) -> Result<Acquired, Error> {
         const ACT: &str = "acquire";
         let words: Vec<&str> = answer.words.iter().map(String::as_str).collect();
@@ -151,12 +157,7 @@ impl Store for RedisStore {
 
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
         const ACT: &str = "read meta";
-        let step = Step {
-            writes: false,
-            is_acknowledged: false,
-            ..Self::step(ACT, &READ, Group::Workers)
-        };
-        let answer = self.session.run(&step).await?;
+        let answer = self.session.run(&Self::reading(ACT)).await?;
         match answer.words.get(1).map(String::as_str) {
             Some("") => Ok(None),
             Some(meta) => text::meta(meta.as_bytes())
@@ -273,6 +274,13 @@ impl Store for RedisStore {
 
     async fn watch(&self, group: Group) -> Result<Changes, Error> {
         watching::watch(&self.session, group, self.alive.subscribe()).await
+    }
+
+    async fn time(&self) -> Result<Option<UnixMs>, Error> {
+        const ACT: &str = "read the time";
+        let answer = self.session.run(&Self::reading(ACT)).await?;
+        let now = answer.words.first().and_then(|now| now.parse().ok());
+        now.map(Some).ok_or_else(|| self.strange(ACT, &answer))
     }
 }
 
