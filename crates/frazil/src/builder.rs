@@ -313,7 +313,7 @@ async fn wait_for_workers(
         let mut waiting = None;
         for status in &seen {
             match &status.state {
-                LeaseState::Held | LeaseState::Unrenewed | LeaseState::Distrusted { .. } => {}
+                LeaseState::Held | LeaseState::Unrenewed | LeaseState::Distrusted(_) => {}
                 LeaseState::Refused(refusal) => return Err(StartError::Refused(refusal.clone())),
                 LeaseState::Seeking(why) | LeaseState::Replacing(_, why) => {
                     tell(&status.state);
@@ -342,7 +342,7 @@ fn is_hopeless(why: &Waiting, left: Duration) -> bool {
         Waiting::Answer | Waiting::Store(_) => false,
         Waiting::Quarantine { until } => *until > in_time,
         Waiting::Pool(census) => census.next_floor.is_none_or(|floor| floor > in_time),
-        Waiting::Clock { .. } => true,
+        Waiting::Clock(_) => true,
     }
 }
 
