@@ -3,6 +3,7 @@
 mod look;
 mod meta;
 mod peers;
+mod seek;
 #[cfg(test)]
 mod tests;
 
@@ -16,23 +17,13 @@ use crate::anchor::Anchor;
 use crate::error::Error;
 use crate::nonce::Nonce;
 use crate::record::{Meta, UnixMs, Version, Versioned};
-use crate::rules::RUN_AHEAD_MS;
-use crate::store::{Acquired, Ask, Census, Choice, Claim, Extended, Loss, Tenure};
+use crate::store::{Ask, Choice, Claim, Extended, Loss, Tenure};
 
 /// A clock that differs from the store's, or from those of most others, by more than this makes Ids
 /// that lie about their time.
 pub const CLOCK_BOUND_MS: u64 = 10_000;
 /// The first pause after a failure; each further one is twice as long, up to a heartbeat.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
-/// Before a full pool is asked again; each further pause is twice as long.
-const POOL_PAUSE: Duration = Duration::from_millis(500);
-/// The longest such pause. Stores announce workers that become free, except that some end a
-/// presence by time alone and say nothing: such a worker waits for this long.
-const POOL_PAUSE_MAX: Duration = Duration::from_secs(5);
-/// The least: a store may judge by another clock than ours when a floor has passed.
-const POOL_PAUSE_MIN: Duration = Duration::from_millis(50);
-/// Between two looks at all records of a pool that is full.
-const MEND_PAUSE: Duration = Duration::from_secs(60);
 
 /// The present, as a plan is told.
 #[derive(Clone, Copy, Debug)]
@@ -198,63 +189,6 @@ impl Plan {
         Next::Wait(if may_look { self.not_before.min(self.look_at) } else { self.not_before })
     }
 
-    fn seek(&mut self, now: Now) -> Next {
-        if let Some((expected, meta)) = &self.draft {
-            return Next::WriteMeta(*expected, meta.clone());
-        }
-        let Some(meta) = &self.meta else { return Next::ReadMeta };
-        let quarantine = meta.value.quarantine;
-        if quarantine > now.unix.saturating_add(RUN_AHEAD_MS) {
-            self.wait_for(Waiting::Quarantine { until: quarantine });
-            let left = Duration::from_millis(quarantine - now.unix - RUN_AHEAD_MS);
-            self.not_before = now.boot + left.min(self.setup.timing.heartbeat);
-            // It may be raised meanwhile.
-            self.meta = None;
-            return Next::Wait(self.not_before);
-        }
-        // A claim that may have been carried out comes first.
-        let is_pinned = matches!(self.phase, Phase::Seeking { unsure: Some(_) });
-        if let (Err(skew), false) = (self.peers.agree(now), is_pinned) {
-            self.wait_for(Waiting::Clock(skew));
-            return match now.boot < self.look_at {
-                true => Next::Wait(self.look_at),
-                false => self.look(now),
-            };
-        }
-        let claim = self.claim(now);
-        match self.phase {
-            Phase::Mending => Next::Mend(claim),
-            _ => Next::Acquire(claim),
-        }
-    }
-
-    fn claim(&mut self, now: Now) -> Claim {
-        let window = self.setup.timing.window(Duration::ZERO);
-        let ask = self.believed(now).saturating_add(millis(window));
-        let meta = self.meta.as_ref().expect("a claim follows the reading of meta");
-        let any = Choice::Any {
-            first: meta.value.first_worker,
-            last: meta.value.last_worker,
-            favourite: self.setup.favourite,
-        };
-        let (choice, nonce) = match &self.phase {
-            Phase::Seeking { unsure: Some((choice, nonce)) } => (choice.clone(), *nonce),
-            _ => (any, now.nonce),
-        };
-        Claim {
-            choice,
-            nonce,
-            holder: self.setup.holder.clone(),
-            info: self.setup.info.clone(),
-            ttl: self.setup.timing.ttl,
-            now: now.unix,
-            ask,
-            window_ms: meta.value.window_ms,
-            quarantine: meta.value.quarantine,
-            meta: meta.version,
-        }
-    }
-
     fn ask(&mut self, since: Duration, now: Now) -> Ask {
         let window = self.setup.timing.window(now.boot.saturating_sub(since));
         let horizon = self.believed(now).saturating_add(millis(window));
@@ -267,69 +201,6 @@ impl Plan {
     /// jumped ahead does not.
     fn believed(&mut self, now: Now) -> UnixMs {
         self.anchor.believe(now.unix.max(now.last), now.boot)
-    }
-
-    /// A claim was answered.
-    pub fn acquired(&mut self, now: Now, claim: &Claim, answer: Result<Acquired, Error>) -> Effect {
-        let acquired = match answer {
-            Ok(acquired) => acquired,
-            Err(error) => {
-                // Whatever the claim did, repeating it with its own nonce is safe.
-                let unsure = Some((claim.choice.clone(), claim.nonce));
-                self.phase = Phase::Seeking { unsure };
-                self.failed(now, error);
-                return Effect::None;
-            }
-        };
-        if !matches!(acquired, Acquired::Unsure(..)) {
-            self.answered();
-        }
-        match acquired {
-            Acquired::Held(tenure) => return self.hold(tenure, claim.ask, now),
-            Acquired::Taken => self.phase = Phase::Seeking { unsure: None },
-            Acquired::Full(census) => {
-                self.counted(census);
-                self.wait_for(Waiting::Pool(census));
-                if census.blocked > 0 && self.mend_at <= now.boot {
-                    self.mend_at = now.boot + MEND_PAUSE;
-                    self.phase = Phase::Mending;
-                } else {
-                    self.phase = Phase::Seeking { unsure: None };
-                    self.not_before = now.boot + self.pool_pause(census, now.unix);
-                }
-            }
-            Acquired::MetaMoved => self.meta = None,
-            Acquired::Unsure(slot, version) => {
-                let unsure = Some((Choice::This(slot, version), claim.nonce));
-                self.phase = Phase::Seeking { unsure };
-                self.pause(now);
-            }
-        }
-        Effect::None
-    }
-
-    fn hold(&mut self, tenure: Tenure, ask: UnixMs, now: Now) -> Effect {
-        let Some(worker) = tenure.slot.number() else {
-            self.phase = Phase::Returning(Box::new(tenure));
-            return Effect::None;
-        };
-        if let Err(skew) = self.compare_clocks(&tenure, now) {
-            self.wait_for(Waiting::Clock(skew));
-            self.phase = Phase::Returning(Box::new(tenure));
-            return Effect::None;
-        }
-        let (token, floor, horizon) = (tenure.token, tenure.floor, tenure.horizon);
-        let grant = Grant { worker, token, floor, horizon };
-        self.setup.favourite = Some(worker);
-        self.status.state = LeaseState::Held;
-        self.status.grant = Some(grant);
-        self.phase = Phase::Holding { tenure: Box::new(tenure), since: now.boot };
-        self.refusals = 0;
-        self.look_at = self.first_look(now);
-        // A claim that was repeated for a while may give a horizon that is near or past by now.
-        let pause = if horizon < ask { Duration::ZERO } else { self.setup.timing.heartbeat };
-        self.not_before = now.boot + pause;
-        Effect::Open(grant)
     }
 
     /// Where the store has a clock, a step of ours that it confirms is believed. Where it has none
@@ -406,24 +277,6 @@ impl Plan {
         effect
     }
 
-    /// What was never used was given back, or not: it lapses by itself then.
-    pub fn returned(&mut self, now: Now) {
-        self.phase = Phase::Seeking { unsure: None };
-        self.not_before = now.boot + self.setup.timing.heartbeat;
-    }
-
-    /// The pool was looked after.
-    pub fn mended(&mut self) {
-        self.phase = Phase::Seeking { unsure: None };
-    }
-
-    /// A slot may have become free: look at once.
-    pub fn nudged(&mut self, now: Now) {
-        if matches!(self.phase, Phase::Seeking { .. } | Phase::Mending) && self.failures == 0 {
-            self.not_before = now.boot;
-        }
-    }
-
     /// Ends the lease. What is to be released, if anything is held; the lane is closed before.
     pub fn end(&mut self) -> Option<Tenure> {
         let phase = std::mem::replace(&mut self.phase, Phase::Ended);
@@ -473,16 +326,6 @@ impl Plan {
         // count on hearing from a holder within a heartbeat.
         let chance = u32::try_from(now.nonce.bits() % 256).expect("less than 256");
         self.not_before = now.boot + pause * (1024 - chance) / 1024;
-    }
-
-    /// When a full pool is worth another claim without anybody saying so.
-    fn pool_pause(&mut self, census: Census, now: UnixMs) -> Duration {
-        let doubled = POOL_PAUSE * 2_u32.saturating_pow(self.refusals.min(10));
-        self.refusals = self.refusals.saturating_add(1);
-        let most = doubled.min(POOL_PAUSE_MAX);
-        let Some(floor) = census.next_floor else { return most };
-        let ready_in = floor.saturating_sub(RUN_AHEAD_MS).saturating_sub(now);
-        Duration::from_millis(ready_in).clamp(POOL_PAUSE_MIN, most)
     }
 
     fn wait_for(&mut self, waiting: Waiting) {
