@@ -8,13 +8,14 @@ mod driver;
 mod plan;
 mod setup;
 mod status;
+mod watching;
 
 use crate::record::{Token, UnixMs};
 
 pub use self::driver::Keeper;
 pub use self::plan::{CLOCK_BOUND_MS, Effect, Next, Now, Plan};
 pub use self::setup::{FirstUse, Setup};
-pub use self::status::{LeaseState, LeaseStatus, Refusal, Waiting};
+pub use self::status::{ClockSkew, Judge, LeaseState, LeaseStatus, Pool, Refusal, Waiting};
 
 /// What a lease is kept for: it uses times, each at most once, within the bounds that it is given.
 pub trait Lane: Send + Sync + 'static {

@@ -5,13 +5,16 @@ use crate::error::Error;
 use crate::record::{Record, Token, UnixMs};
 use crate::rules::floor_of;
 use crate::slot::Group;
-use crate::store::{Claim, Found, Presence, Put, Store};
+use crate::store::{Claim, Entry, Found, Presence, Put, Store};
 
 /// Writes a record for every free slot that lost its own; gives how many.
 ///
 /// The time is asked for after the losses were seen: nobody can have been promised anything in a
 /// slot since it was lost, and whatever was promised before is within a window of then. A time
 /// read earlier, before a pause, could be too low.
+///
+/// It is the store's time where the store has one: holders are checked against that. Elsewhere our
+/// clock may be behind those of the holders, so the latest renewal counts if it is later.
 ///
 /// # Errors
 /// If the store fails; what was written stays.
@@ -22,7 +25,11 @@ pub async fn lost_records(
 ) -> Result<usize, Error> {
     let mut mended = 0;
     let entries = store.list(Group::Workers).await?;
-    let claim = Claim { now: now().max(claim.now), ..claim.clone() };
+    let seen_at = match store.time().await? {
+        Some(time) => time,
+        None => latest(&entries, now().max(claim.now), claim.window_ms),
+    };
+    let claim = Claim { now: seen_at, ..claim.clone() };
     for entry in entries {
         if entry.found != Found::Lost || entry.presence != Presence::Free {
             continue;
@@ -31,6 +38,16 @@ pub async fn lost_records(
         mended += usize::from(matches!(put, Put::Done(_)));
     }
     Ok(mended)
+}
+
+/// The latest of our clock and all renewals, but no more than a window from our clock: one record
+/// that was stamped by a clock gone astray must not block others for good.
+fn latest(entries: &[Entry], now: UnixMs, window_ms: u64) -> UnixMs {
+    let renewals = entries.iter().filter_map(|entry| match &entry.found {
+        Found::Known(record) => Some(record.renewed),
+        Found::New | Found::Lost => None,
+    });
+    renewals.max().unwrap_or(0).clamp(now, now.saturating_add(window_ms))
 }
 
 /// The record of a slot that nobody knows anything about.
@@ -54,50 +71,84 @@ mod tests {
 
     use super::*;
     use crate::nonce::Nonce;
-    use crate::record::{FORMAT, Meta};
+    use crate::record::{FORMAT, Meta, Version};
     use crate::slot::Slot;
-    use crate::store::{Acquired, Choice};
+    use crate::store::{Acquired, Choice, Tenure};
     use crate::stores::memory::MemoryStore;
 
-    #[tokio::test]
-    async fn what_replaces_a_lost_record_counts_from_when_the_loss_was_seen() {
+    /// A store with a pool of two, and a claim of the first at a time.
+    async fn store(now: UnixMs) -> (MemoryStore, Claim) {
         let store = MemoryStore::new();
         let meta = Meta {
             format: FORMAT,
             incarnation: Nonce::from_bits(1),
             layout: "layout".into(),
             first_worker: 0,
-            last_worker: 0,
+            last_worker: 1,
             window_ms: 60_000,
             quarantine: 0,
             created: 1000,
         };
-        let Put::Done(version) = store.put_meta(None, &meta).await.unwrap() else {
+        let Put::Done(meta_version) = store.put_meta(None, &meta).await.unwrap() else {
             panic!("meta is there already");
         };
-        let slot = Slot::worker(0);
-        let early = Claim {
-            choice: Choice::Any { first: 0, last: 0, favourite: None },
+        let claim = Claim {
+            choice: Choice::This(Slot::worker(0), Version(0)),
             nonce: Nonce::from_bits(2),
             holder: "me".into(),
             info: std::collections::BTreeMap::new(),
             ttl: Duration::from_secs(1),
-            now: 1_000_000,
-            ask: 1_060_000,
+            now,
+            ask: now + 60_000,
             window_ms: meta.window_ms,
             quarantine: 0,
-            meta: version,
+            meta: meta_version,
         };
+        (store, claim)
+    }
+
+    async fn take(store: &MemoryStore, claim: &Claim) -> Tenure {
+        match store.acquire(claim).await.unwrap() {
+            Acquired::Held(tenure) => tenure,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn horizon(store: &MemoryStore, slot: &Slot) -> UnixMs {
+        let entries = store.list(Group::Workers).await.unwrap();
+        let entry = entries.into_iter().find(|entry| entry.slot == *slot).unwrap();
+        let Found::Known(record) = entry.found else { panic!("{entry:?}") };
+        record.horizon
+    }
+
+    #[tokio::test]
+    async fn what_replaces_a_lost_record_counts_from_when_the_loss_was_seen() {
+        let (store, early) = store(1_000_000).await;
         // The slot is taken and lost while whoever is to mend it was paused for an hour.
         let now = early.now + 3_600_000;
         let late = Claim { nonce: Nonce::from_bits(3), now, ask: now + 60_000, ..early.clone() };
-        let Acquired::Held(tenure) = store.acquire(&late).await.unwrap() else {
-            panic!("the slot is free");
-        };
-        store.lose(&slot);
+        let tenure = take(&store, &late).await;
+        store.lose(&tenure.slot);
         assert_eq!(lost_records(&store, &early, || now).await, Ok(1));
-        let entry = store.list(Group::Workers).await.unwrap().remove(0);
-        let Found::Known(record) = entry.found else { panic!("{entry:?}") };
-        assert!(record.horizon >= tenure.horizon, "a successor would start below it");
+        let horizon = horizon(&store, &tenure.slot).await;
+        assert!(horizon >= tenure.horizon, "a successor would start below it");
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_is_behind_those_of_the_holders_does_not_lower_a_floor() {
+        for (theirs, counted) in [(30_000, 30_000), (3_600_000, 60_000)] {
+            let (store, ours) = store(1_000_000).await;
+            let now = ours.now + theirs;
+            let lost = Claim { now, ask: now + 60_000, ..ours.clone() };
+            let choice = Choice::This(Slot::worker(1), Version(0));
+            let kept = Claim { choice, nonce: Nonce::from_bits(3), ..lost.clone() };
+            let tenure = take(&store, &lost).await;
+            take(&store, &kept).await;
+            store.lose(&tenure.slot);
+            assert_eq!(lost_records(&store, &ours, || ours.now).await, Ok(1));
+            // But a clock that is hopelessly wrong blocks the slot for no longer than a window more.
+            let horizon = horizon(&store, &tenure.slot).await;
+            assert_eq!(horizon, ours.now + counted + 60_000, "{theirs} ms ahead");
+        }
     }
 }

@@ -42,7 +42,7 @@ pub struct Record {
     pub token: Token,
     /// Of the last acquisition; erased by its release.
     pub nonce: Option<Nonce>,
-    /// Who acquired it last, for people to read. Never compared.
+    /// Who acquired it last, for people to read. Nobody is recognised by it.
     pub holder: String,
     /// The holder may use only times after this: the horizon of all holders before it.
     pub floor: UnixMs,

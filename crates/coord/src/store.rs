@@ -1,5 +1,5 @@
-//! The contract of a store: seven verbs on slots, two on the namespace's meta record, and what it says
-//! about itself.
+//! The contract of a store: verbs on slots, two on the namespace's meta record, its clock, and what
+//! it says about itself.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -66,8 +66,13 @@ pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
     async fn put(&self, slot: &Slot, expected: Version, record: &Record) -> Result<Put, Error>;
 
     /// Announces changes of a kind of slots from now on: new holders, and slots that became free.
-    /// Renewals may be announced too, or not.
+    /// Renewals may be announced too, but should rarely be: everybody who waits wakes up for them.
     async fn watch(&self, group: Group) -> Result<Changes, Error>;
+
+    /// The store's own clock, if it has one that can be asked.
+    async fn time(&self) -> Result<Option<UnixMs>, Error> {
+        Ok(None)
+    }
 }
 
 /// Why and until when a store lets nobody new in.

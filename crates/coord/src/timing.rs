@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::rules::WINDOW_MAX_MS;
+use crate::rules::{RUN_AHEAD_MS, WINDOW_MAX_MS};
 
 /// How long things last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,10 +30,16 @@ pub enum BadTiming {
     BudgetTooLong(Timing),
 }
 
-/// Below this, scheduling delays alone cost leases.
-const TTL_MIN: Duration = Duration::from_millis(100);
+/// Below this, scheduling delays alone cost leases, and a new tenure whose floor is ahead of now could
+/// have a horizon that is no higher: nothing to use.
+const TTL_MIN: Duration = Duration::from_secs(1);
 /// A new tenure survives this many TTLs without the store.
 pub(crate) const FIRST_WINDOW_TTLS: u32 = 3;
+
+/// The shortest first window reaches beyond the furthest floor that is taken, by a TTL.
+const _: () = assert!(
+    TTL_MIN.as_millis() * FIRST_WINDOW_TTLS as u128 >= RUN_AHEAD_MS as u128 + TTL_MIN.as_millis()
+);
 
 impl Default for Timing {
     fn default() -> Self {
@@ -119,12 +125,21 @@ mod tests {
         let base = Timing::default();
         let heartbeat = Timing { heartbeat: Duration::from_secs(11), ..base };
         assert_eq!(heartbeat.checked(), Err(BadTiming::HeartbeatTooLong(heartbeat)));
-        let short = Timing { ttl: Duration::from_millis(99), ..base };
+        let short = Timing { ttl: Duration::from_millis(999), ..base };
         assert_eq!(short.checked(), Err(BadTiming::TooShort(short)));
         let budget = Timing { outage_budget: Duration::from_secs(89), ..base };
         assert_eq!(budget.checked(), Err(BadTiming::BudgetTooShort(budget)));
         let budget = Timing { outage_budget: Duration::from_secs(3601), ..base };
         assert_eq!(budget.checked(), Err(BadTiming::BudgetTooLong(budget)));
+    }
+
+    #[test]
+    fn the_first_grant_has_times_to_use_however_far_ahead_its_floor_is() {
+        let second = Duration::from_secs(1);
+        let shortest = Timing { ttl: second, heartbeat: second / 3, outage_budget: 3 * second };
+        assert_eq!(shortest.checked(), Ok(shortest));
+        let furthest = Duration::from_millis(RUN_AHEAD_MS);
+        assert!(shortest.window(Duration::ZERO) > furthest);
     }
 
     #[test]

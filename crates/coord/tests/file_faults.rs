@@ -14,8 +14,8 @@ use std::time::Duration;
 use frazil_coord::stores::file::Copied;
 use frazil_coord::time::{boot_time, unix_ms};
 use frazil_coord::{
-    Acquired, Choice, Claim, Error, ErrorKind, Extended, Found, Group, Loss, Put, Released, Slot,
-    Store, Version,
+    Acquired, Changes, Choice, Claim, Error, ErrorKind, Extended, Found, Group, Loss, Put,
+    Released, Slot, Store, Version,
 };
 use frazil_rig::{full_disk, wait_until};
 
@@ -360,6 +360,31 @@ async fn a_refused_claim_announces_nothing() {
     a.release(&tenure, 1).await.unwrap();
     let heard = tokio::time::timeout(Duration::from_secs(5), changes.next()).await;
     assert_eq!(heard, Ok(Some(())));
+}
+
+#[tokio::test]
+async fn renewals_do_not_wake_those_who_wait() {
+    let home = home();
+    let (a, b) = (open(home.path()).await, open(home.path()).await);
+    let mut tenure = take(&a, &slot(), unix_ms()).await;
+    let mut changes = b.watch(Group::Workers).await.unwrap();
+    let heard =
+        async |changes: &mut Changes, time| tokio::time::timeout(time, changes.next()).await;
+    for renewal in 0..5 {
+        let extended = a.extend(&tenure, &ask(tenure.horizon + 1000)).await;
+        let Ok(Extended::Held(extended)) = extended else { panic!("{extended:?}") };
+        tenure = extended;
+        // Who wrote is not known the first time.
+        while renewal == 0 && heard(&mut changes, Duration::from_millis(100)).await.is_ok() {}
+    }
+    let quiet = heard(&mut changes, Duration::from_millis(100)).await;
+    assert!(quiet.is_err(), "a renewal was announced as a change");
+    a.release(&tenure, 1).await.unwrap();
+    assert_eq!(heard(&mut changes, Duration::from_secs(5)).await, Ok(Some(())));
+    while heard(&mut changes, Duration::from_millis(100)).await.is_ok() {}
+    // Somebody new is announced again.
+    take(&a, &slot(), unix_ms()).await;
+    assert_eq!(heard(&mut changes, Duration::from_secs(5)).await, Ok(Some(())));
 }
 
 #[tokio::test]

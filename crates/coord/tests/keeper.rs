@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::keeper::{FirstUse, Grant, Keeper, LeaseState, LeaseStatus, Setup, Waiting};
+use frazil_coord::keeper::{
+    FirstUse, Grant, Judge, Keeper, LeaseState, LeaseStatus, Setup, Waiting,
+};
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
@@ -44,16 +46,7 @@ impl Scene {
         let store = Arc::new(MoodyStore::new(memory.clone(), diary.clone()));
         mood(&store);
         let lane = TestLane::new(diary.clone());
-        let setup = Setup {
-            timing: TIMING,
-            layout: "layout".into(),
-            workers: Some((0, last)),
-            last_worker: 1023,
-            first_use: FirstUse::AtOnce,
-            holder: "keeper".into(),
-            info: BTreeMap::new(),
-            favourite: None,
-        };
+        let setup = setup("keeper", last, TIMING);
         let keeper = Keeper::start(store.clone(), lane.clone(), setup).unwrap();
         Self { memory, store, lane, diary, keeper }
     }
@@ -119,6 +112,20 @@ impl Scene {
         events
             .filter_map(|e| if let Event::Open { grant, .. } = e { Some(grant) } else { None })
             .collect()
+    }
+}
+
+/// What somebody who wants one of workers 0 to `last` tells a keeper.
+fn setup(holder: &str, last: u32, timing: Timing) -> Setup {
+    Setup {
+        timing,
+        layout: "layout".into(),
+        workers: Some((0, last)),
+        last_worker: 1023,
+        first_use: FirstUse::AtOnce,
+        holder: holder.into(),
+        info: BTreeMap::new(),
+        favourite: None,
     }
 }
 
@@ -309,4 +316,33 @@ async fn a_wiped_store_is_quarantined_above_all_that_was_promised() {
         }
     }
     assert!(!scene.events().contains(&Event::Close));
+}
+
+#[tokio::test]
+async fn a_clock_that_is_ahead_of_most_others_stops_where_it_was_when_they_were_seen() {
+    const AHEAD_MS: u64 = 3_600_000;
+    // Nobody lapses on a busy machine.
+    let (ttl, budget) = (Duration::from_secs(10), Duration::from_secs(30));
+    let timing = Timing { ttl, outage_budget: budget, ..TIMING };
+    let memory = Arc::new(MemoryStore::new());
+    let start = |lane: Arc<TestLane>, holder: &str| {
+        Keeper::start(memory.clone(), lane, setup(holder, 7, timing)).unwrap()
+    };
+    let others: Vec<Keeper> =
+        (0..3).map(|_| start(TestLane::new(Diary::default()), "other")).collect();
+    let wrong = TestLane::ahead_by(AHEAD_MS, Diary::default());
+    let keeper = start(wrong.clone(), "wrong");
+    let mut statuses = keeper.status();
+    let is_distrusted = |status: &LeaseStatus| matches!(status.state, LeaseState::Distrusted(_));
+    let seen = tokio::time::timeout(PATIENCE, statuses.wait_for(is_distrusted)).await.unwrap();
+    let LeaseState::Distrusted(skew) = seen.unwrap().state else { panic!("not distrusted") };
+    assert_eq!(skew.judge, Judge::Peers);
+    assert!(skew.ahead_ms.unsigned_abs() <= AHEAD_MS, "{skew:?}");
+    let (granted, renewals) = (wrong.grant(), statuses.borrow().renewals);
+    let is_renewed = |status: &LeaseStatus| status.renewals > renewals + 2;
+    tokio::time::timeout(PATIENCE, statuses.wait_for(is_renewed)).await.unwrap().unwrap();
+    assert_eq!(wrong.grant(), granted, "a horizon was raised by a clock that is wrong");
+    for other in &others {
+        assert_eq!(other.status().borrow().state, LeaseState::Held, "most are right");
+    }
 }

@@ -293,7 +293,7 @@ async fn wait_for_workers(
         let mut waiting = None;
         for status in &seen {
             match &status.state {
-                LeaseState::Held | LeaseState::Unrenewed | LeaseState::Distrusted { .. } => {}
+                LeaseState::Held | LeaseState::Unrenewed | LeaseState::Distrusted(_) => {}
                 LeaseState::Refused(refusal) => return Err(StartError::Refused(refusal.clone())),
                 LeaseState::Seeking(why) | LeaseState::Replacing(_, why) => {
                     tell(&status.state);
@@ -327,7 +327,7 @@ fn is_hopeless(why: &Waiting, left: Duration) -> bool {
             let is_stuck = census.held == 0 && census.blocked + census.poisoned > 0;
             is_stuck && census.next_floor.is_none_or(|floor| floor > in_time)
         }
-        Waiting::Clock { .. } => true,
+        Waiting::Clock(_) => true,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use frazil_coord::keeper::LeaseStatus;
+use frazil_coord::keeper::{LeaseStatus, Pool};
 use frazil_coord::{Guarantees, Namespace};
 use frazil_id::Layout;
 
@@ -37,9 +37,63 @@ pub struct LaneInfo {
 }
 
 impl NodeInfo {
+    /// What somebody should look at before it becomes a failure, each in a sentence: what weakens
+    /// the store's promises, and a pool that fills up.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.guarantees.warnings.clone();
+        // All lanes have the same pool.
+        let pool = self.lanes.iter().find_map(|lane| lane.status.pool);
+        if let Some(pool) = pool.filter(Pool::is_crowded) {
+            warnings.push(format!("{pool}: use a layout with more workers, or another namespace"));
+        }
+        warnings
+    }
+
     /// How long the node can go on issuing without the store: as long as its best lane.
     #[must_use]
     pub fn left(&self) -> Duration {
         self.lanes.iter().map(|lane| lane.left).max().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use frazil_coord::keeper::{LeaseState, Waiting};
+    use frazil_coord::{Census, Strength};
+
+    use super::*;
+
+    fn info(held: u32) -> NodeInfo {
+        let pool = Some(Pool { size: 4, census: Census { held, ..Census::default() } });
+        let state = LeaseState::Seeking(Waiting::Answer);
+        let status =
+            LeaseStatus { state, grant: None, trouble: None, pool, losses: 0, renewals: 0 };
+        let lane = LaneInfo { status, left: Duration::ZERO };
+        NodeInfo {
+            namespace: Namespace::default(),
+            layout: Layout::FRAZIL,
+            store: "memory:".into(),
+            guarantees: Guarantees {
+                store: String::new(),
+                uniqueness: Strength::Conditional,
+                because: String::new(),
+                leadership: String::new(),
+                token: String::new(),
+                voided_by: Vec::new(),
+                warnings: vec!["one".into()],
+            },
+            holder: "me".into(),
+            lanes: vec![lane.clone(), lane],
+            clock_steps: Steps::default(),
+        }
+    }
+
+    #[test]
+    fn a_crowded_pool_is_warned_about_once() {
+        assert_eq!(info(2).warnings(), ["one"]);
+        let crowded = info(3).warnings();
+        assert_eq!(crowded.len(), 2);
+        assert!(crowded[1].starts_with("of 4 workers 3 are held"), "{crowded:?}");
     }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::program;
+use crate::{directory, program};
 
 /// How long they are valid, in days: longer than any test run.
 const VALID_DAYS: &str = "2";
@@ -33,7 +33,7 @@ impl Certificates {
     ///
     /// If `openssl` is not installed or fails.
     pub fn generate() -> io::Result<Self> {
-        let directory = TempDir::with_prefix("frazil-tls-")?;
+        let directory = directory::make("tls-")?;
         let path = |name: &str| directory.path().join(name);
         let (ca, other_ca) = (path("ca.pem"), path("other-ca.pem"));
         authority("frazil test CA", &path("ca.key"), &ca)?;

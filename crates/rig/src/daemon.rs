@@ -12,9 +12,11 @@ use crate::waiting::wait_for;
 /// How much of the log an error shows: enough for a stack trace.
 const LOG_TAIL_LINES: usize = 25;
 
-/// One server: how to start it, and its process while it runs.
+/// The process of one server: what every kind of server has in common, and lends itself to.
+///
+/// A server starts it by its own means, since only the server knows when it is ready.
 #[derive(Debug)]
-pub(crate) struct Daemon {
+pub struct Daemon {
     recipe: Recipe,
     running: Mutex<Running>,
 }
@@ -32,8 +34,12 @@ impl Daemon {
         Self { recipe, running: Mutex::new(Running::No) }
     }
 
-    /// Starts the process if it does not run; does not wait until it is ready.
-    pub(crate) fn launch(&self) -> io::Result<()> {
+    /// Starts the process if it does not run, and does not wait for it.
+    ///
+    /// # Errors
+    ///
+    /// If the process can not be started.
+    pub fn launch(&self) -> io::Result<()> {
         let mut running = self.lock();
         if matches!(*running, Running::No) {
             *running = Running::Yes(Process::start(&self.recipe)?);
@@ -42,7 +48,7 @@ impl Daemon {
     }
 
     /// Waits until `ready` holds while the process runs.
-    pub(crate) fn wait_ready(
+    pub(crate) fn until_ready(
         &self,
         limit: Duration,
         mut ready: impl FnMut() -> bool,
@@ -58,13 +64,17 @@ impl Daemon {
         })
     }
 
-    /// Ends the process with SIGKILL and reaps it; nothing happens if it does not run.
-    pub(crate) fn kill(&self) {
+    /// Kills the process with SIGKILL and reaps it; nothing happens if it does not run.
+    pub fn kill(&self) {
         *self.lock() = Running::No;
     }
 
-    /// Stops the process with SIGSTOP.
-    pub(crate) fn pause(&self) -> io::Result<()> {
+    /// Stops the process: it still gets connections and bytes, and answers nothing.
+    ///
+    /// # Errors
+    ///
+    /// If it does not run.
+    pub fn pause(&self) -> io::Result<()> {
         let mut running = self.lock();
         match std::mem::replace(&mut *running, Running::No) {
             Running::No => Err(self.not_running()),
@@ -76,8 +86,12 @@ impl Daemon {
         }
     }
 
-    /// Continues the process with SIGCONT.
-    pub(crate) fn resume(&self) -> io::Result<()> {
+    /// Lets a paused process go on.
+    ///
+    /// # Errors
+    ///
+    /// If it does not run.
+    pub fn resume(&self) -> io::Result<()> {
         let mut running = self.lock();
         match std::mem::replace(&mut *running, Running::No) {
             Running::No => Err(self.not_running()),
@@ -89,16 +103,18 @@ impl Daemon {
         }
     }
 
-    /// The id of the process, if it runs or is paused.
-    pub(crate) fn id(&self) -> Option<u32> {
+    /// The process id while it runs or is paused.
+    #[must_use]
+    pub fn id(&self) -> Option<u32> {
         match &*self.lock() {
             Running::No => None,
             Running::Yes(process) | Running::Paused(process) => Some(process.id()),
         }
     }
 
-    /// Whether the process was started and neither killed nor paused since.
-    pub(crate) fn runs(&self) -> bool {
+    /// Whether it was started and neither killed nor paused since.
+    #[must_use]
+    pub fn runs(&self) -> bool {
         matches!(*self.lock(), Running::Yes(_))
     }
 

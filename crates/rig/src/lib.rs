@@ -2,14 +2,15 @@
 //!
 //! Each server is a child process on free loopback ports with a throw-away directory. It is
 //! stopped by its process id when its value is dropped, and by the kernel if the test process dies
-//! before that (see [`Redis`] for the shortest example). In that last case, and for a server in a
-//! `static`, the directory stays behind. Nothing here is fit for production.
+//! before that (see [`Redis`] for the shortest example). Their directories go too, however the
+//! process ends. Nothing here is fit for production.
 //!
 //! | Item | What it starts |
 //! |---|---|
 //! | [`Redis`], [`Sentinels`], [`RedisCluster`] | `redis-server`, `redis-sentinel` |
 //! | [`Etcd`], [`EtcdCluster`] | `etcd` |
 //! | [`ZooKeeper`], [`ZooKeeperEnsemble`] | `java` with Debian's ZooKeeper |
+//! | [`Daemon`] | what all of these can be made to do: die, stop, go on |
 //! | [`Proxy`] | threads that forward, hold back, lose or delay what passes |
 //! | [`Certificates`] | a CA with a server's and a client's certificate, and an unrelated CA |
 //! | [`SmallDisk`] | a tmpfs that is soon full |
@@ -17,6 +18,7 @@
 
 mod certificates;
 mod daemon;
+mod directory;
 mod etcd;
 mod nursery;
 mod ports;
@@ -29,6 +31,7 @@ mod waiting;
 mod zookeeper;
 
 pub use certificates::Certificates;
+pub use daemon::Daemon;
 pub use etcd::{Etcd, EtcdBuilder, EtcdCluster};
 pub use proxy::Proxy;
 pub use redis::{AppendOnly, Redis, RedisBuilder, RedisCluster, Sentinels};

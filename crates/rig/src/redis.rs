@@ -6,6 +6,7 @@ mod sentinels;
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -93,17 +94,6 @@ impl Redis {
         self.directory.path()
     }
 
-    /// The process id while it runs or is paused.
-    #[must_use]
-    pub fn id(&self) -> Option<u32> {
-        self.daemon.id()
-    }
-
-    /// Kills the process with SIGKILL.
-    pub fn kill(&self) {
-        self.daemon.kill();
-    }
-
     /// Kills the process if it runs, and starts it again on the same port and directory.
     ///
     /// # Errors
@@ -113,24 +103,6 @@ impl Redis {
         self.kill();
         self.daemon.launch()?;
         self.wait_ready()
-    }
-
-    /// Stops the process: it still gets connections and bytes, and answers nothing.
-    ///
-    /// # Errors
-    ///
-    /// If it does not run.
-    pub fn pause(&self) -> io::Result<()> {
-        self.daemon.pause()
-    }
-
-    /// Lets a paused process go on.
-    ///
-    /// # Errors
-    ///
-    /// If it does not run.
-    pub fn resume(&self) -> io::Result<()> {
-        self.daemon.resume()
     }
 
     /// Runs `redis-cli` with these arguments against the server and returns what it printed.
@@ -166,7 +138,7 @@ impl Redis {
     }
 
     fn wait_ready(&self) -> io::Result<()> {
-        self.daemon.wait_ready(READY_LIMIT, || self.answers())
+        self.daemon.until_ready(READY_LIMIT, || self.answers())
     }
 
     fn answers(&self) -> bool {
@@ -175,6 +147,14 @@ impl Redis {
         }
         ping(self.port)
             .is_ok_and(|reply| reply.starts_with("+PONG") || reply.starts_with("-NOAUTH"))
+    }
+}
+
+impl Deref for Redis {
+    type Target = Daemon;
+
+    fn deref(&self) -> &Daemon {
+        &self.daemon
     }
 }
 

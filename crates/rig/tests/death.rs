@@ -1,6 +1,7 @@
 //! Servers do not outlive the process that started them, however it ends.
 
 use std::env;
+use std::fs;
 use std::net::TcpStream;
 use std::process::Command;
 use std::time::Duration;
@@ -13,7 +14,6 @@ const ABORT: &str = "FRAZIL_RIG_ABORT";
 fn a_server_ends_with_a_process_that_is_aborted() {
     let mut child = Command::new(env::current_exe().unwrap());
     child.args(["--exact", "a_process_that_starts_a_server_and_is_aborted", "--nocapture"]);
-    // An aborted process leaves its directories behind; they go with this one.
     let directory = tempfile::tempdir().unwrap();
     let output = child.env(ABORT, "1").env("TMPDIR", directory.path()).output().unwrap();
     assert!(!output.status.success());
@@ -21,6 +21,10 @@ fn a_server_ends_with_a_process_that_is_aborted() {
     let address = printed.lines().find_map(|line| line.split_once("redis at ")).unwrap().1;
     wait_until("the orphan to end", Duration::from_secs(5), || {
         TcpStream::connect(address).is_err()
+    })
+    .unwrap();
+    wait_until("its directories to go", Duration::from_secs(20), || {
+        fs::read_dir(directory.path()).unwrap().next().is_none()
     })
     .unwrap();
 }

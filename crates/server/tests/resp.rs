@@ -43,7 +43,7 @@ impl Client {
     }
 
     /// Whether the server has closed the connection, after what it may have said.
-    async fn is_closed(mut self) -> bool {
+    async fn ends(mut self) -> bool {
         let mut rest = Vec::new();
         self.0.read_to_end(&mut rest).await.is_ok()
     }
@@ -137,7 +137,7 @@ async fn what_tools_ask_first_is_answered() {
     assert_eq!(client.ask("HELLO 3").await, "%7");
     let mut client = Client::new(&site).await;
     assert_eq!(client.ask("QUIT").await, "+OK");
-    assert!(client.is_closed().await);
+    assert!(client.ends().await);
     site.stop().await.unwrap();
 }
 
@@ -212,7 +212,7 @@ async fn broken_frames_close_their_own_connection_only() {
         client.send(frame).await;
         let said = client.line().await;
         assert!(said.starts_with("-ERR Protocol error"), "{said}");
-        assert!(client.is_closed().await);
+        assert!(client.ends().await);
         assert!(healthy.ask("INCR x").await.starts_with(':'));
     }
     // Half a command is waited for, and harms nobody.

@@ -9,13 +9,14 @@ use tokio::task::JoinHandle;
 use super::Lane;
 use super::plan::{Effect, Next, Now, Plan};
 use super::setup::Setup;
-use super::status::{LeaseState, LeaseStatus, Refusal, Waiting};
+use super::status::{LeaseState, LeaseStatus, Pool, Refusal, Waiting};
+use super::watching::Watching;
 use crate::error::Error;
 use crate::mend;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Versioned};
 use crate::slot::Group;
-use crate::store::{Changes, Store};
+use crate::store::Store;
 use crate::time::boot_time;
 
 /// Releasing must not keep a process from ending for longer than this.
@@ -45,7 +46,7 @@ impl Keeper {
         let plan = Plan::new(setup, now);
         let (publish, status) = watch::channel(plan.status().clone());
         let (stop, stopped) = oneshot::channel();
-        let driver = Driver { store, lane, plan, publish, changes: None };
+        let driver = Driver { store, lane, plan, publish, watching: Watching::default() };
         let task = tokio::spawn(driver.run(stopped));
         Ok(Self { status, stop: Some(stop), task: Some(task) })
     }
@@ -72,7 +73,7 @@ struct Driver {
     plan: Plan,
     publish: watch::Sender<LeaseStatus>,
     /// Open while a slot is sought and none is free.
-    changes: Option<Changes>,
+    watching: Watching,
 }
 
 impl Driver {
@@ -142,6 +143,16 @@ impl Driver {
                 }
                 self.plan.returned(present(self.lane.as_ref())?);
             }
+            Next::Look => {
+                let was_crowded = self.is_crowded();
+                let seen = self.store.list(Group::Workers).await;
+                self.plan.looked(present(self.lane.as_ref())?, seen);
+                if let (false, true, Some(pool)) =
+                    (was_crowded, self.is_crowded(), self.plan.status().pool)
+                {
+                    tracing::warn!(%pool, "more than half of the workers cannot be taken");
+                }
+            }
             Next::Mend(claim) => {
                 let now = || self.lane.now();
                 if let Err(error) = mend::lost_records(self.store.as_ref(), &claim, now).await {
@@ -168,7 +179,7 @@ impl Driver {
         match effect {
             Effect::None => {}
             Effect::Open(grant) => {
-                self.changes = None;
+                self.watching = Watching::default();
                 self.lane.open(grant);
             }
             Effect::Raise(horizon) => self.lane.raise(horizon),
@@ -184,25 +195,20 @@ impl Driver {
             self.plan.status().state,
             LeaseState::Seeking(Waiting::Pool(_)) | LeaseState::Replacing(_, Waiting::Pool(_))
         );
-        if seeking && self.changes.is_none() {
-            self.changes = self.store.watch(Group::Workers).await.ok();
-        }
-        let Some(changes) = self.changes.as_mut().filter(|_| seeking) else {
+        if !seeking {
             tokio::time::sleep(pause).await;
             return Ok(());
-        };
+        }
+        self.watching.begin(self.store.as_ref(), boot_time()).await;
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            change = changes.next() => match change {
-                Some(()) => self.plan.nudged(present(self.lane.as_ref())?),
-                // The watch is renewed at the next wait, not at once: it may end again.
-                None => {
-                    self.changes = None;
-                    tokio::time::sleep(pause).await;
-                }
-            }
+            () = self.watching.changed() => self.plan.nudged(present(self.lane.as_ref())?),
         }
         Ok(())
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.plan.status().pool.as_ref().is_some_and(Pool::is_crowded)
     }
 
     /// Closes the lane, then releases.

@@ -1,31 +1,29 @@
 //! Every decision of a lease keeper, without input, output, clock or chance of its own.
 
+mod look;
 mod meta;
+mod peers;
+mod seek;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
+use self::peers::Peers;
 use super::Grant;
 use super::setup::Setup;
-use super::status::{LeaseState, LeaseStatus, Refusal, Waiting};
+use super::status::{ClockSkew, Judge, LeaseState, LeaseStatus, Refusal, Waiting};
 use crate::anchor::Anchor;
 use crate::error::Error;
 use crate::nonce::Nonce;
 use crate::record::{Meta, UnixMs, Version, Versioned};
-use crate::rules::RUN_AHEAD_MS;
-use crate::store::{Acquired, Ask, Census, Choice, Claim, Extended, Loss, Tenure};
+use crate::store::{Ask, Choice, Claim, Extended, Loss, Tenure};
 
-/// A clock that differs from the store's by more than this makes Ids that lie about their time.
+/// A clock that differs from the store's, or from those of most others, by more than this makes Ids
+/// that lie about their time.
 pub const CLOCK_BOUND_MS: u64 = 10_000;
 /// The first pause after a failure; each further one is twice as long, up to a heartbeat.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
-/// Between two looks at a pool that is full.
-const POOL_PAUSE: Duration = Duration::from_millis(500);
-/// The least: a store may judge by another clock than ours when a floor has passed.
-const POOL_PAUSE_MIN: Duration = Duration::from_millis(50);
-/// Between two looks at all records of a pool that is full.
-const MEND_PAUSE: Duration = Duration::from_secs(60);
 
 /// The present, as a plan is told.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +56,8 @@ pub enum Next {
     /// Give records that were lost a floor, so that their slots can be used again some day; answer
     /// with [`Plan::mended`].
     Mend(Claim),
+    /// List the workers; answer with [`Plan::looked`].
+    Look,
     /// Nothing any more.
     Stop,
 }
@@ -93,6 +93,17 @@ pub struct Plan {
     not_before: Duration,
     /// When a pool that is full is to be mended again.
     mend_at: Duration,
+    /// How often in a row the pool had nothing to give.
+    refusals: u32,
+    /// Whether the store judges our clock by its own.
+    store_has_clock: bool,
+    /// What judges it otherwise.
+    peers: Peers,
+    /// When the pool is to be looked at, and when that was last asked for.
+    look_at: Duration,
+    look_asked: Duration,
+    /// Whether the next look follows soon after the last one.
+    second_look: bool,
     failures: u32,
     status: LeaseStatus,
 }
@@ -126,11 +137,18 @@ impl Plan {
             anchor: Anchor::new(now.unix, now.boot),
             not_before: now.boot,
             mend_at: now.boot,
+            refusals: 0,
+            store_has_clock: false,
+            peers: Peers::default(),
+            look_at: now.boot,
+            look_asked: now.boot,
+            second_look: false,
             failures: 0,
             status: LeaseStatus {
                 state: LeaseState::Seeking(Waiting::Answer),
                 grant: None,
                 trouble: None,
+                pool: None,
                 losses: 0,
                 renewals: 0,
             },
@@ -149,7 +167,7 @@ impl Plan {
             return Next::Stop;
         }
         if now.boot < self.not_before {
-            return Next::Wait(self.not_before);
+            return self.look_or_wait(now);
         }
         match &self.phase {
             Phase::Holding { tenure, since } => {
@@ -162,52 +180,13 @@ impl Plan {
         }
     }
 
-    fn seek(&mut self, now: Now) -> Next {
-        if let Some((expected, meta)) = &self.draft {
-            return Next::WriteMeta(*expected, meta.clone());
+    /// Until there is something to do a holder looks around, if the store answers.
+    fn look_or_wait(&mut self, now: Now) -> Next {
+        let may_look = matches!(self.phase, Phase::Holding { .. }) && self.failures == 0;
+        if may_look && now.boot >= self.look_at {
+            return self.look(now);
         }
-        let Some(meta) = &self.meta else { return Next::ReadMeta };
-        let quarantine = meta.value.quarantine;
-        if quarantine > now.unix.saturating_add(RUN_AHEAD_MS) {
-            self.wait_for(Waiting::Quarantine { until: quarantine });
-            let left = Duration::from_millis(quarantine - now.unix - RUN_AHEAD_MS);
-            self.not_before = now.boot + left.min(self.setup.timing.heartbeat);
-            // It may be raised meanwhile.
-            self.meta = None;
-            return Next::Wait(self.not_before);
-        }
-        let claim = self.claim(now);
-        match self.phase {
-            Phase::Mending => Next::Mend(claim),
-            _ => Next::Acquire(claim),
-        }
-    }
-
-    fn claim(&mut self, now: Now) -> Claim {
-        let window = self.setup.timing.window(Duration::ZERO);
-        let ask = self.believed(now).saturating_add(millis(window));
-        let meta = self.meta.as_ref().expect("a claim follows the reading of meta");
-        let any = Choice::Any {
-            first: meta.value.first_worker,
-            last: meta.value.last_worker,
-            favourite: self.setup.favourite,
-        };
-        let (choice, nonce) = match &self.phase {
-            Phase::Seeking { unsure: Some((choice, nonce)) } => (choice.clone(), *nonce),
-            _ => (any, now.nonce),
-        };
-        Claim {
-            choice,
-            nonce,
-            holder: self.setup.holder.clone(),
-            info: self.setup.info.clone(),
-            ttl: self.setup.timing.ttl,
-            now: now.unix,
-            ask,
-            window_ms: meta.value.window_ms,
-            quarantine: meta.value.quarantine,
-            meta: meta.version,
-        }
+        Next::Wait(if may_look { self.not_before.min(self.look_at) } else { self.not_before })
     }
 
     fn ask(&mut self, since: Duration, now: Now) -> Ask {
@@ -224,75 +203,18 @@ impl Plan {
         self.anchor.believe(now.unix.max(now.last), now.boot)
     }
 
-    /// A claim was answered.
-    pub fn acquired(&mut self, now: Now, claim: &Claim, answer: Result<Acquired, Error>) -> Effect {
-        let acquired = match answer {
-            Ok(acquired) => acquired,
-            Err(error) => {
-                // Whatever the claim did, repeating it with its own nonce is safe.
-                let unsure = Some((claim.choice.clone(), claim.nonce));
-                self.phase = Phase::Seeking { unsure };
-                self.failed(now, error);
-                return Effect::None;
-            }
-        };
-        if !matches!(acquired, Acquired::Unsure(..)) {
-            self.answered();
-        }
-        match acquired {
-            Acquired::Held(tenure) => return self.hold(tenure, claim.ask, now),
-            Acquired::Taken => self.phase = Phase::Seeking { unsure: None },
-            Acquired::Full(census) => {
-                self.wait_for(Waiting::Pool(census));
-                if census.blocked > 0 && self.mend_at <= now.boot {
-                    self.mend_at = now.boot + MEND_PAUSE;
-                    self.phase = Phase::Mending;
-                } else {
-                    self.phase = Phase::Seeking { unsure: None };
-                    self.not_before = now.boot + pool_pause(census, now.unix);
-                }
-            }
-            Acquired::MetaMoved => self.meta = None,
-            Acquired::Unsure(slot, version) => {
-                let unsure = Some((Choice::This(slot, version), claim.nonce));
-                self.phase = Phase::Seeking { unsure };
-                self.pause(now);
-            }
-        }
-        Effect::None
-    }
-
-    fn hold(&mut self, tenure: Tenure, ask: UnixMs, now: Now) -> Effect {
-        let Some(worker) = tenure.slot.number() else {
-            self.phase = Phase::Returning(Box::new(tenure));
-            return Effect::None;
-        };
-        if let Err(ahead_ms) = self.compare_clocks(&tenure, now) {
-            self.wait_for(Waiting::Clock { ahead_ms });
-            self.phase = Phase::Returning(Box::new(tenure));
-            return Effect::None;
-        }
-        let (token, floor, horizon) = (tenure.token, tenure.floor, tenure.horizon);
-        let grant = Grant { worker, token, floor, horizon };
-        self.setup.favourite = Some(worker);
-        self.status.state = LeaseState::Held;
-        self.status.grant = Some(grant);
-        self.phase = Phase::Holding { tenure: Box::new(tenure), since: now.boot };
-        // A claim that was repeated for a while may give a horizon that is near or past by now.
-        let pause = if horizon < ask { Duration::ZERO } else { self.setup.timing.heartbeat };
-        self.not_before = now.boot + pause;
-        Effect::Open(grant)
-    }
-
-    /// Where the store has a clock, a step of ours that it confirms is believed.
+    /// Where the store has a clock, a step of ours that it confirms is believed. Where it has none
+    /// the clocks of others count.
     ///
     /// # Errors
     /// How far ours is ahead, if that is out of bounds.
-    fn compare_clocks(&mut self, tenure: &Tenure, now: Now) -> Result<(), i64> {
-        let Some(store_now) = tenure.store_now else { return Ok(()) };
+    fn compare_clocks(&mut self, tenure: &Tenure, now: Now) -> Result<(), ClockSkew> {
+        self.store_has_clock = tenure.store_now.is_some();
+        let Some(store_now) = tenure.store_now else { return self.peers.agree(now) };
         if now.unix.abs_diff(store_now) > CLOCK_BOUND_MS {
-            return Err(now.unix.saturating_sub(store_now).cast_signed()
-                - store_now.saturating_sub(now.unix).cast_signed());
+            let ahead_ms = now.unix.saturating_sub(store_now).cast_signed()
+                - store_now.saturating_sub(now.unix).cast_signed();
+            return Err(ClockSkew { ahead_ms, judge: Judge::Store });
         }
         self.anchor.confirm(now.unix, now.boot);
         Ok(())
@@ -317,9 +239,9 @@ impl Plan {
                 let trusted = self.compare_clocks(&tenure, now);
                 let horizon = tenure.horizon;
                 self.phase = Phase::Holding { tenure: Box::new(tenure), since };
-                if let Err(ahead_ms) = trusted {
+                if let Err(skew) = trusted {
                     // Times may be used up to what was granted before the clock went wrong.
-                    self.status.state = LeaseState::Distrusted { ahead_ms };
+                    self.status.state = LeaseState::Distrusted(skew);
                     return Effect::None;
                 }
                 if let Some(grant) = &mut self.status.grant {
@@ -355,24 +277,6 @@ impl Plan {
         effect
     }
 
-    /// What was never used was given back, or not: it lapses by itself then.
-    pub fn returned(&mut self, now: Now) {
-        self.phase = Phase::Seeking { unsure: None };
-        self.not_before = now.boot + self.setup.timing.heartbeat;
-    }
-
-    /// The pool was looked after.
-    pub fn mended(&mut self) {
-        self.phase = Phase::Seeking { unsure: None };
-    }
-
-    /// A slot may have become free: look at once.
-    pub fn nudged(&mut self, now: Now) {
-        if matches!(self.phase, Phase::Seeking { .. } | Phase::Mending) && self.failures == 0 {
-            self.not_before = now.boot;
-        }
-    }
-
     /// Ends the lease. What is to be released, if anything is held; the lane is closed before.
     pub fn end(&mut self) -> Option<Tenure> {
         let phase = std::mem::replace(&mut self.phase, Phase::Ended);
@@ -385,9 +289,12 @@ impl Plan {
         }
     }
 
-    /// Ends the lease for a reason that stays.
+    /// Ends the lease for a reason that stays. Nothing may be used any more, not even what was
+    /// granted: this comes after the first grant only where the namespace has come to mean something
+    /// else, and then no rule keeps what is issued here apart from what is issued there.
     pub fn refuse(&mut self, refusal: Refusal) {
         self.phase = Phase::Ended;
+        self.status.grant = None;
         self.status.state = LeaseState::Refused(refusal);
     }
 
@@ -427,13 +334,6 @@ impl Plan {
             _ => LeaseState::Seeking(waiting),
         };
     }
-}
-
-/// When a full pool is worth another look without anybody saying so.
-fn pool_pause(census: Census, now: UnixMs) -> Duration {
-    let Some(floor) = census.next_floor else { return POOL_PAUSE };
-    let ready_in = floor.saturating_sub(RUN_AHEAD_MS).saturating_sub(now);
-    Duration::from_millis(ready_in).clamp(POOL_PAUSE_MIN, POOL_PAUSE)
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -17,6 +17,8 @@ pub struct LeaseStatus {
     pub grant: Option<Grant>,
     /// The last failure of the store, until it answers again.
     pub trouble: Option<Error>,
+    /// The pool of workers, as it was last looked at.
+    pub pool: Option<Pool>,
     /// Tenures lost so far.
     pub losses: u64,
     /// Renewals acknowledged so far.
@@ -32,12 +34,9 @@ pub enum LeaseState {
     Held,
     /// A worker is held; the store does not answer. The grant lasts until its horizon.
     Unrenewed,
-    /// A worker is held, but this machine's clock differs too much from the store's. The grant
-    /// lasts until its horizon, and is not raised.
-    Distrusted {
-        /// How far the own clock is ahead, in milliseconds.
-        ahead_ms: i64,
-    },
+    /// A worker is held, but this machine's clock differs too much from another. The grant lasts
+    /// until its horizon, and is not raised.
+    Distrusted(ClockSkew),
     /// The worker was lost and another is sought. The old grant lasts until its horizon.
     Replacing(Loss, Waiting),
     /// It cannot go on without an operator.
@@ -60,11 +59,35 @@ pub enum Waiting {
         /// Until when.
         until: UnixMs,
     },
-    /// For a clock that agrees with the store's.
-    Clock {
-        /// How far the own clock is ahead of the store's, in milliseconds.
-        ahead_ms: i64,
-    },
+    /// For a clock that agrees with another.
+    Clock(ClockSkew),
+}
+
+/// How far this machine's clock is from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockSkew {
+    /// How far it is ahead, in milliseconds; negative if it is behind. With peers: at least.
+    pub ahead_ms: i64,
+    /// The other clock.
+    pub judge: Judge,
+}
+
+/// Whose clock another one is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judge {
+    /// The store's own.
+    Store,
+    /// The median of other live holders.
+    Peers,
+}
+
+/// A pool of workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// How many workers there are.
+    pub size: u32,
+    /// How many of them cannot be taken now, and why.
+    pub census: Census,
 }
 
 /// Why a lease cannot go on.
@@ -100,6 +123,17 @@ impl LeaseStatus {
     }
 }
 
+impl Pool {
+    /// Whether more than half of it cannot be taken: the other half is what is left when all
+    /// holders are replaced at once. A pool of one is always in use.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        let Census { held, blocked, poisoned, .. } = self.census;
+        let used = u64::from(held) + u64::from(blocked) + u64::from(poisoned);
+        self.size > 1 && used * 2 > u64::from(self.size)
+    }
+}
+
 impl LeaseState {
     /// The state in a word.
     #[must_use]
@@ -108,7 +142,7 @@ impl LeaseState {
             Self::Seeking(_) => "seeking",
             Self::Held => "held",
             Self::Unrenewed => "unrenewed",
-            Self::Distrusted { .. } => "distrusted",
+            Self::Distrusted(_) => "distrusted",
             Self::Replacing(..) => "replacing",
             Self::Refused(_) => "refused",
             Self::Released => "released",
@@ -121,10 +155,10 @@ impl fmt::Display for LeaseState {
         match self {
             Self::Seeking(waiting) => write!(f, "no worker yet, waiting for {waiting}"),
             Self::Held => f.write_str("a worker is held"),
-            Self::Distrusted { ahead_ms } => write!(
+            Self::Distrusted(skew) => write!(
                 f,
                 "a worker is held, but not renewed: waiting for {}",
-                Waiting::Clock { ahead_ms: *ahead_ms }
+                Waiting::Clock(*skew)
             ),
             Self::Unrenewed => f.write_str("a worker is held, but the store does not answer"),
             Self::Replacing(loss, waiting) => {
@@ -145,13 +179,30 @@ impl fmt::Display for Waiting {
             Self::Quarantine { until } => {
                 write!(f, "the end of the quarantine (Unix time {until} ms)")
             }
-            Self::Clock { ahead_ms } if *ahead_ms < 0 => {
-                write!(f, "this machine's clock, {} ms behind the store's", ahead_ms.unsigned_abs())
-            }
-            Self::Clock { ahead_ms } => {
-                write!(f, "this machine's clock, {ahead_ms} ms ahead of the store's")
-            }
+            Self::Clock(skew) => write!(f, "this machine's clock, {skew}"),
         }
+    }
+}
+
+impl fmt::Display for ClockSkew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = if self.ahead_ms < 0 { "behind" } else { "ahead of" };
+        let whose = match self.judge {
+            Judge::Store => "the store's",
+            Judge::Peers => "those of most others",
+        };
+        write!(f, "{} ms {side} {whose}", self.ahead_ms.unsigned_abs())
+    }
+}
+
+impl fmt::Display for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Census { held, blocked, poisoned, .. } = self.census;
+        write!(
+            f,
+            "of {} workers {held} are held, {blocked} not to be used again yet, {poisoned} poisoned",
+            self.size
+        )
     }
 }
 

@@ -90,7 +90,7 @@ impl RedisStore {
         }
     }
 
-    /// A step that reads meta and the guard.
+    /// A step that reads the server's time, meta and the guard.
     fn reading(act: &'static str) -> Step<'static> {
         Step { writes: false, is_acknowledged: false, ..Self::step(act, &READ, Group::Workers) }
     }
@@ -283,6 +283,13 @@ impl Store for RedisStore {
 
     async fn watch(&self, group: Group) -> Result<Changes, Error> {
         watching::watch(&self.session, group, self.alive.subscribe()).await
+    }
+
+    async fn time(&self) -> Result<Option<UnixMs>, Error> {
+        const ACT: &str = "read the time";
+        let answer = self.session.run(&Self::reading(ACT)).await?;
+        let now = answer.words.first().and_then(|now| now.parse().ok());
+        now.map(Some).ok_or_else(|| self.strange(ACT, &answer))
     }
 }
 

@@ -262,6 +262,10 @@ impl Store for Faulty {
     async fn watch(&self, group: Group) -> Result<Changes, Error> {
         self.read("watch", self.inner.watch(group)).await
     }
+
+    async fn time(&self) -> Result<Option<UnixMs>, Error> {
+        self.read("read the time", self.inner.time()).await
+    }
 }
 
 impl fmt::Display for Faulty {

@@ -73,6 +73,7 @@ labels! {
         Release "release" "Releasing a tenure.",
         Put "put" "Putting a record.",
         Watch "watch" "Starting a watch.",
+        Time "time" "Reading the store's clock.",
     }
 }
 
@@ -243,6 +244,11 @@ impl Store for Metered {
     async fn watch(&self, group: Group) -> Result<Changes, Error> {
         let began = boot_time();
         self.tally(Act::Watch, began, self.inner.watch(group).await, |_| Outcome::Done)
+    }
+
+    async fn time(&self) -> Result<Option<UnixMs>, Error> {
+        let began = boot_time();
+        self.tally(Act::Time, began, self.inner.time().await, |_| Outcome::Done)
     }
 }
 

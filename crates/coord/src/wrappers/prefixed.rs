@@ -124,6 +124,10 @@ impl Store for Prefixed {
         // Others' changes are announced too: too many is allowed.
         self.inner.watch(group).await
     }
+
+    async fn time(&self) -> Result<Option<UnixMs>, Error> {
+        self.inner.time().await
+    }
 }
 
 impl fmt::Display for Prefixed {

@@ -27,6 +27,8 @@ pub(crate) type Diary = Arc<Mutex<Vec<Event>>>;
 #[derive(Debug, Default)]
 pub(crate) struct TestLane {
     diary: Diary,
+    /// How far its clock is ahead, in milliseconds.
+    ahead_ms: u64,
     book: Mutex<Book>,
 }
 
@@ -39,14 +41,19 @@ struct Book {
 
 impl TestLane {
     pub(crate) fn new(diary: Diary) -> Arc<Self> {
-        Arc::new(Self { diary, book: Mutex::default() })
+        Self::ahead_by(0, diary)
+    }
+
+    /// One whose clock is ahead by this many milliseconds.
+    pub(crate) fn ahead_by(ahead_ms: u64, diary: Diary) -> Arc<Self> {
+        Arc::new(Self { diary, ahead_ms, book: Mutex::default() })
     }
 
     /// Uses the next time, if there is one that may be used.
     pub(crate) fn use_one(&self) -> Option<UnixMs> {
         let mut book = self.book();
         let grant = book.grant?;
-        let time = unix_ms().max(book.last + 1).max(grant.floor + 1);
+        let time = self.now().max(book.last + 1).max(grant.floor + 1);
         if time > grant.horizon {
             return None;
         }
@@ -75,12 +82,12 @@ impl TestLane {
 
 impl Lane for TestLane {
     fn now(&self) -> UnixMs {
-        unix_ms()
+        unix_ms() + self.ahead_ms
     }
 
     fn open(&self, grant: Grant) {
         let mut book = self.book();
-        let overlapped = book.grant.is_some_and(|old| unix_ms() <= old.horizon);
+        let overlapped = book.grant.is_some_and(|old| self.now() <= old.horizon);
         self.note(Event::Open { grant, overlapped });
         book.grant = Some(grant);
     }

@@ -11,6 +11,8 @@ pub(crate) enum Defect {
     ExtendsTheGone,
     /// Takes a slot whose record is gone for a new one.
     TakesLostForNew,
+    /// Takes a record that has forgotten a tenure for one of a successor.
+    TakesAmnesiaForSuccession,
     /// Writes what it worked out from an older reading, without a comparison.
     WritesWithoutComparing,
     /// Does not care whether somebody is present.
@@ -40,11 +42,12 @@ pub(crate) enum Defect {
 }
 
 impl Defect {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::ExtendsAnyones,
         Self::ReleasesAnyones,
         Self::ExtendsTheGone,
         Self::TakesLostForNew,
+        Self::TakesAmnesiaForSuccession,
         Self::WritesWithoutComparing,
         Self::IgnoresPresence,
         Self::KnowsByClient,
@@ -65,7 +68,7 @@ impl Defect {
         match self {
             Self::ExtendsAnyones => "D1",
             Self::ReleasesAnyones => "D2",
-            Self::ExtendsTheGone | Self::TakesLostForNew => "D3",
+            Self::ExtendsTheGone | Self::TakesLostForNew | Self::TakesAmnesiaForSuccession => "D3",
             Self::WritesWithoutComparing | Self::IgnoresPresence => "D8",
             Self::KnowsByClient => "D9",
             Self::ReleasesOnFailedExtend => "D11",

@@ -301,7 +301,11 @@ impl Store for Naive {
                 if self.is(Defect::ReleasesOnFailedExtend) {
                     state.write(&tenure.slot, record, false, self.client);
                 }
-                Extended::Lost(loss)
+                let holder = record.holder.clone();
+                Extended::Lost(match self.is(Defect::TakesAmnesiaForSuccession) {
+                    true => Loss::Superseded { token: record.token, holder },
+                    false => loss,
+                })
             }
         })
     }

@@ -6,7 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use frazil_coord::time::unix_ms;
-use frazil_coord::{Acquired, Extended, Group, Presence, Store};
+use frazil_coord::{Acquired, Claim, Extended, Found, Group, Presence, Store, mend};
+use frazil_rig::Redis;
 
 use crate::lab::{Place, any, eventually, take};
 
@@ -95,4 +96,28 @@ async fn a_clock_set_back_costs_no_more_than_time() {
     claim.ttl = Duration::from_millis(1);
     let next = take(&store, &claim).await;
     assert!(next.token > tenure.token, "{next:?} after {tenure:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_replaces_a_lost_record_counts_by_the_servers_clock() {
+    let redis = Redis::start().unwrap();
+    let place = Place::new(redis.url());
+    let store = place.open().await;
+    place.found(&store).await;
+    for off in [-3_600_000, 3_600_000] {
+        let meta = store.meta().await.unwrap().unwrap();
+        let tenure = take(&store, &place.claim(any(0, 1), meta.version)).await;
+        redis.cli(&["HDEL", "{frazil:lab}:w", tenure.slot.name()]).unwrap();
+        // Whoever mends it has a clock that is an hour off.
+        let before = unix_ms();
+        let ours = before.checked_add_signed(off).unwrap();
+        let claim = Claim::to_judge(&meta, ours);
+        assert_eq!(mend::lost_records(&store, &claim, || ours).await, Ok(1));
+        let entries = store.list(Group::Workers).await.unwrap();
+        let entry = entries.into_iter().find(|entry| entry.slot == tenure.slot).unwrap();
+        let Found::Known(record) = entry.found else { panic!("{entry:?}") };
+        assert!(record.horizon >= tenure.horizon, "{record:?} is below what was promised");
+        let latest = unix_ms() + place.window_ms;
+        assert!((before + place.window_ms..=latest).contains(&record.horizon), "{record:?}");
+    }
 }

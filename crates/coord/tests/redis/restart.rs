@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use frazil_coord::time::unix_ms;
-use frazil_coord::{Acquired, Extended, Group, Loss, Presence, Store, Strength};
+use frazil_coord::{
+    Acquired, Choice, Entry, Extended, Group, Loss, Presence, Slot, Store, Strength, Version,
+};
 use frazil_rig::{AppendOnly, Redis};
 
 use crate::lab::{Place, any, eventually, take};
@@ -132,4 +134,33 @@ async fn presence_lapses_by_the_servers_clock_and_the_pool_notices() {
     lapsed(&store).await;
     let second = take(&store, &place.claim(any(0, 0), version)).await;
     assert!(second.token > first.token && second.floor >= first.horizon, "{second:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_are_not_overwritten_when_the_marks_of_what_was_used_are_lost() {
+    let redis = Redis::start().unwrap();
+    let place = Place::new(redis.url());
+    let store = place.open().await;
+    let meta = place.found(&store).await;
+    let (held, left) = (Slot::worker(0), Slot::worker(1));
+    let this = |slot: &Slot| Choice::This(slot.clone(), Version(0));
+    let tenure = take(&store, &place.claim(this(&held), meta)).await;
+    let last = take(&store, &place.claim(this(&left), meta)).await;
+    // Nobody is there any more, and its times are not over.
+    store.release(&last, last.horizon).await.unwrap();
+    let before = store.list(Group::Workers).await.unwrap();
+    assert_eq!(redis.cli(&["DEL", "{frazil:lab}:born"]).unwrap(), "1\n");
+    for choice in [any(0, 1), any(0, 1), this(&held), this(&left)] {
+        let acquired = store.acquire(&place.claim(choice.clone(), meta)).await.unwrap();
+        assert!(matches!(acquired, Acquired::Full(_) | Acquired::Taken), "{choice:?} {acquired:?}");
+    }
+    let record = |entry: &Entry| (entry.slot.clone(), entry.version, entry.found.clone());
+    let mut after: Vec<_> = store.list(Group::Workers).await.unwrap().iter().map(record).collect();
+    let mut before: Vec<_> = before.iter().map(record).collect();
+    after.sort_by_key(|(slot, ..)| slot.clone());
+    before.sort_by_key(|(slot, ..)| slot.clone());
+    assert_eq!(after, before);
+    // What was never used is still to be had, and the holder goes on.
+    assert_eq!(take(&store, &place.claim(any(0, 2), meta)).await.slot, Slot::worker(2));
+    assert!(matches!(store.extend(&tenure, &place.ask()).await, Ok(Extended::Held(_))));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use frazil_coord::{Acquired, Choice, ErrorKind, Extended, Group, Store};
 use frazil_rig::{ZooKeeper, ZooKeeperEnsemble};
 
-use crate::place::{Place, ask, begin, claim, take};
+use crate::place::{Place, ask, begin, claim, server, take};
 
 /// More than an election takes.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -65,6 +65,26 @@ async fn a_store_that_comes_back_is_used_again_by_the_same_object() {
     assert_eq!(again.token, tenure.token);
     let mut changes = store.watch(Group::Workers).await.unwrap();
     store.release(&again, again.floor).await.unwrap();
+    assert_eq!(changes.next().await, Some(()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn renewals_do_not_wake_those_who_wait() {
+    let place = Place::new(&server().address()).await;
+    let store = place.open(&server().address(), "").await;
+    let waiting = place.open(&server().address(), "").await;
+    let meta = begin(&store).await;
+    let tenure = take(&store, &claim(meta, any())).await;
+    let mut changes = waiting.watch(Group::Workers).await.unwrap();
+    for further in [1000, 2000, 3000] {
+        let extended = store.extend(&tenure, &ask(tenure.horizon + further)).await.unwrap();
+        assert!(matches!(extended, Extended::Held(_)), "{extended:?}");
+    }
+    // A client hears of a change before it sees it.
+    waiting.list(Group::Workers).await.unwrap();
+    let quiet = tokio::time::timeout(Duration::from_millis(100), changes.next()).await;
+    assert!(quiet.is_err(), "a renewal was announced as a change");
+    store.release(&tenure, tenure.floor).await.unwrap();
     assert_eq!(changes.next().await, Some(()));
 }
 

@@ -6,12 +6,11 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use tempfile::TempDir;
-
 use super::Etcd;
 use super::member::{Access, Ports, data_directory};
 use crate::certificates::Certificates;
 use crate::daemon::Daemon;
+use crate::directory;
 use crate::ports::{free_port, retry_on_clash};
 use crate::process::Recipe;
 use crate::program;
@@ -103,7 +102,7 @@ impl EtcdBuilder {
 
     /// A member that does not run yet; `cluster` has the entries of all members.
     pub(super) fn prepare(&self, place: Place, cluster: String) -> io::Result<Etcd> {
-        let directory = TempDir::with_prefix("frazil-etcd-")?;
+        let directory = directory::make("etcd-")?;
         let Place { name, ports } = place;
         let program = program::find("etcd")?;
         let mut arguments: Vec<OsString> = TIMING.iter().map(OsString::from).collect();

@@ -61,8 +61,8 @@ impl EtcdCluster {
     ///
     /// If one does not become healthy.
     pub fn restart_all(&self) -> io::Result<()> {
-        self.members.iter().for_each(Etcd::kill);
-        self.members.iter().try_for_each(Etcd::launch)?;
+        self.members.iter().for_each(|member| member.kill());
+        self.members.iter().try_for_each(|member| member.launch())?;
         self.members.iter().try_for_each(Etcd::wait_ready)
     }
 

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -82,25 +83,8 @@ impl Etcd {
         format!("etcd://{}", self.address())
     }
 
-    /// The process id while it runs or is paused.
-    #[must_use]
-    pub fn id(&self) -> Option<u32> {
-        self.daemon.id()
-    }
-
-    /// Whether it was started and neither killed nor paused since.
-    #[must_use]
-    pub fn runs(&self) -> bool {
-        self.daemon.runs()
-    }
-
-    /// Kills the process with SIGKILL.
-    pub fn kill(&self) {
-        self.daemon.kill();
-    }
-
     /// Kills the process if it runs, starts it again on the same ports and data, and waits until
-    /// it is healthy. That takes a quorum; see [`Etcd::launch`].
+    /// it is healthy. That takes a quorum; see [`Daemon::launch`].
     ///
     /// # Errors
     ///
@@ -111,40 +95,13 @@ impl Etcd {
         self.wait_ready()
     }
 
-    /// Starts the process if it does not run, and does not wait for it.
-    ///
-    /// # Errors
-    ///
-    /// If the process can not be started.
-    pub fn launch(&self) -> io::Result<()> {
-        self.daemon.launch()
-    }
-
     /// Waits until the member serves linearizable reads.
     ///
     /// # Errors
     ///
     /// If it does not within the limit, or its process ends.
     pub fn wait_ready(&self) -> io::Result<()> {
-        self.daemon.wait_ready(READY_LIMIT, || self.etcdctl(&["endpoint", "health"]).is_ok())
-    }
-
-    /// Stops the process: it still gets connections and bytes, and answers nothing.
-    ///
-    /// # Errors
-    ///
-    /// If it does not run.
-    pub fn pause(&self) -> io::Result<()> {
-        self.daemon.pause()
-    }
-
-    /// Lets a paused process go on.
-    ///
-    /// # Errors
-    ///
-    /// If it does not run.
-    pub fn resume(&self) -> io::Result<()> {
-        self.daemon.resume()
+        self.daemon.until_ready(READY_LIMIT, || self.etcdctl(&["endpoint", "health"]).is_ok())
     }
 
     /// Runs `etcdctl` with these arguments against this member and returns what it printed.
@@ -182,6 +139,14 @@ impl Etcd {
         command.args(["--initial-advertise-peer-urls", &self.ports.peer_url()]);
         program::run(&mut command)?;
         self.restart()
+    }
+}
+
+impl Deref for Etcd {
+    type Target = Daemon;
+
+    fn deref(&self) -> &Daemon {
+        &self.daemon
     }
 }
 

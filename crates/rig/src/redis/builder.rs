@@ -4,11 +4,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use tempfile::TempDir;
-
 use super::{ClientTls, Redis};
 use crate::certificates::Certificates;
 use crate::daemon::Daemon;
+use crate::directory;
 use crate::ports::{free_port, retry_on_clash};
 use crate::process::Recipe;
 use crate::program;
@@ -105,7 +104,7 @@ impl RedisBuilder {
     }
 
     fn prepare(&self) -> io::Result<Redis> {
-        let directory = TempDir::with_prefix("frazil-redis-")?;
+        let directory = directory::make("redis-")?;
         let port = free_port()?;
         let config = directory.path().join("redis.conf");
         fs::write(&config, self.config(port, directory.path()))?;

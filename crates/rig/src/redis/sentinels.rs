@@ -3,10 +3,9 @@
 use std::fs;
 use std::io;
 
-use tempfile::TempDir;
-
 use super::Redis;
 use crate::daemon::Daemon;
+use crate::directory;
 use crate::ports::{free_port, retry_on_clash};
 use crate::process::Recipe;
 use crate::program;
@@ -99,7 +98,7 @@ impl Sentinels {
 
 fn start_one(master: &Redis) -> io::Result<Redis> {
     retry_on_clash(|| {
-        let directory = TempDir::with_prefix("frazil-sentinel-")?;
+        let directory = directory::make("sentinel-")?;
         let port = free_port()?;
         let config = directory.path().join("sentinel.conf");
         let (at, watched) = (directory.path().display(), master.port());

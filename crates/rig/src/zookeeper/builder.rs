@@ -5,12 +5,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
-
 use super::ZooKeeper;
 use super::server::Ports;
 use crate::certificates::Certificates;
 use crate::daemon::Daemon;
+use crate::directory;
 use crate::ports::{free_port, retry_on_clash};
 use crate::process::Recipe;
 use crate::program;
@@ -108,7 +107,7 @@ impl ZooKeeperBuilder {
         if !Path::new(JAR).is_file() {
             return Err(program::missing("zookeeper"));
         }
-        let directory = TempDir::with_prefix("frazil-zookeeper-")?;
+        let directory = directory::make("zookeeper-")?;
         let data = directory.path().join("data");
         fs::create_dir(&data)?;
         if let Some(seat) = seat {

@@ -60,8 +60,8 @@ impl ZooKeeperEnsemble {
     ///
     /// If one does not become ready.
     pub fn restart_all(&self) -> io::Result<()> {
-        self.servers.iter().for_each(ZooKeeper::kill);
-        self.servers.iter().try_for_each(ZooKeeper::launch)?;
+        self.servers.iter().for_each(|server| server.kill());
+        self.servers.iter().try_for_each(|server| server.launch())?;
         self.servers.iter().try_for_each(ZooKeeper::wait_ready)
     }
 

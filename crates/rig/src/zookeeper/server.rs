@@ -2,12 +2,14 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::ops::Deref;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
 use super::ZooKeeperBuilder;
 use crate::daemon::Daemon;
+use crate::ports::listens;
 use crate::waiting::READY_LIMIT;
 
 /// How long a ready server may take to answer one word.
@@ -65,25 +67,8 @@ impl ZooKeeper {
         format!("zk://{}", self.address())
     }
 
-    /// The process id while it runs or is paused.
-    #[must_use]
-    pub fn id(&self) -> Option<u32> {
-        self.daemon.id()
-    }
-
-    /// Whether it was started and neither killed nor paused since.
-    #[must_use]
-    pub fn runs(&self) -> bool {
-        self.daemon.runs()
-    }
-
-    /// Kills the process with SIGKILL.
-    pub fn kill(&self) {
-        self.daemon.kill();
-    }
-
     /// Kills the process if it runs, starts it again on the same ports and data, and waits until
-    /// it serves. That takes a quorum; see [`ZooKeeper::launch`].
+    /// it serves. That takes a quorum; see [`Daemon::launch`].
     ///
     /// # Errors
     ///
@@ -94,40 +79,19 @@ impl ZooKeeper {
         self.wait_ready()
     }
 
-    /// Starts the process if it does not run, and does not wait for it.
-    ///
-    /// # Errors
-    ///
-    /// If the process can not be started.
-    pub fn launch(&self) -> io::Result<()> {
-        self.daemon.launch()
-    }
-
-    /// Waits until the server serves clients.
+    /// Waits until the server serves clients, on all its ports.
     ///
     /// # Errors
     ///
     /// If it does not within the limit, or its process ends.
     pub fn wait_ready(&self) -> io::Result<()> {
-        self.daemon.wait_ready(READY_LIMIT, || self.mode().is_ok())
+        self.daemon.until_ready(READY_LIMIT, || self.mode().is_ok() && self.is_secure_port_open())
     }
 
-    /// Stops the process: it still gets connections and bytes, and answers nothing.
-    ///
-    /// # Errors
-    ///
-    /// If it does not run.
-    pub fn pause(&self) -> io::Result<()> {
-        self.daemon.pause()
-    }
-
-    /// Lets a paused process go on.
-    ///
-    /// # Errors
-    ///
-    /// If it does not run.
-    pub fn resume(&self) -> io::Result<()> {
-        self.daemon.resume()
+    /// The port with TLS, if there is to be one, opens by itself, before or after the other.
+    fn is_secure_port_open(&self) -> bool {
+        let opened = |port| self.id().is_some_and(|id| listens(id, port));
+        self.ports.secure.is_none_or(opened)
     }
 
     /// The answer to a four-letter word such as `srvr`, `cons` or `dump`.
@@ -154,5 +118,13 @@ impl ZooKeeper {
         let answer = self.four_letter_word("srvr")?;
         let mode = answer.lines().find_map(|line| line.strip_prefix("Mode: "));
         mode.map(str::to_owned).ok_or_else(|| io::Error::other(format!("no mode in: {answer}")))
+    }
+}
+
+impl Deref for ZooKeeper {
+    type Target = Daemon;
+
+    fn deref(&self) -> &Daemon {
+        &self.daemon
     }
 }

@@ -113,7 +113,10 @@ fn parse_inline(bytes: &[u8], arguments: &mut Arguments) -> Result<Option<usize>
 mod tests {
     use super::*;
 
-    fn words(bytes: &[u8]) -> Result<Option<(Vec<&[u8]>, usize)>, Broken> {
+    /// The words of a command, and the bytes it takes.
+    type Found<'a> = Option<(Vec<&'a [u8]>, usize)>;
+
+    fn words(bytes: &[u8]) -> Result<Found<'_>, Broken> {
         let mut arguments = Arguments::new();
         let used = parse(bytes, &mut arguments)?;
         Ok(used.map(|used| (arguments.iter().map(|range| &bytes[range.clone()]).collect(), used)))

@@ -1,6 +1,7 @@
 //! What a plan decides, told as conversations with a store.
 
 mod holding;
+mod looking;
 mod meta;
 mod seeking;
 
@@ -13,7 +14,7 @@ use crate::keeper::{FirstUse, Grant, Setup};
 use crate::nonce::Nonce;
 use crate::record::{FORMAT, Meta, Token, UnixMs, Version, Versioned};
 use crate::slot::Slot;
-use crate::store::{Acquired, Ask, Claim, Extended, Tenure};
+use crate::store::{Acquired, Ask, Claim, Entry, Extended, Tenure};
 use crate::timing::Timing;
 
 /// When the conversations begin, in real time.
@@ -65,13 +66,15 @@ fn error(kind: ErrorKind) -> Error {
 struct Talk {
     plan: Plan,
     now: Now,
+    /// What a look at the pool shows.
+    pool: Vec<Entry>,
 }
 
 impl Talk {
     fn new(setup: Setup) -> Self {
         let nonce = Nonce::from_bits(EVEN);
         let now = Now { boot: seconds(1000), unix: START, last: 0, nonce };
-        Self { plan: Plan::new(setup, now), now }
+        Self { plan: Plan::new(setup, now), now, pool: Vec::new() }
     }
 
     /// A plan that has read meta.
@@ -94,10 +97,17 @@ impl Talk {
         self.now.unix += u64::try_from(time.as_millis()).unwrap();
     }
 
+    /// What is next, once the pool was looked at if that was.
     fn next(&mut self) -> Next {
         // Every nonce is another one, and all have the same remainder.
         self.now.nonce = Nonce::from_bits(self.now.nonce.bits() + 512);
-        self.plan.next(self.now)
+        match self.plan.next(self.now) {
+            Next::Look => {
+                self.plan.looked(self.now, Ok(self.pool.clone()));
+                self.next()
+            }
+            next => next,
+        }
     }
 
     /// How long the plan wants to wait now; zero if it does not.

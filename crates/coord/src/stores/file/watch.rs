@@ -1,11 +1,12 @@
 //! Changes of a directory, announced by the kernel.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use inotify::{EventStream, Inotify, WatchMask};
+use inotify::{EventMask, EventOwned, EventStream, Inotify, WatchMask};
 
 use crate::store::{Announcer, Changes};
 
@@ -15,7 +16,7 @@ const SECOND_LOOK: Duration = Duration::from_millis(5);
 /// Room for many events: that something changed is all that is told.
 const EVENTS_BYTES: usize = 4096;
 
-/// Announces records that are replaced, and locks that end with their process.
+/// Announces records that come from a new holder, and locks that end, also with their process.
 pub(super) fn changes(directory: &Path) -> io::Result<Changes> {
     let inotify = Inotify::init()?;
     inotify.watches().add(directory, WatchMask::MOVED_TO | WatchMask::CLOSE_WRITE)?;
@@ -31,11 +32,42 @@ pub(super) fn changes(directory: &Path) -> io::Result<Changes> {
 }
 
 async fn announce(events: &mut EventStream<[u8; EVENTS_BYTES]>, announcer: &Announcer) {
-    while let Some(Ok(_)) = events.next().await {
+    let mut presence = Presence::default();
+    while let Some(Ok(event)) = events.next().await {
+        if !presence.changes_by(&event) {
+            continue;
+        }
         let heard = announcer.announce();
         tokio::time::sleep(SECOND_LOOK).await;
         if !heard || !announcer.announce() {
             return;
+        }
+    }
+}
+
+/// The slots whose records were seen to be replaced since their locks last ended: what replaces
+/// them further is a renewal, which nobody waits for.
+#[derive(Debug, Default)]
+struct Presence {
+    renewing: HashSet<String>,
+}
+
+impl Presence {
+    /// Whether an event is about somebody who came or went.
+    fn changes_by(&mut self, event: &EventOwned) -> bool {
+        if event.mask.contains(EventMask::Q_OVERFLOW) {
+            // What happened meanwhile is not known.
+            self.renewing.clear();
+            return true;
+        }
+        let Some(file) = event.name.as_ref().and_then(|name| name.to_str()) else { return true };
+        match file.strip_prefix('.') {
+            None => self.renewing.insert(file.to_owned()),
+            // A draft is the beginning of a record.
+            Some(hidden) => hidden.strip_suffix(".lock").is_some_and(|slot| {
+                self.renewing.remove(slot);
+                true
+            }),
         }
     }
 }

@@ -48,7 +48,13 @@ async fn announce(
             }
             () = announcer.closed() => return,
         };
-        if event.event_type == EventType::Session || concerns && !announcer.announce() {
+        // A holder that comes or goes makes or removes its mark of presence, and a record that is
+        // made is new: what only changes is renewed.
+        let is_renewal = event.event_type == EventType::NodeDataChanged;
+        if event.event_type == EventType::Session {
+            return;
+        }
+        if concerns && !is_renewal && !announcer.announce() {
             return;
         }
     }

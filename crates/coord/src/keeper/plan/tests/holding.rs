@@ -1,11 +1,11 @@
 //! How a worker is kept, and what becomes of the lane when it is lost.
 
-use super::{BUDGET_MS, START, Talk, error, millis, seconds, setup, tenure};
+use super::{BUDGET_MS, START, Talk, error, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;
 use crate::keeper::plan::{CLOCK_BOUND_MS, Effect, Next};
-use crate::keeper::status::{LeaseState, Waiting};
-use crate::record::Token;
-use crate::store::{Acquired, Choice, Extended, Loss, Tenure};
+use crate::keeper::status::{ClockSkew, Judge, LeaseState, Waiting};
+use crate::record::{Token, Version};
+use crate::store::{Acquired, Choice, Extended, Loss, Put, Tenure};
 
 fn superseded() -> Loss {
     Loss::Superseded { token: Token(START + 1), holder: "other".into() }
@@ -120,9 +120,13 @@ fn no_horizon_is_raised_by_a_clock_that_the_store_contradicts() {
     let held = Tenure { horizon: ask.horizon, store_now, ..tenure };
     assert_eq!(talk.extended(Ok(Extended::Held(held))), Effect::None);
     assert_eq!(talk.plan.status().grant, granted);
-    // Presence is renewed all the same.
+    let ahead_ms = i64::try_from(CLOCK_BOUND_MS + 1).unwrap();
+    let skew = ClockSkew { ahead_ms, judge: Judge::Store };
+    assert_eq!(talk.plan.status().state, LeaseState::Distrusted(skew));
+    // Presence is renewed all the same, and once the clock is right the horizon is raised.
     talk.wait();
     talk.renew();
+    assert_eq!(talk.plan.status().state, LeaseState::Held);
 }
 
 #[test]
@@ -177,6 +181,35 @@ fn a_worker_that_an_operator_released_is_used_no_more() {
     talk.extension();
     assert_eq!(talk.extended(Ok(Extended::Lost(Loss::Released))), Effect::Close);
     talk.claim();
+}
+
+#[test]
+fn a_worker_that_a_forgetful_store_gave_to_others_is_used_no_more() {
+    let mut talk = Talk::holding();
+    let horizon = talk.plan.status().grant.unwrap().horizon;
+    talk.wait();
+    talk.extension();
+    let loss = Loss::Overlapped { token: Token(START + 1), holder: "other".into() };
+    // At once: both may use the same times.
+    assert_eq!(talk.extended(Ok(Extended::Lost(loss.clone()))), Effect::Close);
+    let status = talk.plan.status();
+    assert_eq!((status.grant, status.losses), (None, 1));
+    assert_eq!(status.state, LeaseState::Replacing(loss, Waiting::Answer));
+    // What else the store has forgotten is unknown: nobody starts below what was promised here.
+    talk.read(Ok(Some((4, meta()))));
+    let (expected, draft) = talk.draft();
+    assert_eq!((expected, draft.quarantine), (Some(Version(4)), horizon));
+    talk.plan.meta_written(talk.now, Ok(Put::Done(Version(5))));
+    talk.pass(millis(horizon - talk.now.unix));
+    let claim = loop {
+        match talk.next() {
+            Next::Acquire(claim) => break claim,
+            Next::ReadMeta => talk.read(Ok(Some((5, draft.clone())))),
+            other => panic!("{other:?}"),
+        }
+    };
+    let Choice::Any { favourite, .. } = claim.choice else { panic!("{claim:?}") };
+    assert_eq!((claim.quarantine, favourite), (horizon, None));
 }
 
 #[test]

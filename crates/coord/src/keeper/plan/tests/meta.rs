@@ -73,6 +73,27 @@ fn another_layout_is_refused() {
 }
 
 #[test]
+fn a_namespace_that_came_to_mean_something_else_ends_the_lease_at_once() {
+    // Disjoint times keep Ids apart only under one layout, and disjoint tenures only among the same
+    // workers: what was granted before counts for nothing in such a namespace.
+    let other_layout = Meta { layout: "other".into(), ..meta() };
+    let other_workers = Meta { last_worker: 5000, ..meta() };
+    for there in [other_layout, other_workers] {
+        let mut talk = Talk::holding();
+        talk.wait();
+        talk.extension();
+        talk.extended(Ok(Extended::Lost(Loss::Vanished)));
+        assert!(talk.plan.status().grant.is_some());
+        talk.read(Ok(Some((4, there))));
+        assert!(matches!(talk.plan.status().state, LeaseState::Refused(_)));
+        assert_eq!(talk.plan.status().grant, None);
+        // The driver closes the lane when there is nothing more to do.
+        assert!(matches!(talk.next(), Next::Stop));
+        assert_eq!(talk.plan.end(), None);
+    }
+}
+
+#[test]
 fn another_range_of_workers_is_refused() {
     for (here, there, fits) in [
         (None, (0, 1023), true),

@@ -3,7 +3,7 @@
 use super::{START, Talk, error, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;
 use crate::keeper::plan::{CLOCK_BOUND_MS, Effect, Next, Setup};
-use crate::keeper::status::{LeaseState, Refusal, Waiting};
+use crate::keeper::status::{ClockSkew, Judge, LeaseState, Refusal, Waiting};
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version};
 use crate::slot::Slot;
@@ -94,6 +94,31 @@ fn a_full_pool_is_looked_at_again_when_a_floor_comes_near() {
 }
 
 #[test]
+fn a_pool_that_stays_full_is_asked_less_often() {
+    let mut talk = Talk::met(setup());
+    for pause in [500, 1000, 2000, 4000, 5000, 5000, 5000] {
+        let claim = talk.claim();
+        talk.answer(&claim, Ok(full(0, None)));
+        assert_eq!(talk.pause(), millis(pause));
+        talk.wait();
+    }
+    // A floor that comes near is not missed all the same.
+    let claim = talk.claim();
+    let floor = Some(talk.now.unix + 2300);
+    talk.answer(&claim, Ok(full(0, floor)));
+    assert_eq!(talk.pause(), millis(300));
+    // The next time begins anew.
+    talk.wait();
+    talk.take(4);
+    talk.wait();
+    talk.extension();
+    talk.extended(Ok(crate::store::Extended::Lost(Loss::Lapsed)));
+    let claim = talk.claim();
+    talk.answer(&claim, Ok(full(0, None)));
+    assert_eq!(talk.pause(), millis(500));
+}
+
+#[test]
 fn a_full_pool_is_looked_at_as_soon_as_something_changes() {
     let mut talk = Talk::met(setup());
     let claim = talk.claim();
@@ -156,7 +181,7 @@ fn a_worker_is_given_back_when_the_clock_differs_from_the_stores() {
             continue;
         }
         assert_eq!(effect, Effect::None);
-        let waiting = Waiting::Clock { ahead_ms: ahead };
+        let waiting = Waiting::Clock(ClockSkew { ahead_ms: ahead, judge: Judge::Store });
         assert_eq!(talk.plan.status().state, LeaseState::Seeking(waiting));
         assert_eq!(talk.plan.status().grant, None);
         assert!(matches!(talk.next(), Next::Return(returned) if returned == held));

@@ -1,0 +1,136 @@
+//! `frazil serve` as an operator sees it.
+
+mod serving;
+#[path = "leasing/shell.rs"]
+mod shell;
+
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::time::Duration;
+
+use frazil_rig::{Etcd, wait_until};
+use serde_json::Value;
+use serving::Served;
+use shell::Shell;
+
+#[test]
+fn it_issues_over_its_curl_line_and_releases_its_worker_at_the_end() {
+    let shell = Shell::new();
+    let store = format!("file:{}", shell.home().join("store").display());
+    let mut served = Served::start(&["--store", &store, "--node", "n1"]);
+    let line = served.line_with("ready; try: curl");
+    let words: Vec<&str> = line.split("try: ").nth(1).unwrap().split(' ').collect();
+    let curl = Command::new(words[0]).args(&words[1..]).arg("-s").output().unwrap();
+    let reply: Value = serde_json::from_slice(&curl.stdout).unwrap();
+    assert_eq!((&reply["count"], reply["ids"].as_array().unwrap().len()), (&1.into(), 1));
+    let (status, body) = served.request("POST", "/ids?count=1000");
+    let reply: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((status, reply["ids"].as_array().unwrap().len()), (200, 1000));
+    let held = &shell.json_lines(&["workers", "ls", "--store", &store, "--json"])[0];
+    assert_eq!((&held["state"], &held["holder"]), (&"held".into(), &"n1".into()));
+    assert_eq!(served.stop().code(), Some(0));
+    let free = &shell.json_lines(&["workers", "ls", "--store", &store, "--json"])[0];
+    assert_eq!((&free["state"], &free["worker"]), (&"free".into(), &held["worker"]));
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let shell = Shell::new();
+    let store = format!("file:{}", shell.home().join("store").display());
+    let mut served = Served::start(&["--store", &store, "--drain-delay", "1h"]);
+    served.wait_until_ready();
+    served.signal("-INT");
+    served.line_with("shutting down");
+    assert_eq!(served.request("GET", "/readyz").0, 503);
+    assert_eq!(served.request("POST", "/ids").0, 200, "it still issues while balancers look");
+    served.signal("-TERM");
+    assert_eq!(served.wait().code(), Some(143));
+}
+
+#[test]
+fn next_asks_a_server() {
+    let served = Served::dev(&["--scope", "orders"]);
+    let shell = Shell::new();
+    let url = format!("http://{}", served.http);
+    let ids = shell.data(&["next", "-n", "10000", "--server", &url]);
+    let ids: Vec<u64> = ids.lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(ids.len(), 10_000);
+    assert!(ids.is_sorted_by(|one, other| one < other));
+    let scoped = ["next", "--json", "--scope", "orders", "--server", &url];
+    let issued = &shell.json_lines(&scoped)[0];
+    assert!(issued["token"].is_string() && issued["worker"].is_u64(), "{issued}");
+    shell.fails(&["next", "--scope", "x", "--server", &url], 2, &["NOT_FOUND", "declared"]);
+    shell.fails(&["next", "--server", "http://127.0.0.1:1"], 3, &["frazil serve"]);
+    shell.fails(&["next", "--server", "127.0.0.1:1"], 2, &["http://HOST:PORT"]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_starts() {
+    let shell = Shell::new();
+    for (args, code, text) in [
+        (&["--http", "0.0.0.0:0"][..], 2, "--insecure"),
+        (&["--http", "localhost"], 2, "127.0.0.1:7780"),
+        (&["--lanes", "0"], 2, "1 to 64"),
+        (&["--lanes", "many"], 2, "1 to 64"),
+        (&["--heartbeat", "20s", "--http", "off"], 2, "heartbeat"),
+        (&["--scope", "a b"], 2, "scope"),
+        (&["--store", "mysql://x"], 2, "mysql"),
+        (&["--max-count", "0"], 2, "max-count"),
+    ] {
+        let off = ["serve", "--grpc", "off", "--resp", "off"];
+        shell.fails(&[&off[..], args].concat(), code, &[text]);
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let args = ["serve", "--grpc", "off", "--resp", "off", "--http", &address];
+    shell.fails(&args, 3, &[&address, "port 0"]);
+}
+
+/// One of three nodes dies without a word; the others go on, and a client sees nothing.
+#[test]
+fn three_nodes_on_one_etcd_and_one_is_killed() {
+    let etcd = Etcd::start().unwrap();
+    let shell = Shell::new();
+    let store = etcd.url();
+    let init = shell.output(&["store", "init", "--store", &store]);
+    assert!(init.status.success(), "{init:?}");
+    let mut nodes: Vec<Served> = ["a", "b", "c"]
+        .iter()
+        .map(|name| Served::start(&["--store", &store, "--node", name]))
+        .collect();
+    nodes.iter_mut().for_each(Served::wait_until_ready);
+    let (_, body) = nodes[0].request("GET", "/v1/cluster");
+    let cluster: Value = serde_json::from_str(&body).unwrap();
+    let names: Vec<&str> =
+        cluster["nodes"].as_array().unwrap().iter().map(|n| n["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+    let mut ids = BTreeSet::new();
+    let mut issue = |node: &Served| {
+        let (status, body) = node.request("POST", "/ids?count=100");
+        let reply: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(status, 200, "{body}");
+        for id in reply["ids"].as_array().unwrap() {
+            assert!(ids.insert(id.as_str().unwrap().to_owned()), "{id} twice");
+        }
+    };
+    nodes.iter().for_each(&mut issue);
+    nodes[1].signal("-KILL");
+    nodes[1].wait();
+    let others = [&nodes[0], &nodes[2]];
+    let renewed = |node: &Served| {
+        let (_, page) = node.request("GET", "/metrics");
+        let line =
+            page.lines().find(|l| l.starts_with("frazil_lease_renewals_total{result=\"done\"}"));
+        line.unwrap().rsplit(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    let before = others.map(renewed);
+    wait_until("both others to renew", Duration::from_secs(60), || {
+        others.into_iter().for_each(&mut issue);
+        others.iter().all(|node| node.request("GET", "/readyz").0 == 200)
+            && others.iter().zip(before).all(|(node, before)| renewed(node) > before)
+    })
+    .unwrap();
+    for node in [0, 2] {
+        assert_eq!(nodes[node].stop().code(), Some(0));
+    }
+}

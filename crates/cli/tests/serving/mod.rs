@@ -1,0 +1,133 @@
+//! A `frazil serve` process and what it says.
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpStream;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use frazil_rig::wait_until;
+
+/// How long a server may take to get ready: a new namespace on a server waits for 19 s.
+const READY: Duration = Duration::from_secs(60);
+
+/// A server that is stopped by its id when dropped.
+pub(crate) struct Served {
+    child: Child,
+    pub(crate) http: String,
+    pub(crate) grpc: String,
+    pub(crate) resp: String,
+    said: mpsc::Receiver<String>,
+    heard: Vec<String>,
+}
+
+impl Served {
+    /// Starts a server on free ports; waits until it listens.
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let free = ["serve", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"];
+        let free = [&free[..], &["--resp", "127.0.0.1:0", "--drain-delay", "1ms"]].concat();
+        Self::spawn(&[&free[..], args].concat())
+    }
+
+    /// Starts a throw-away server.
+    pub(crate) fn dev(args: &[&str]) -> Self {
+        let mut served = Self::spawn(&[&["serve", "--dev"][..], args].concat());
+        served.wait_until_ready();
+        served
+    }
+
+    fn spawn(args: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_frazil"));
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("FRAZIL_")) {
+            command.env_remove(name);
+        }
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let (sender, said) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                // After the test nobody listens.
+                let _ = sender.send(line);
+            }
+        });
+        let mut served = Self {
+            child,
+            http: String::new(),
+            grpc: String::new(),
+            resp: String::new(),
+            said,
+            heard: Vec::new(),
+        };
+        served.http = served.line_with("HTTP  http://").rsplit('/').next().unwrap().to_owned();
+        served.grpc = served.line_with("gRPC  ").rsplit(' ').next().unwrap().to_owned();
+        served.resp = served.line_with("RESP  ").rsplit(' ').next().unwrap().to_owned();
+        served
+    }
+
+    /// Waits for a line that has a text, and gives it.
+    pub(crate) fn line_with(&mut self, text: &str) -> String {
+        loop {
+            let line = self.said.recv_timeout(READY);
+            let line = line.unwrap_or_else(|_| panic!("no {text:?} after {:#?}", self.heard));
+            self.heard.push(line.clone());
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
+    pub(crate) fn wait_until_ready(&mut self) {
+        self.line_with("ready; try: curl");
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn resp_port(&self) -> String {
+        self.resp.rsplit(':').next().unwrap().to_owned()
+    }
+
+    /// The status and the body of a request.
+    pub(crate) fn request(&self, method: &str, path: &str) -> (u16, String) {
+        use std::io::Write;
+        let mut stream = TcpStream::connect(&self.http).unwrap();
+        write!(stream, "{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n")
+            .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.id().to_string();
+        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    }
+
+    /// Waits until it has ended by itself.
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        let mut status = None;
+        wait_until("the server to end", READY, || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        })
+        .unwrap();
+        status.unwrap()
+    }
+
+    /// Asks it to stop and waits for that.
+    pub(crate) fn stop(&mut self) -> ExitStatus {
+        self.signal("-TERM");
+        self.wait()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,86 @@
+//! What the renewals of others say about our clock, where the store has none of its own.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::{CLOCK_BOUND_MS, Now, millis};
+use crate::keeper::status::{ClockSkew, Judge};
+use crate::record::UnixMs;
+use crate::slot::Slot;
+use crate::store::{Entry, Found, Presence};
+
+/// How many live peers it takes: among fewer, one with a wrong clock decides.
+const PEERS_MIN: usize = 3;
+
+/// The last renewals of others, and when they were written.
+///
+/// A renewal that one look at the pool shows and the look before it did not was written in between,
+/// so the clock that stamped it is known from both sides, whatever the heartbeats of others are and
+/// however long they were stopped. A stamp is older than its write by the time that a request takes,
+/// which is less than [`CLOCK_BOUND_MS`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct Peers {
+    seen: HashMap<Slot, Seen>,
+    /// When the last look was asked for, in boot time.
+    looked: Option<Duration>,
+}
+
+/// The last renewal of a peer.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// By the peer's clock.
+    renewed: UnixMs,
+    /// Written after this, in boot time, if that is known.
+    after: Option<Duration>,
+    /// Written before this, in boot time.
+    before: Duration,
+}
+
+impl Peers {
+    /// Takes in a look at the pool that was asked for at a boot time. `holder`: our own name, since
+    /// other lanes of this process are no peers.
+    pub(super) fn saw(&mut self, entries: &[Entry], holder: &str, asked: Duration, now: Now) {
+        let known = std::mem::take(&mut self.seen);
+        for entry in entries {
+            let Found::Known(record) = &entry.found else { continue };
+            if entry.presence == Presence::Free || record.holder == holder {
+                continue;
+            }
+            let seen = match known.get(&entry.slot) {
+                Some(seen) if seen.renewed == record.renewed => *seen,
+                _ => Seen { renewed: record.renewed, after: self.looked, before: now.boot },
+            };
+            self.seen.insert(entry.slot.clone(), seen);
+        }
+        self.looked = Some(asked);
+    }
+
+    /// Whether our clock agrees with the median of live peers, as far as that can be told.
+    ///
+    /// # Errors
+    /// How far it is ahead at least, if that is out of bounds.
+    pub(super) fn agree(&self, now: Now) -> Result<(), ClockSkew> {
+        let mut skews: Vec<i64> = self.seen.values().map(|seen| seen.skew(now)).collect();
+        if skews.len() < PEERS_MIN {
+            return Ok(());
+        }
+        skews.sort_unstable();
+        let (low, high) = (skews[(skews.len() - 1) / 2], skews[skews.len() / 2]);
+        let ahead_ms = if low.unsigned_abs() < high.unsigned_abs() { low } else { high };
+        match ahead_ms.unsigned_abs() > CLOCK_BOUND_MS {
+            true => Err(ClockSkew { ahead_ms, judge: Judge::Peers }),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Seen {
+    /// How far our clock is ahead of the peer's at least, in milliseconds; 0 if it may agree.
+    fn skew(&self, now: Now) -> i64 {
+        // What our clock, as it goes now, would have shown then.
+        let at = |boot: Duration| now.unix.saturating_sub(millis(now.boot.saturating_sub(boot)));
+        let ahead = self.after.map_or(0, |after| at(after).saturating_sub(self.renewed));
+        let behind = self.renewed.saturating_sub(at(self.before));
+        ahead.cast_signed() - behind.cast_signed()
+    }
+}

@@ -1,0 +1,95 @@
+//! Hearing of changes while a slot is sought, from a store that may not tell.
+
+use std::future::pending;
+use std::time::Duration;
+
+use crate::slot::Group;
+use crate::store::{Changes, Store};
+
+/// After a watch that could not be had, or ended; each further pause is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// The longest such pause. A full pool is asked again every few seconds in any case, so a watch
+/// that comes later than this after the store is well again costs nobody more than that.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// A watch on the workers, had anew when it ended.
+#[derive(Debug, Default)]
+pub(super) struct Watching {
+    changes: Option<Changes>,
+    /// Watches in a row that could not be had, or ended without a word.
+    failures: u32,
+    /// No watch is asked for before this boot time.
+    not_before: Duration,
+}
+
+impl Watching {
+    /// Makes sure that there is a watch, unless one failed a short while ago.
+    pub(super) async fn begin(&mut self, store: &dyn Store, now: Duration) {
+        if self.changes.is_some() || now < self.not_before {
+            return;
+        }
+        // Until it proves to be of use it counts as one that fails.
+        let pause = FIRST_PAUSE * 2_u32.saturating_pow(self.failures.min(10));
+        self.failures = self.failures.saturating_add(1);
+        self.not_before = now + pause.min(PAUSE_MAX);
+        match store.watch(Group::Workers).await {
+            Ok(changes) => self.changes = Some(changes),
+            Err(error) => tracing::debug!(%error, "no watch on the workers"),
+        }
+    }
+
+    /// Waits for a change; for ever if there is no watch, or if it ends. Dropping this is safe.
+    pub(super) async fn changed(&mut self) {
+        if let Some(changes) = &mut self.changes {
+            if changes.next().await.is_some() {
+                self.failures = 0;
+                return;
+            }
+            self.changes = None;
+        }
+        pending().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::stores::memory::MemoryStore;
+    use crate::wrappers::{Chances, Faulty};
+
+    /// The boot times, in milliseconds, at which a watch was asked for within ten minutes.
+    async fn asked_at(store: &Faulty) -> Vec<u64> {
+        let (mut watching, mut asked) = (Watching::default(), Vec::new());
+        for now in (0..600_000).step_by(500) {
+            let before = store.faults().requests_lost;
+            watching.begin(store, Duration::from_millis(now)).await;
+            if store.faults().requests_lost > before {
+                asked.push(now);
+            }
+        }
+        asked
+    }
+
+    #[tokio::test]
+    async fn a_watch_that_cannot_be_had_is_asked_for_less_and_less_often() {
+        let chances = Chances { request_lost: 1000, ..Chances::default() };
+        let store = Faulty::new(Arc::new(MemoryStore::new()), chances, 1);
+        let asked = asked_at(&store).await;
+        assert_eq!(asked[..5], [0, 500, 1500, 3500, 7500]);
+        let limit = u64::try_from(PAUSE_MAX.as_millis()).unwrap();
+        assert!(asked.windows(2).all(|pair| pair[1] - pair[0] <= limit), "{asked:?}");
+        assert!(asked.len() > 20, "it is given up after {asked:?}");
+    }
+
+    #[tokio::test]
+    async fn a_watch_that_told_of_something_is_renewed_soon_when_it_ends() {
+        let store = MemoryStore::new();
+        let mut watching = Watching { failures: 9, ..Watching::default() };
+        watching.begin(&store, Duration::ZERO).await;
+        store.wipe();
+        watching.changed().await;
+        assert_eq!(watching.failures, 0);
+    }
+}
