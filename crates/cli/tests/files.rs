@@ -1,5 +1,7 @@
 //! Directories from the command line: what is created when, fixed workers, full pools, repairs.
 
+#[path = "leasing/promises.rs"]
+mod promises;
 #[path = "leasing/shell.rs"]
 mod shell;
 
@@ -8,8 +10,9 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command};
 
+use promises::assert_documented;
 use serde_json::Value;
-use shell::{Shell, assert_documented};
+use shell::Shell;
 
 fn stderr(output: &std::process::Output) -> &str {
     str::from_utf8(&output.stderr).unwrap()

@@ -1,5 +1,7 @@
 //! Leasing from the command line, on the file store.
 
+#[path = "leasing/promises.rs"]
+mod promises;
 #[path = "leasing/shell.rs"]
 mod shell;
 
@@ -8,8 +10,9 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
+use promises::assert_documented;
 use serde_json::Value;
-use shell::{Shell, assert_documented};
+use shell::Shell;
 
 #[test]
 fn ten_processes_at_once_print_thirty_distinct_ids() {

@@ -2,13 +2,16 @@
 
 #[path = "servers/outages.rs"]
 mod outages;
+#[path = "leasing/promises.rs"]
+mod promises;
 #[path = "leasing/shell.rs"]
 mod shell;
 
 use std::collections::BTreeSet;
 
 use frazil_rig::{Certificates, Etcd, Proxy, Redis, ZooKeeper};
-use shell::{Shell, assert_documented};
+use promises::assert_documented;
+use shell::Shell;
 
 /// Issues from a store by hand: the first use waits and says so, later ones do not; released
 /// workers are listed with their horizons; the promises are shown.

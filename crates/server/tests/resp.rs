@@ -59,6 +59,7 @@ async fn ids_come_as_integers_strings_and_arrays() {
     let site = Site::start_with(|config| config.scopes = scopes).await;
     let mut client = Client::new(&site).await;
     let one: u64 = client.ask("INCR orders").await.strip_prefix(':').unwrap().parse().unwrap();
+    assert!(client.ask("INCRBY orders 1").await.starts_with(':'));
     client.send(b"*1\r\n$7\r\nid.next\r\n").await;
     let two: u64 = client.bulk().await.parse().unwrap();
     let three = client.ask("ID.NEXT AS INT").await;
@@ -181,6 +182,8 @@ async fn nonsense_gets_a_reason_and_takes_no_id() {
         ("ID.DECODE x", "-MALFORMED_ID"),
         ("ID.DECODE 1 LAYOUT x", "-UNKNOWN_LAYOUT"),
         ("ID.DECODE", "-INVALID_ARGUMENT"),
+        ("INCRBY x 2", "-INVALID_ARGUMENT"),
+        ("INCRBY x", "-ERR wrong number of arguments"),
         ("INCR", "-ERR wrong number of arguments"),
         ("INCR a b", "-ERR wrong number of arguments"),
         ("FLUSHALL", "-ERR unknown command"),

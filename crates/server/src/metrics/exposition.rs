@@ -31,27 +31,55 @@ impl Exposition {
         let _ = encode(&mut page, registry);
         match self {
             Self::OpenMetrics => page,
-            Self::Text => page.lines().filter_map(to_text).fold(String::new(), |mut text, line| {
-                text.push_str(&line);
-                text.push('\n');
-                text
-            }),
+            Self::Text => to_text(&page),
         }
     }
 }
 
-/// A line of OpenMetrics as 0.0.4 wants it. There a counter's family has the name of its samples,
-/// and an info is a gauge.
-fn to_text(line: &str) -> Option<String> {
-    let mut words = line.splitn(4, ' ');
-    match (words.next(), words.next(), words.next(), words.next()) {
-        (Some("#"), Some("EOF" | "UNIT"), ..) => None,
-        (Some("#"), Some("TYPE"), Some(name), Some("counter")) => {
-            Some(format!("# TYPE {name}_total counter"))
-        }
-        (Some("#"), Some("TYPE"), Some(name), Some("info")) => {
-            Some(format!("# TYPE {name}_info gauge"))
-        }
-        _ => Some(line.to_owned()),
+/// OpenMetrics as 0.0.4 wants it. There a counter's family has the name of its samples, an info is
+/// a gauge, and neither units nor the end are told.
+fn to_text(page: &str) -> String {
+    let mut text = String::with_capacity(page.len());
+    let mut lines = page.lines().peekable();
+    while let Some(line) = lines.next() {
+        let mut words = line.splitn(4, ' ');
+        let words = (words.next(), words.next(), words.next(), words.next());
+        let (Some("#"), Some(what), Some(name), Some(rest)) = words else {
+            if line != "# EOF" {
+                text.extend([line, "\n"]);
+            }
+            continue;
+        };
+        // The type follows the help.
+        let kind = match what {
+            "HELP" => lines.peek().and_then(|next| next.rsplit(' ').next()).unwrap_or_default(),
+            "TYPE" => rest,
+            _ => continue,
+        };
+        let suffix = match kind {
+            "counter" => "_total",
+            "info" => "_info",
+            _ => "",
+        };
+        let rest = if rest == "info" { "gauge" } else { rest };
+        text.extend(["# ", what, " ", name, suffix, " ", rest, "\n"]);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_have_the_names_of_their_samples() {
+        let page = "# HELP a_b Things.\n# TYPE a_b counter\na_b_total 7\n\
+                    # HELP v The version.\n# TYPE v info\nv_info{v=\"1\"} 1\n\
+                    # HELP s_seconds Time.\n# TYPE s_seconds gauge\n# UNIT s_seconds seconds\n\
+                    s_seconds 1.5\n# EOF\n";
+        let text = "# HELP a_b_total Things.\n# TYPE a_b_total counter\na_b_total 7\n\
+                    # HELP v_info The version.\n# TYPE v_info gauge\nv_info{v=\"1\"} 1\n\
+                    # HELP s_seconds Time.\n# TYPE s_seconds gauge\ns_seconds 1.5\n";
+        assert_eq!(to_text(page), text);
     }
 }

@@ -186,6 +186,11 @@ impl Connection {
     fn execute_named(&mut self, name: &[u8], words: &[&[u8]]) -> Left {
         let outcome = match name.to_ascii_uppercase().as_slice() {
             b"ID.NEXT" => return self.next(words),
+            // What some clients send for INCR. Other steps would promise a row without gaps.
+            b"INCRBY" if matches!(words, [_, b"1"]) => return self.incr(),
+            b"INCRBY" if words.len() == 2 => {
+                Err(invalid("only steps of 1 are known here: use ID.NEXT count for many Ids"))
+            }
             b"ID.DECODE" => self.decode(words),
             b"QUIT" => {
                 self.replies.simple("OK");
@@ -220,7 +225,7 @@ impl Connection {
                 replies.version = Version::Two;
                 replies.simple("RESET");
             }
-            b"PING" | b"ECHO" | b"INCR" => {
+            b"PING" | b"ECHO" | b"INCR" | b"INCRBY" => {
                 let name = String::from_utf8_lossy(name).to_ascii_lowercase();
                 replies.error(&format!("ERR wrong number of arguments for '{name}' command"));
             }

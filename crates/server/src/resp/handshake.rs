@@ -8,11 +8,12 @@ use crate::self_portrait;
 /// Clients read it to know what they may send; the commands here behave as that version's.
 const REDIS_VERSION: &str = "7.0.0";
 /// The commands there are.
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "id.next",
     "id.decode",
     "id.info",
     "incr",
+    "incrby",
     "ping",
     "echo",
     "hello",
