@@ -7,7 +7,7 @@ LOOM = RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom
 .PHONY: help deps check fix test loom bench doc
 
 help:
-	@echo "make deps    install the servers that the tests start (apt, as root or with sudo)"
+	@echo "make deps    install what the tests start and use (apt, as root or with sudo; PyPI)"
 	@echo "make check   formatting, lints, docs, dependency direction, house rules; changes nothing"
 	@echo "make fix     format, and apply what the lints suggest"
 	@echo "make test    deps, check, then every test; ends with a count"
@@ -43,6 +43,7 @@ bench: deps
 	cargo run --release -p frazil-bench -- $(if $(QUICK),--quick)
 	cargo run --release -p frazil-bench-versus -- $(if $(QUICK),--quick)
 	cargo run --release -p frazil-bench-leases
+	cargo run --release -p frazil-bench-serving -- $(if $(QUICK),--quick)
 
 doc:
 	cargo doc --no-deps --all-features

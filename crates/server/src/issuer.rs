@@ -53,8 +53,8 @@ pub(crate) struct Strain {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Want {
     pub(crate) count: u32,
-    /// Until when it waits, in boot time.
-    pub(crate) deadline: Duration,
+    /// How long it waits.
+    pub(crate) patience: Duration,
 }
 
 /// A declared scope.
@@ -142,7 +142,7 @@ impl Issuer {
             ));
         }
         let patience = patience.map_or(self.limits.max_wait, |own| own.min(self.limits.max_wait));
-        Ok(Want { count, deadline: boot_time().saturating_add(patience) })
+        Ok(Want { count, patience })
     }
 
     /// One Id, if there is one now and nobody waits.
@@ -187,13 +187,14 @@ impl Issuer {
         // Relaxed, here and below: statistics.
         self.strain.exhausted.fetch_add(1, Ordering::Relaxed);
         let began = boot_time();
+        let deadline = began.saturating_add(want.patience);
         let outcome = async {
-            let _turn = self.turn(want).await?;
+            let _turn = self.turn(deadline).await?;
             let mut partly = None;
             loop {
                 match ask(node, &mut partly) {
                     Ok(issued) => return Ok(issued),
-                    Err(why) => self.pause(&why, want.deadline).await?,
+                    Err(why) => self.pause(&why, deadline).await?,
                 }
             }
         }
@@ -203,8 +204,8 @@ impl Issuer {
         outcome
     }
 
-    async fn turn(&self, want: Want) -> Result<SemaphorePermit<'_>, ApiError> {
-        let acquired = before(want.deadline, self.turns.acquire()).await;
+    async fn turn(&self, deadline: Duration) -> Result<SemaphorePermit<'_>, ApiError> {
+        let acquired = before(deadline, self.turns.acquire()).await;
         let turn = acquired.ok_or_else(|| too_late("others were first"))?;
         turn.map_err(|_| ApiError::new(Reason::Internal, "the queue was closed"))
     }
@@ -236,8 +237,7 @@ impl Issuer {
         let lanes = self.node().map_or(1, Node::lanes).max(1) as u64;
         let per_second = self.layout.ids_per_second().max(1).saturating_mul(lanes);
         let wait = Duration::from_millis(ids.saturating_mul(1000) / per_second);
-        let left = want.deadline.saturating_sub(boot_time());
-        if before >= self.limits.max_waiting || wait > left {
+        if before >= self.limits.max_waiting || wait > want.patience {
             let detail = format_args!("{before} requests wait for {ids} Ids already");
             let wait = wait.max(Duration::from_millis(1)).min(self.limits.max_wait);
             return Err(ApiError::new(Reason::Overloaded, detail).retry_after(wait));

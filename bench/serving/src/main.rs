@@ -1,0 +1,46 @@
+//! The server at full speed and at a million Ids a second, each beside a bare baseline or a peer in
+//! the same run. The load generators share the machine's cores with what they measure.
+#![expect(clippy::print_stdout, reason = "the report")]
+
+mod at_rate;
+mod bare;
+mod grpc;
+mod http;
+mod node;
+mod process;
+mod redis;
+
+use std::time::Duration;
+
+use frazil_bench::machine;
+
+/// What a failed measurement says.
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// How long and how often things are measured.
+#[derive(Clone, Copy, Debug)]
+struct Effort {
+    span: Duration,
+    rounds: usize,
+}
+
+fn main() -> Outcome {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        // The processes that are measured are this program too.
+        ["node", lanes] => node::run(lanes.parse()?),
+        ["bare"] => bare::run(),
+        [] => report(Effort { span: Duration::from_secs(3), rounds: 5 }),
+        ["--quick"] => report(Effort { span: Duration::from_millis(300), rounds: 1 }),
+        _ => Err("the one option is --quick".into()),
+    }
+}
+
+fn report(effort: Effort) -> Outcome {
+    println!("{}\n", machine());
+    http::report(effort)?;
+    redis::report(effort)?;
+    grpc::report(effort)?;
+    at_rate::report(effort)
+}
