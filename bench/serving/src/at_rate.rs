@@ -1,14 +1,15 @@
 //! A million Ids a second: how long requests take, and what that costs the node.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::thread;
 use std::time::Duration;
 
 use frazil::coord::time::boot_time;
 use frazil_bench::{Table, verdict};
 use frazil_wire::proto::Form;
 use hdrhistogram::Histogram;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::task::JoinSet;
+use tokio::runtime::Runtime;
 
 use crate::grpc::Stream;
 use crate::process::Process;
@@ -16,6 +17,8 @@ use crate::{Effort, Outcome};
 
 /// Ids a second.
 const RATE: u64 = 1_000_000;
+/// Bytes read at once.
+const READ_BYTES: usize = 64 * 1024;
 /// Connections that share the rate.
 const CONNECTIONS: u64 = 8;
 /// What memory a node may use.
@@ -36,8 +39,8 @@ struct Way {
     address: usize,
     batch: u64,
     request: Request,
-    /// The part of a core that it may cost.
-    cpu_max: f64,
+    /// The part of a core that it may cost; none for the baseline.
+    cpu_max: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -47,34 +50,41 @@ enum Request {
     Stream,
 }
 
-const WAYS: [Way; 4] = [
+const WAYS: [Way; 5] = [
+    Way {
+        name: "bare hyper, as often as the last",
+        address: 0,
+        batch: 100,
+        request: Request::Http("application/json"),
+        cpu_max: None,
+    },
     Way {
         name: "gRPC Stream, runs",
         address: 1,
         batch: 10_000,
         request: Request::Stream,
-        cpu_max: 0.05,
+        cpu_max: Some(0.05),
     },
     Way {
         name: "RESP, batches of 1,000",
         address: 2,
         batch: 1000,
         request: Request::Resp,
-        cpu_max: 0.05,
+        cpu_max: Some(0.05),
     },
     Way {
         name: "HTTP binary, batches of 1,000",
         address: 0,
         batch: 1000,
         request: Request::Http("application/octet-stream"),
-        cpu_max: 0.05,
+        cpu_max: Some(0.05),
     },
     Way {
         name: "HTTP JSON, batches of 100",
         address: 0,
         batch: 100,
         request: Request::Http("application/json"),
-        cpu_max: 0.15,
+        cpu_max: Some(0.15),
     },
 ];
 
@@ -85,12 +95,12 @@ pub(crate) fn report(effort: Effort) -> Outcome {
     let heading =
         ["way", "Ids/s", "core", "bar", "", "MiB", "p50 ms", "p95 ms", "p99 ms", "p99.9 ms", ""];
     let mut table = Table::new(&heading);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     for way in WAYS {
-        let node = Process::start(&["node", "1"])?;
+        let role: &[&str] = if way.cpu_max.is_some() { &["node", "1"] } else { &["bare"] };
+        let node = Process::start(role)?;
         let before = node.usage()?;
         let began = boot_time();
-        let (latency, issued) = runtime.block_on(paced(&node, way, effort.span))?;
+        let (latency, issued) = paced(&node, way, effort.span)?;
         let span = (boot_time() - began).as_secs_f64();
         let after = node.usage()?;
         let core = (after.cpu - before.cpu).as_secs_f64() / span;
@@ -98,21 +108,22 @@ pub(crate) fn report(effort: Effort) -> Outcome {
         let at = |p: f64| Duration::from_nanos(latency.value_at_quantile(p / 100.0));
         let ms = |p: f64| format!("{:.2}", at(p).as_secs_f64() * 1000.0);
         // Only one way has bars for how long it takes.
-        let in_time = way.batch != 100 || LATENCIES.iter().all(|(p, most)| at(*p) <= *most);
+        let has_limits = way.batch == 100 && way.cpu_max.is_some();
+        let in_time = LATENCIES.iter().all(|(p, most)| at(*p) <= *most);
         #[expect(clippy::cast_precision_loss, reason = "a few million")]
         let rate = issued as f64 / span;
         table.row([
             way.name.into(),
             format!("{rate:.0}"),
             format!("{core:.3}"),
-            format!("{:.2}", way.cpu_max),
-            verdict(core <= way.cpu_max && is_small).into(),
+            way.cpu_max.map_or(String::new(), |most| format!("{most:.2}")),
+            way.cpu_max.map_or("", |most| verdict(core <= most && is_small)).into(),
             (after.resident_bytes >> 20).to_string(),
             ms(50.0),
             ms(95.0),
             ms(99.0),
             ms(99.9),
-            if way.batch == 100 { verdict(in_time).into() } else { String::new() },
+            if has_limits { verdict(in_time).into() } else { String::new() },
         ]);
     }
     println!("{table}");
@@ -124,7 +135,7 @@ fn idle(effort: Effort) -> Outcome {
     let span = effort.span * 2;
     let before = node.usage()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(tokio::time::sleep(span));
+    runtime.block_on(async { tokio::time::sleep(span).await });
     let after = node.usage()?;
     let core = (after.cpu - before.cpu).as_secs_f64() / span.as_secs_f64();
     println!(
@@ -138,54 +149,70 @@ fn idle(effort: Effort) -> Outcome {
 
 type Measured = Result<(Histogram<u64>, u64), Box<dyn std::error::Error>>;
 
-/// Asks at the rate from several connections, and notes how long each request took since it was to
-/// be sent.
-async fn paced(node: &Process, way: Way, span: Duration) -> Measured {
-    let mut asking = JoinSet::new();
+/// Asks at the rate from several connections, each with a thread that sleeps until a request is
+/// due, and notes how long each took since then.
+fn paced(node: &Process, way: Way, span: Duration) -> Measured {
     let connections = if matches!(way.request, Request::Stream) { 1 } else { CONNECTIONS };
     let every = Duration::from_nanos(1_000_000_000 * way.batch * connections / RATE);
-    for place in 0..connections {
-        let address = node.addresses[way.address].clone();
-        let offset = every * u32::try_from(place)? / u32::try_from(connections)?;
-        asking.spawn(async move {
-            let mut client = Client::open(&address, way).await.map_err(|e| e.to_string())?;
-            let mut latency = Histogram::<u64>::new(3).map_err(|e| e.to_string())?;
-            let (mut issued, mut due) = (0, boot_time() + offset);
-            let end = boot_time() + span;
-            while due < end {
-                let wait = due.saturating_sub(boot_time());
-                if !wait.is_zero() {
-                    tokio::time::sleep(wait).await;
-                }
-                client.ask().await.map_err(|e| e.to_string())?;
-                issued += way.batch;
-                let took = boot_time().saturating_sub(due).as_nanos();
-                latency.saturating_record(u64::try_from(took).unwrap_or(u64::MAX));
-                due += every;
-            }
-            Ok::<_, String>((latency, issued))
-        });
+    let (mut all, mut issued) = (histogram()?, 0);
+    thread::scope(|scope| {
+        let mut asking = Vec::new();
+        for place in 0..connections {
+            let address = node.addresses[way.address].as_str();
+            let offset = every * u32::try_from(place)? / u32::try_from(connections)?;
+            asking.push(scope.spawn(move || {
+                one_connection(address, way, every, offset, span).map_err(|e| e.to_string())
+            }));
+        }
+        for asked in asking {
+            let (latency, some) = asked.join().map_err(|_| "a load generator panicked")??;
+            all.add(latency)?;
+            issued += some;
+        }
+        Ok((all, issued))
+    })
+}
+
+fn one_connection(
+    address: &str,
+    way: Way,
+    every: Duration,
+    offset: Duration,
+    span: Duration,
+) -> Measured {
+    let mut client = Client::open(address, way)?;
+    let mut latency = histogram()?;
+    let (mut issued, mut due) = (0, boot_time() + offset);
+    let end = due + span;
+    while due < end {
+        #[expect(clippy::disallowed_methods, reason = "a load generator keeps time")]
+        thread::sleep(due.saturating_sub(boot_time()));
+        client.ask()?;
+        issued += way.batch;
+        let took = boot_time().saturating_sub(due).as_nanos();
+        latency.saturating_record(u64::try_from(took).unwrap_or(u64::MAX));
+        due += every;
     }
-    let (mut all, mut issued) = (Histogram::new(3)?, 0);
-    while let Some(asked) = asking.join_next().await {
-        let (latency, some) = asked??;
-        all.add(latency)?;
-        issued += some;
-    }
-    Ok((all, issued))
+    Ok((latency, issued))
+}
+
+/// Nanoseconds up to a minute.
+fn histogram() -> Result<Histogram<u64>, hdrhistogram::CreationError> {
+    Histogram::new_with_bounds(1, 60_000_000_000, 3)
 }
 
 enum Client {
     Plain { stream: TcpStream, request: Vec<u8>, buffer: Vec<u8>, is_http: bool },
-    Stream(Box<Stream>, u64),
+    Stream { runtime: Runtime, stream: Box<Stream>, batch: u64 },
 }
 
 impl Client {
-    async fn open(address: &str, way: Way) -> Result<Self, Box<dyn std::error::Error>> {
+    fn open(address: &str, way: Way) -> Result<Self, Box<dyn std::error::Error>> {
         let (request, is_http) = match way.request {
             Request::Stream => {
-                let stream = Stream::open(address, Form::Runs).await?;
-                return Ok(Self::Stream(Box::new(stream), way.batch));
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+                let stream = Box::new(runtime.block_on(Stream::open(address, Form::Runs))?);
+                return Ok(Self::Stream { runtime, stream, batch: way.batch });
             }
             Request::Resp => (format!("*2\r\n$7\r\nID.NEXT\r\n$4\r\n{}\r\n", way.batch), false),
             Request::Http(accept) => {
@@ -193,36 +220,40 @@ impl Client {
                 (format!("{head}\r\nhost: bench\r\naccept: {accept}\r\n\r\n"), true)
             }
         };
-        let stream = TcpStream::connect(address).await?;
+        let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         Ok(Self::Plain { stream, request: request.into_bytes(), buffer: Vec::new(), is_http })
     }
 
     /// One request and its whole answer.
-    async fn ask(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+    fn ask(&mut self) -> Result<(), Box<dyn std::error::Error>> {
         match self {
-            Self::Stream(stream, batch) => {
+            Self::Stream { runtime, stream, batch } => runtime.block_on(async {
                 stream.grant(i64::try_from(*batch)?).await;
                 let mut missing = *batch;
                 while missing > 0 {
                     missing = missing.saturating_sub(stream.next().await?);
                 }
-            }
+                Ok(())
+            }),
             Self::Plain { stream, request, buffer, is_http } => {
-                stream.write_all(request).await?;
-                buffer.clear();
-                let mut length = None;
-                while length.is_none_or(|length| buffer.len() < length) {
-                    if stream.read_buf(buffer).await? == 0 {
+                stream.write_all(request)?;
+                let (mut filled, mut length) = (0, None);
+                while length.is_none_or(|length| filled < length) {
+                    buffer.resize(buffer.len().max(filled + READ_BYTES), 0);
+                    let read = stream.read(&mut buffer[filled..])?;
+                    if read == 0 {
                         return Err("the server closed the connection".into());
                     }
+                    filled += read;
+                    let bytes = &buffer[..filled];
                     if length.is_none() {
-                        length = if *is_http { http_length(buffer)? } else { resp_length(buffer)? };
+                        length = if *is_http { http_length(bytes)? } else { resp_length(bytes)? };
                     }
                 }
+                Ok(())
             }
         }
-        Ok(())
     }
 }
 

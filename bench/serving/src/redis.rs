@@ -32,7 +32,7 @@ pub(crate) fn report(effort: Effort) -> Outcome {
     let (redis, node) = (Redis::start()?, Process::start(&["node", "1"])?);
     let redis_id = redis.id().ok_or("redis-server does not run")?;
     for (pipeline, expected) in EXPECTED {
-        let requests = expected * effort.span.as_millis() as u64 / 1000;
+        let requests = expected * u64::try_from(effort.span.as_millis())? / 1000;
         let (mut theirs, mut ours) = (Vec::new(), Vec::new());
         for _ in 0..effort.rounds {
             let port = redis.port().to_string();

@@ -8,6 +8,9 @@ use core::str::FromStr;
 
 const MS_PER_DAY: i64 = 86_400_000;
 
+/// The length of `2024-01-01T00:00:00.000Z`.
+const TEXT_BYTES: usize = 24;
+
 /// A point in time, in milliseconds since the Unix epoch. Prints as
 /// `2024-01-01T00:00:00.000Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +38,26 @@ impl Instant {
         self.0
     }
 
+    /// The text in milliseconds as bytes, for those who write millions of them; `None` for years
+    /// that have not four digits.
+    #[must_use]
+    pub fn to_bytes(self) -> Option<[u8; TEXT_BYTES]> {
+        let Civil { year, month, day } = Civil::from_days(self.0.div_euclid(MS_PER_DAY));
+        if !(0..=9999).contains(&year) {
+            return None;
+        }
+        let ms = self.0.rem_euclid(MS_PER_DAY);
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        put(&mut text[0..4], year);
+        put(&mut text[5..7], month);
+        put(&mut text[8..10], day);
+        put(&mut text[11..13], ms / 3_600_000);
+        put(&mut text[14..16], ms / 60_000 % 60);
+        put(&mut text[17..19], ms / 1000 % 60);
+        put(&mut text[20..23], ms % 1000);
+        Some(text)
+    }
+
     /// The text with the given precision; a finer rest is cut off.
     #[must_use]
     pub fn display(self, precision: Precision) -> impl fmt::Display {
@@ -57,6 +80,15 @@ impl Instant {
                 Precision::Milliseconds => write!(f, ".{:03}Z", ms % 1000),
             }
         })
+    }
+}
+
+/// Writes the last digits of a number that is not negative.
+fn put(places: &mut [u8], number: i64) {
+    let mut left = number;
+    for place in places.iter_mut().rev() {
+        *place = b'0' + u8::try_from(left % 10).unwrap_or(0);
+        left /= 10;
     }
 }
 
@@ -230,8 +262,10 @@ mod tests {
             (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
         ] {
             assert_eq!(Instant(unix_ms).to_string(), text);
+            assert_eq!(Instant(unix_ms).to_bytes().as_ref().map(|b| &b[..]), Some(text.as_bytes()));
             assert_eq!(text.parse(), Ok(Instant(unix_ms)));
         }
+        assert_eq!(Instant(253_402_300_800_000).to_bytes(), None);
     }
 
     #[test]

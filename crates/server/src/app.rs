@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use crate::cluster::Lookout;
 use crate::condition::{Condition, NodeState};
 use crate::config::{Config, LaneCount};
+use crate::crew::Crew;
 use crate::drain::Going;
 use crate::encode::JsonFrame;
 use crate::issuer::Issuer;
@@ -33,6 +34,7 @@ pub struct App {
     grpc: Option<TcpListener>,
     resp: Option<TcpListener>,
     addrs: Addrs,
+    crew: Arc<Crew>,
     shared: Arc<Shared>,
     condition: watch::Sender<Condition>,
 }
@@ -80,10 +82,11 @@ impl App {
             listener.as_ref().and_then(|listener| listener.local_addr().ok())
         };
         let addrs = Addrs { http: address(&http), grpc: address(&grpc), resp: address(&resp) };
+        let crew = Arc::new(Crew::start(config.threads).map_err(BindError::Threads)?);
         config.node = described(&config);
         let shared = Arc::new(Shared::new(&config));
         let (condition, _) = watch::channel(Condition::new(NodeState::Starting, None));
-        Ok(Self { config, http, grpc, resp, addrs, shared, condition })
+        Ok(Self { config, http, grpc, resp, addrs, crew, shared, condition })
     }
 
     /// Where it listens.
@@ -110,17 +113,17 @@ impl App {
     /// # Errors
     /// If the node cannot start, or refused for longer than it may.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
-        let Self { config, http, grpc, resp, shared, condition, .. } = self;
+        let Self { config, http, grpc, resp, crew, shared, condition, .. } = self;
         let going = shared.going.clone();
         let mut listeners = tokio::task::JoinSet::new();
         if let Some(listener) = http {
-            listeners.spawn(http::serve(listener, shared.clone()));
+            listeners.spawn(http::serve(listener, shared.clone(), crew.clone()));
         }
         if let Some(listener) = grpc {
             listeners.spawn(grpc::serve(listener, shared.clone(), condition.subscribe()));
         }
         if let Some(listener) = resp {
-            listeners.spawn(resp::serve(listener, shared.clone()));
+            listeners.spawn(resp::serve(listener, shared.clone(), crew.clone()));
         }
         let outcome = tokio::select! {
             () = shutdown => Ok(()),
@@ -136,6 +139,9 @@ impl App {
             tracing::warn!("requests in flight did not finish in time: their connections are cut");
         }
         listeners.shutdown().await;
+        if let Some(crew) = Arc::into_inner(crew) {
+            crew.end().await;
+        }
         if let Some(node) = shared.issuer.node() {
             node.shutdown().await;
         }
@@ -284,6 +290,8 @@ pub enum BindError {
     Scope(String),
     /// More scopes than there can be.
     TooManyScopes(usize),
+    /// The threads that serve cannot be started.
+    Threads(io::Error),
 }
 
 /// Why a server ended by itself.
@@ -327,6 +335,7 @@ impl fmt::Display for BindError {
             Self::TooManyScopes(count) => {
                 write!(f, "{count} scopes are too many: declare at most {SCOPES_MAX}")
             }
+            Self::Threads(error) => write!(f, "the threads that serve cannot be started: {error}"),
         }
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use frazil::Builder;
 
+use crate::crew::default_threads;
+
 /// Everything that can be said about a server. The defaults serve one lane of the file store under
 /// the state directory, on loopback only.
 #[derive(Clone, Debug)]
@@ -23,6 +25,9 @@ pub struct Config {
     pub grpc: Option<SocketAddr>,
     /// Where RESP listens.
     pub resp: Option<SocketAddr>,
+    /// Threads that serve HTTP and RESP, each with connections of its own; 0 for those of the
+    /// runtime that the server runs on.
+    pub threads: usize,
     /// How many lanes to run.
     pub lanes: LaneCount,
     /// The scopes that may be named.
@@ -84,6 +89,7 @@ impl Default for Config {
             http: loopback(7780),
             grpc: loopback(7781),
             resp: loopback(7782),
+            threads: default_threads(),
             lanes: LaneCount::Fixed(1),
             scopes: Vec::new(),
             limits: Limits::default(),

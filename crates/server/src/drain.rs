@@ -1,6 +1,5 @@
 //! The way out: what happens between the wish to stop and the end.
 
-use std::future::Future;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -18,11 +17,6 @@ pub(crate) struct Going {
 }
 
 impl Going {
-    /// Runs a connection's task until it ends by itself.
-    pub(crate) fn spawn(&self, connection: impl Future<Output = ()> + Send + 'static) {
-        self.connections.spawn(connection);
-    }
-
     /// Stops accepting and waits for what is in flight. `false`: some of it did not end in time.
     pub(crate) async fn close(&self, patience: Duration) -> bool {
         self.closing.cancel();

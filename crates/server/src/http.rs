@@ -6,6 +6,7 @@ mod body;
 mod decode;
 mod health;
 mod ids;
+mod patience;
 mod query;
 mod route;
 
@@ -21,18 +22,19 @@ use hyper::header::{ACCEPT, ALLOW, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 
 use self::answer::{Answer, problem};
+use self::patience::Pulse;
 use self::route::Route;
 use crate::app::Shared;
+use crate::aside::Aside;
+use crate::crew::Crew;
 use crate::listener;
 use crate::metrics::{Exposition, Method, Protocol};
 use crate::self_portrait;
 
-/// A client must have sent a request's head by then; an idle connection lasts as long.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of a request's head: real ones have a few hundred.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
@@ -42,28 +44,41 @@ const OPENAPI: &str = include_str!("../openapi.json");
 const OPENAPI_MAX_COUNT: &str = ": 100000";
 
 /// Serves HTTP until the server closes.
-pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, crew: Arc<Crew>) {
     let (most, going) = (shared.issuer.limits().max_connections, shared.going.clone());
-    listener::accept(listener, most, going, |stream| connection(stream, shared.clone())).await;
+    let serve = move |stream| connection(stream, shared.clone());
+    listener::accept(listener, most, going, &crew, serve).await;
 }
 
 async fn connection(stream: TcpStream, shared: Arc<Shared>) {
     let closing = shared.going.closing.clone();
-    let service = service_fn(move |request| {
-        let shared = shared.clone();
-        async move { Ok::<_, Infallible>(handle(&shared, request).await) }
+    let pulse = Arc::new(Pulse::new());
+    let service = service_fn({
+        let pulse = pulse.clone();
+        move |request| {
+            let (shared, pulse) = (shared.clone(), pulse.clone());
+            async move { Ok::<_, Infallible>(handle(&shared, &pulse, request).await) }
+        }
     });
     let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
+        // Timers are ours: see `Pulse`.
+        .header_read_timeout(None)
         .max_buf_size(HEAD_BYTES_MAX)
+        // Answers are short, or one piece: a copy is cheaper than a list.
+        .writev(false)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
+    let end = Aside::new(async move {
+        tokio::select! {
+            () = closing.cancelled() => {}
+            () = pulse.lost() => {}
+        }
+    });
     // How a connection ends is the client's affair.
     tokio::select! {
         biased;
         _ = connection.as_mut() => {}
-        () = closing.cancelled() => {
+        () = end => {
             connection.as_mut().graceful_shutdown();
             let _ = connection.await;
         }
@@ -71,8 +86,15 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
 }
 
 /// Answers a request and counts it.
-async fn handle(shared: &Shared, request: Request<Incoming>) -> Answer {
+async fn handle(shared: &Shared, pulse: &Pulse, request: Request<Incoming>) -> Answer {
+    pulse.busy();
     let began = boot_time();
+    let answer = answered(shared, began, request).await;
+    pulse.idle(boot_time());
+    answer
+}
+
+async fn answered(shared: &Shared, began: Duration, request: Request<Incoming>) -> Answer {
     let is_head = request.method() == hyper::Method::HEAD;
     let Some(route) = Route::find(request.uri().path()) else {
         let error = ApiError::new(Reason::NotFound, "no such path: see /openapi.json");
@@ -92,8 +114,8 @@ async fn handle(shared: &Shared, request: Request<Incoming>) -> Answer {
     let method = route.method();
     match respond(shared, route, request).await {
         Ok(answer) => {
-            let seconds = boot_time().saturating_sub(began).as_secs_f64();
-            shared.metrics.requests.done(Protocol::Http, method, seconds);
+            let took = boot_time().saturating_sub(began);
+            shared.metrics.requests.done(Protocol::Http, method, took);
             if is_head { answer::without_body(answer) } else { answer }
         }
         Err(error) => {

@@ -16,9 +16,11 @@
 //! a lock or asks the store while there are Ids.
 
 mod app;
+mod aside;
 mod cluster;
 mod condition;
 mod config;
+mod crew;
 mod drain;
 mod encode;
 mod grpc;
@@ -35,3 +37,4 @@ mod self_portrait;
 pub use self::app::{Addrs, App, BindError, RunError};
 pub use self::condition::{Condition, NodeState};
 pub use self::config::{Config, LaneCount, Limits};
+pub use self::crew::default_threads;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
+use crate::crew::Crew;
 use crate::drain::Going;
 
 /// When the system gives no more connections, others must end first.
@@ -18,7 +19,8 @@ pub(crate) async fn accept<F>(
     listener: TcpListener,
     most: usize,
     going: Going,
-    serve: impl Fn(TcpStream) -> F,
+    crew: &Crew,
+    serve: impl Fn(TcpStream) -> F + Clone + Send + 'static,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -38,9 +40,9 @@ pub(crate) async fn accept<F>(
                 is_troubled = false;
                 // Answers are written whole; holding them back would only add latency.
                 let _ = stream.set_nodelay(true);
-                let connection = serve(stream);
-                going.spawn(async move {
-                    connection.await;
+                let serve = serve.clone();
+                crew.serve(&going, stream, async move |stream| {
+                    serve(stream).await;
                     drop(place);
                 });
             }

@@ -2,8 +2,11 @@
 
 mod exposition;
 mod gauges;
+mod histogram;
 mod process;
 mod requests;
+
+use std::time::Duration;
 
 use prometheus_client::registry::Registry;
 
@@ -35,8 +38,8 @@ impl Metrics {
     }
 
     /// Notes how long a renewal took.
-    pub(crate) fn renewed(&self, seconds: f64) {
-        self.gauges.renew_seconds.observe(seconds);
+    pub(crate) fn renewed(&self, took: Duration) {
+        self.gauges.renew_seconds.duration(took);
     }
 
     /// The page, after what is only looked up was looked up.

@@ -147,7 +147,7 @@ fn note_renewals(shared: &Shared, before: &mut (u64, Duration)) {
     let (count, spent) = (done.count - before.0, done.spent.saturating_sub(before.1));
     for _ in 0..count {
         let each = spent / u32::try_from(count).unwrap_or(u32::MAX);
-        shared.metrics.renewed(each.as_secs_f64());
+        shared.metrics.renewed(each);
     }
     *before = (done.count, done.spent);
 }

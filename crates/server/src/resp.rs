@@ -13,16 +13,17 @@ use tokio::net::TcpListener;
 
 use self::connection::Connection;
 use crate::app::Shared;
+use crate::crew::Crew;
 use crate::listener;
 
 /// Serves RESP until the server closes.
-pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, crew: Arc<Crew>) {
     let (most, going) = (shared.issuer.limits().max_connections, shared.going.clone());
-    let numbers = AtomicU64::new(1);
-    listener::accept(listener, most, going, |stream| {
+    let numbers = Arc::new(AtomicU64::new(1));
+    let serve = move |stream| {
         // Relaxed: only told apart by it.
         let number = numbers.fetch_add(1, Ordering::Relaxed);
         Connection::new(shared.clone(), stream, number).run()
-    })
-    .await;
+    };
+    listener::accept(listener, most, going, &crew, serve).await;
 }

@@ -62,6 +62,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N|auto", default_value = "1", env = "FRAZIL_LANES",
           value_parser = lanes)]
     pub(crate) lanes: LaneCount,
+    /// Threads that serve HTTP and RESP; by default half of the cores.
+    #[arg(long, value_name = "N", env = "FRAZIL_THREADS",
+          value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) threads: Option<u16>,
     /// The node's name; by default its host and process id.
     #[arg(long, value_name = "NAME", env = "FRAZIL_NODE")]
     pub(crate) node: Option<String>,

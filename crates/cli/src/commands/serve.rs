@@ -117,6 +117,7 @@ fn config(args: &ServeArgs, scratch: Option<&TempDir>) -> Result<Config, Failure
         http: address(args.http),
         grpc: address(args.grpc),
         resp: address(args.resp),
+        threads: args.threads.map_or(defaults.threads, usize::from),
         lanes: args.lanes,
         scopes: args.scopes.clone(),
         limits: Limits {

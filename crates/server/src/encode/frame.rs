@@ -63,17 +63,29 @@ impl JsonFrame {
         let first = runs.next().map(|run| run.first).unwrap_or_default();
         let last = runs.last().map_or(first, |run| run.first);
         out.extend_from_slice(b",\"first_time\":\"");
+        let begin = out.len();
         self.write_time(out, first);
+        let end = out.len();
         out.extend_from_slice(b"\",\"last_time\":\"");
-        self.write_time(out, last);
+        // Most answers begin and end in the same tick.
+        match self.tick(first) == self.tick(last) {
+            true => out.extend_from_within(begin..end),
+            false => self.write_time(out, last),
+        }
         out.extend_from_slice(b"\"}}");
     }
 
     fn write_time(&self, out: &mut Vec<u8>, id: Id) {
-        if let Ok(parts) = id.parts(&self.layout) {
-            let unix_ms = self.layout.unix_ms(parts.tick).cast_signed();
+        let unix_ms = self.layout.unix_ms(self.tick(id)).cast_signed();
+        let instant = rfc3339::Instant::from_unix_ms(unix_ms);
+        match instant.to_bytes() {
+            Some(text) => out.extend_from_slice(&text),
             // Writing to a vector does not fail.
-            let _ = write!(out, "{}", rfc3339::Instant::from_unix_ms(unix_ms));
+            None => drop(write!(out, "{instant}")),
         }
+    }
+
+    fn tick(&self, id: Id) -> u64 {
+        id.parts(&self.layout).map_or(0, |parts| parts.tick)
     }
 }

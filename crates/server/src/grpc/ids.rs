@@ -72,8 +72,8 @@ impl Ids {
         let requests = &self.shared.metrics.requests;
         match outcome {
             Ok(answer) => {
-                let seconds = boot_time().saturating_sub(began).as_secs_f64();
-                requests.done(Protocol::Grpc, method, seconds);
+                let took = boot_time().saturating_sub(began);
+                requests.done(Protocol::Grpc, method, took);
                 Ok(Response::new(answer))
             }
             Err(error) => {

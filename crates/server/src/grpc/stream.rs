@@ -36,9 +36,9 @@ pub(super) async fn begin(
     credit.grant(first.credit)?;
     let (scope, form) = (shared.issuer.scope(&first.scope)?, form(first.form)?);
     let (sender, receiver) = mpsc::channel(QUEUE);
-    let going = shared.going.clone();
+    let connections = shared.going.connections.clone();
     let stream = Stream { shared, requests, credit, scope, form, sender };
-    going.spawn(stream.run());
+    connections.spawn(stream.run());
     Ok(ReceiverStream::new(receiver))
 }
 

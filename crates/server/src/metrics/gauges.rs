@@ -9,10 +9,10 @@ use frazil::{Layout, NodeInfo};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
+use super::histogram::Histogram;
 use super::{Labels, Requests};
 use crate::cluster::Pool;
 use crate::condition::{Condition, NodeState};
@@ -82,7 +82,7 @@ impl Gauges {
             store_up: Gauge::default(),
             operations: Family::default(),
             renewals: Family::default(),
-            renew_seconds: Histogram::new(RENEW_BUCKETS),
+            renew_seconds: Histogram::of_seconds(&RENEW_BUCKETS),
             losses: Family::default(),
             conflicts: Counter::default(),
             workers: Default::default(),

@@ -1,12 +1,14 @@
 //! What is counted with every request.
 
+use std::time::Duration;
+
 use frazil_wire::Reason;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use super::Labels;
+use super::histogram::Histogram;
 use crate::issuer::Scope;
 
 /// Seconds: an Id takes microseconds, a wait for one up to seconds.
@@ -96,8 +98,9 @@ impl Requests {
             counter(protocol, Method::Next, reason.name());
         }
         let done = Protocol::ALL.map(|p| Method::ALL.map(|method| counter(p, method, "OK")));
-        let durations =
-            Family::<Labels, Histogram>::new_with_constructor(|| Histogram::new(DURATION_BUCKETS));
+        let durations = Family::<Labels, Histogram>::new_with_constructor(|| {
+            Histogram::of_seconds(&DURATION_BUCKETS)
+        });
         let by_protocol = Protocol::ALL.map(|protocol| {
             let labels = vec![("protocol", protocol.word().to_owned())];
             Histogram::clone(&durations.get_or_create(&labels))
@@ -110,7 +113,7 @@ impl Requests {
             };
             names.map(|name| Counter::clone(&issued.get_or_create(&labels(name)))).collect()
         });
-        let batch_size = Histogram::new(BATCH_BUCKETS);
+        let batch_size = Histogram::of_numbers(&BATCH_BUCKETS);
         registry.register("ids_issued", "Ids issued", issued);
         registry.register("requests", "Requests answered, by reason of failure or OK", all.clone());
         registry.register(
@@ -123,9 +126,9 @@ impl Requests {
     }
 
     /// Counts a request that was answered as wanted.
-    pub(crate) fn done(&self, protocol: Protocol, method: Method, seconds: f64) {
+    pub(crate) fn done(&self, protocol: Protocol, method: Method, took: Duration) {
         self.done[protocol as usize][method as usize].inc();
-        self.durations[protocol as usize].observe(seconds);
+        self.took(protocol, took);
     }
 
     /// Counts several of one pipeline.
@@ -134,8 +137,8 @@ impl Requests {
     }
 
     /// Notes how long a pipeline took.
-    pub(crate) fn took(&self, protocol: Protocol, seconds: f64) {
-        self.durations[protocol as usize].observe(seconds);
+    pub(crate) fn took(&self, protocol: Protocol, took: Duration) {
+        self.durations[protocol as usize].duration(took);
     }
 
     /// Counts a request that failed.
@@ -150,9 +153,8 @@ impl Requests {
     }
 
     /// Notes how many Ids a request asked for.
-    #[expect(clippy::cast_precision_loss, reason = "buckets are coarse")]
     pub(crate) fn batch(&self, count: u64) {
-        self.batch_size.observe(count as f64);
+        self.batch_size.number(count);
     }
 
     /// Ids issued by all protocols for all scopes.

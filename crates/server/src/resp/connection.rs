@@ -15,6 +15,7 @@ use super::frame::{self, Arguments};
 use super::handshake::{self, Session};
 use super::reply::{Replies, Shape, Version};
 use crate::app::Shared;
+use crate::aside::Aside;
 use crate::issuer::Scope;
 use crate::metrics::{Method, Protocol};
 use crate::self_portrait;
@@ -71,6 +72,7 @@ impl Connection {
 
     pub(super) async fn run(mut self) {
         let closing = self.shared.going.closing.clone();
+        let mut closing = Aside::new(closing.cancelled_owned());
         let mut arguments = Arguments::new();
         loop {
             self.input.reserve(READ_BYTES);
@@ -78,7 +80,7 @@ impl Connection {
                 biased;
                 read = self.stream.read_buf(&mut self.input) => read,
                 // Between commands: nothing is in flight.
-                () = closing.cancelled() => return,
+                () = &mut closing => return,
             };
             // How a connection ends is the client's affair.
             if !matches!(read, Ok(1..)) {
@@ -86,8 +88,8 @@ impl Connection {
             }
             let began = boot_time();
             let goes_on = self.answer_all(&mut arguments).await;
-            let seconds = boot_time().saturating_sub(began).as_secs_f64();
-            self.shared.metrics.requests.took(Protocol::Resp, seconds);
+            let took = boot_time().saturating_sub(began);
+            self.shared.metrics.requests.took(Protocol::Resp, took);
             if !matches!(goes_on, Ok(true)) {
                 return;
             }
