@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
-use frazil_rig::{Etcd, wait_until};
+use frazil_rig::{Etcd, FalseClock, wait_until};
 use serde_json::Value;
 use serving::Served;
 use shell::Shell;
@@ -84,6 +84,55 @@ fn what_makes_no_sense_is_refused_before_anything_starts() {
     let address = taken.local_addr().unwrap().to_string();
     let args = ["serve", "--grpc", "off", "--resp", "off", "--http", &address];
     shell.fails(&args, 3, &[&address, "port 0"]);
+}
+
+/// A batch of a server, with the status and the body where it is not there.
+fn batch(served: &Served) -> Result<Vec<u64>, (u16, Value)> {
+    let (status, body) = served.request("POST", "/ids?count=10");
+    let reply: Value = serde_json::from_str(&body).unwrap();
+    let ids = reply["ids"].as_array().ok_or((status, reply.clone()))?;
+    Ok(ids.iter().map(|id| id.as_str().unwrap().parse().unwrap()).collect())
+}
+
+/// Below 5 ms a step back is waited out; above, nothing is issued until the clock is right, and
+/// then everything again. Ids keep increasing all the while.
+#[test]
+fn a_clock_that_steps_back_is_waited_for_or_refused_and_recovered_from() {
+    let clock = FalseClock::new().unwrap();
+    let served = Served::by_clock(&clock, &[]);
+    let mut all = batch(&served).unwrap();
+    for _ in 0..20 {
+        clock.set_back(Duration::from_millis(3)).unwrap();
+        all.extend(batch(&served).unwrap());
+        clock.set_right().unwrap();
+        all.extend(batch(&served).unwrap());
+    }
+    clock.set_back(Duration::from_secs(30)).unwrap();
+    let (status, problem) = batch(&served).unwrap_err();
+    assert_eq!((status, &problem["reason"]), (503, &"CLOCK_MOVED_BACKWARDS".into()));
+    let wait = problem["retry_after_ms"].as_u64().unwrap();
+    assert!((20_000..=31_000).contains(&wait), "{wait}");
+    assert_eq!(served.request("GET", "/readyz").0, 503);
+    assert_eq!(served.request("GET", "/livez").0, 200);
+    clock.set_right().unwrap();
+    all.extend(batch(&served).unwrap());
+    assert_eq!(served.request("GET", "/readyz").0, 200);
+    assert!(all.is_sorted_by(|one, other| one < other));
+}
+
+#[test]
+fn a_node_that_rides_goes_on_when_the_clock_steps_back() {
+    let clock = FalseClock::new().unwrap();
+    let served = Served::by_clock(&clock, &["--rollback", "ride"]);
+    let mut all = batch(&served).unwrap();
+    clock.set_back(Duration::from_secs(30)).unwrap();
+    for _ in 0..20 {
+        all.extend(batch(&served).unwrap());
+    }
+    assert_eq!(served.request("GET", "/readyz").0, 200);
+    clock.set_right().unwrap();
+    all.extend(batch(&served).unwrap());
+    assert!(all.is_sorted_by(|one, other| one < other));
 }
 
 /// One of three nodes dies without a word; the others go on, and a client sees nothing.

@@ -13,6 +13,7 @@
 //! | [`Daemon`] | what all of these can be made to do: die, stop, go on |
 //! | [`Proxy`] | threads that forward, hold back, lose or delay what passes |
 //! | [`Certificates`] | a CA with a server's and a client's certificate, and an unrelated CA |
+//! | [`FalseClock`] | a C compiler; then a clock that can be set without being root |
 //! | [`SmallDisk`] | a tmpfs that is soon full |
 //! | [`wait_until`] | the one place that polls |
 
@@ -20,6 +21,7 @@ mod certificates;
 mod daemon;
 mod directory;
 mod etcd;
+mod false_clock;
 mod nursery;
 mod ports;
 mod process;
@@ -33,6 +35,7 @@ mod zookeeper;
 pub use certificates::Certificates;
 pub use daemon::Daemon;
 pub use etcd::{Etcd, EtcdBuilder, EtcdCluster};
+pub use false_clock::FalseClock;
 pub use proxy::Proxy;
 pub use redis::{AppendOnly, Redis, RedisBuilder, RedisCluster, Sentinels};
 pub use small_disk::{SmallDisk, full_disk};

@@ -220,13 +220,12 @@ impl Shared {
 
     /// The page of metrics.
     pub(crate) fn metrics_page(&self, exposition: crate::metrics::Exposition) -> String {
-        let (pool, _) = self.lookout.pool();
         let info = self.issuer.node().map(frazil::Node::info);
         let seen = Seen {
             condition: &self.condition(),
             node: self.issuer.node(),
             info: info.as_ref(),
-            pool,
+            pool: self.lookout.pool(),
             strain: &self.issuer.strain,
             layout: self.issuer.layout(),
             losses: &self.losses.counts(),

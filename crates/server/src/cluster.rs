@@ -17,6 +17,8 @@ use tokio::sync::Mutex;
 const FRESH: Duration = Duration::from_secs(1);
 /// How old the numbers of metrics may be.
 const FRESH_ENOUGH: Duration = Duration::from_secs(10);
+/// How long metrics wait for a store that is slow; without it they show what was last seen.
+const METRICS_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Looks at the store for everybody who asks, one look at a time.
 #[derive(Debug, Default)]
@@ -60,16 +62,22 @@ impl Lookout {
         Ok(cluster)
     }
 
-    /// The workers as last seen, and whether that is long ago.
-    pub(crate) fn pool(&self) -> (Option<Pool>, bool) {
+    /// Looks again for the metrics, if the last look was long ago and the store answers soon.
+    pub(crate) async fn refresh(&self, node: Option<&Node>, scopes: &[String]) {
+        if let Some(node) = node
+            && self.not_older_than(FRESH_ENOUGH).is_none()
+        {
+            // What cannot be seen now is shown as it was last seen.
+            let _ = tokio::time::timeout(METRICS_PATIENCE, self.cluster(node, scopes)).await;
+        }
+    }
+
+    /// The workers as last seen.
+    pub(crate) fn pool(&self) -> Option<Pool> {
         let last = self.last.load();
-        let is_old = last.as_ref().is_none_or(|last| boot_time() > last.seen + FRESH_ENOUGH);
-        let pool = last.as_ref().map(|last| {
-            let workers = last.cluster.workers;
-            let blocked = workers.blocked + workers.quarantined + workers.poisoned + workers.lost;
-            Pool { capacity: workers.capacity, held: workers.held, blocked }
-        });
-        (pool, is_old)
+        let workers = last.as_ref()?.cluster.workers;
+        let blocked = workers.blocked + workers.quarantined + workers.poisoned + workers.lost;
+        Some(Pool { capacity: workers.capacity, held: workers.held, blocked })
     }
 
     fn not_older_than(&self, age: Duration) -> Option<Cluster> {

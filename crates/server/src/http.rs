@@ -145,7 +145,7 @@ async fn respond(
         }
         Route::Live => Ok(answer::text(StatusCode::OK, "ok\n")),
         Route::Ready => health::ready(shared, &request),
-        Route::Metrics => Ok(metrics(shared, &request)),
+        Route::Metrics => Ok(metrics(shared, &request).await),
         Route::OpenApi => Ok(answer::described("application/json", shared.openapi.clone())),
     }
 }
@@ -164,7 +164,8 @@ async fn cluster(shared: &Shared) -> Result<Answer, ApiError> {
     Ok(answer::json(&cluster))
 }
 
-fn metrics(shared: &Shared, request: &Request<Incoming>) -> Answer {
+async fn metrics(shared: &Shared, request: &Request<Incoming>) -> Answer {
+    shared.lookout.refresh(shared.issuer.node(), shared.issuer.scopes()).await;
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
     let exposition = Exposition::accepted(accept.unwrap_or_default());
     answer::described(exposition.content_type(), shared.metrics_page(exposition))

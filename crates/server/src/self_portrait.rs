@@ -32,6 +32,7 @@ pub(crate) fn info(shared: &Shared) -> wire::Info {
             state: condition.state.word().to_owned(),
             reason: condition.reason,
             issuable_seconds: seconds(condition.left),
+            warnings: node.as_ref().map(NodeInfo::warnings).unwrap_or_default(),
         },
         lanes: node.iter().flat_map(|node| node.lanes.iter().map(lane)).collect(),
         clock: wire::ClockInfo {

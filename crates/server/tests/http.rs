@@ -220,6 +220,8 @@ async fn probes_metrics_and_the_description_answer() {
     assert_eq!((ready.status, ready.text().as_str()), (200, "ready\n"));
     let verbose = site.get("/readyz?verbose").await.text();
     assert!(verbose.contains("[+] lane: worker ") && verbose.contains("s left"), "{verbose}");
+    assert!((site.metric("frazil_workers_in_use").await - 1.0).abs() < f64::EPSILON);
+    assert!((site.metric("frazil_workers_capacity").await - 1024.0).abs() < f64::EPSILON);
     assert!((site.metric("frazil_node_state{state=\"ready\"}").await - 1.0).abs() < f64::EPSILON);
     assert!(site.metric("frazil_issuable_seconds").await > 60.0);
     let accept = [("accept", "application/openmetrics-text; version=1.0.0")];

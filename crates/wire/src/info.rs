@@ -71,6 +71,8 @@ pub struct NodeInfo {
     pub reason: Option<String>,
     /// How long it can go on without its store.
     pub issuable_seconds: f64,
+    /// What is well now and may not be soon.
+    pub warnings: Vec<String>,
 }
 
 /// A lane.

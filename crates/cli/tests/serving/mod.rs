@@ -3,11 +3,12 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use frazil_rig::wait_until;
+use frazil_rig::{FalseClock, wait_until};
 
 /// How long a server may take to get ready: a new namespace on a server waits for 19 s.
 const READY: Duration = Duration::from_secs(60);
@@ -27,23 +28,31 @@ impl Served {
     pub(crate) fn start(args: &[&str]) -> Self {
         let free = ["serve", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"];
         let free = [&free[..], &["--resp", "127.0.0.1:0"]].concat();
-        Self::spawn(&[&free[..], args].concat())
+        Self::spawn(&[&free[..], args].concat(), &[])
     }
 
-    /// Starts a throw-away server.
-    pub(crate) fn dev(args: &[&str]) -> Self {
-        let mut served = Self::spawn(&[&["serve", "--dev"][..], args].concat());
+    /// Starts a throw-away server that goes by a clock which can be set.
+    pub(crate) fn by_clock(clock: &FalseClock, args: &[&str]) -> Self {
+        let args = [&["serve", "--dev"][..], args].concat();
+        let mut served = Self::spawn(&args, &clock.environment());
         served.wait_until_ready();
         served
     }
 
-    fn spawn(args: &[&str]) -> Self {
+    /// Starts a throw-away server.
+    pub(crate) fn dev(args: &[&str]) -> Self {
+        let mut served = Self::spawn(&[&["serve", "--dev"][..], args].concat(), &[]);
+        served.wait_until_ready();
+        served
+    }
+
+    fn spawn(args: &[&str], environment: &[(&str, PathBuf)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_frazil"));
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("FRAZIL_")) {
             command.env_remove(name);
         }
         // Nobody balances here; a flag still counts for more.
-        command.env("FRAZIL_DRAIN_DELAY", "1ms");
+        command.env("FRAZIL_DRAIN_DELAY", "1ms").envs(environment.iter().cloned());
         command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
