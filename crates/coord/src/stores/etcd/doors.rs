@@ -99,6 +99,9 @@ impl Doors {
             Failure::Unanswered(why) if !self.url.tls => {
                 Failure::Unanswered(format!("{why}; if the server wants TLS, write etcds:"))
             }
+            // Whether the end of a handshake that is not understood arrives as such is a race.
+            Failure::Unanswered(why) if is_reset(&why) => Failure::Unanswered(speaks_tls(&why)),
+            Failure::Undone(why) if is_reset(&why) => Failure::Undone(speaks_tls(&why)),
             other => other,
         }
     }
@@ -118,6 +121,14 @@ impl Doors {
             _ => options,
         }
     }
+}
+
+fn is_reset(why: &str) -> bool {
+    why.to_ascii_lowercase().contains("connection reset")
+}
+
+fn speaks_tls(why: &str) -> String {
+    format!("{why}; does it speak TLS? etcd: is without")
 }
 
 fn tls_options(url: &StoreUrl) -> Result<TlsOptions, Error> {
