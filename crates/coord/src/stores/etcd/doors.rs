@@ -100,8 +100,12 @@ impl Doors {
                 Failure::Unanswered(format!("{why}; if the server wants TLS, write etcds:"))
             }
             // Whether the end of a handshake that is not understood arrives as such is a race.
-            Failure::Unanswered(why) if is_reset(&why) => Failure::Unanswered(speaks_tls(&why)),
-            Failure::Undone(why) if is_reset(&why) => Failure::Undone(speaks_tls(&why)),
+            Failure::Unanswered(why) if self.is_tls() && is_reset(&why) => {
+                Failure::Unanswered(speaks_tls(&why))
+            }
+            Failure::Undone(why) if self.is_tls() && is_reset(&why) => {
+                Failure::Undone(speaks_tls(&why))
+            }
             other => other,
         }
     }
