@@ -9,7 +9,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// The real time of processes that are started with its [`environment`](Self::environment): as far
-/// from the machine's as it is [`set`](Self::set) at the moment. Needs a C compiler, as Rust does.
+/// from the machine's as it is set at the moment. Needs a C compiler, as Rust does.
 #[derive(Debug)]
 pub struct FalseClock {
     directory: TempDir,

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::drain::Going;
 
@@ -25,7 +25,8 @@ pub(crate) struct Crew {
     members: Vec<Handle>,
     threads: Vec<JoinHandle<()>>,
     turn: AtomicUsize,
-    end: CancellationToken,
+    /// Ends the threads when it is dropped.
+    end: DropGuard,
 }
 
 impl Crew {
@@ -40,7 +41,7 @@ impl Crew {
             let thread = std::thread::Builder::new().name(format!("frazil-serve-{number}"));
             threads.push(thread.spawn(move || runtime.block_on(end.cancelled()))?);
         }
-        Ok(Self { members, threads, turn: AtomicUsize::new(0), end })
+        Ok(Self { members, threads, turn: AtomicUsize::new(0), end: end.drop_guard() })
     }
 
     /// Serves a connection on the thread whose turn it is.
@@ -53,7 +54,10 @@ impl Crew {
         F: Future<Output = ()> + Send + 'static,
     {
         if self.members.is_empty() {
-            going.connections.spawn(serve(stream));
+            let (cut, served) = (going.cut.clone(), serve(stream));
+            going.connections.spawn(async move {
+                cut.run_until_cancelled(served).await;
+            });
             return;
         }
         // Relaxed: who exactly comes next does not matter.
@@ -71,9 +75,10 @@ impl Crew {
 
     /// Ends the threads, with whatever they still serve.
     pub(crate) async fn end(self) {
-        self.end.cancel();
+        let Self { threads, end, .. } = self;
+        drop(end);
         let joined = tokio::task::spawn_blocking(move || {
-            for thread in self.threads {
+            for thread in threads {
                 // One that panicked is over too.
                 let _ = thread.join();
             }

@@ -12,6 +12,8 @@ pub(crate) struct Going {
     pub(crate) draining: CancellationToken,
     /// Set then: nothing new is accepted, what is in flight is finished.
     pub(crate) closing: CancellationToken,
+    /// Set last: what did not finish in time is cut off.
+    pub(crate) cut: CancellationToken,
     /// Every connection.
     pub(crate) connections: TaskTracker,
 }
@@ -21,6 +23,8 @@ impl Going {
     pub(crate) async fn close(&self, patience: Duration) -> bool {
         self.closing.cancel();
         self.connections.close();
-        tokio::time::timeout(patience, self.connections.wait()).await.is_ok()
+        let is_done = tokio::time::timeout(patience, self.connections.wait()).await.is_ok();
+        self.cut.cancel();
+        is_done
     }
 }
