@@ -93,6 +93,20 @@ impl Builder {
         self.store.as_ref()
     }
 
+    /// The generators' options chosen so far.
+    #[must_use]
+    pub const fn chosen_options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Checks all that can be checked without the store.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub fn check(&self) -> Result<(), StartError> {
+        self.checked_url().map(|_| ())
+    }
+
     /// The layout chosen so far.
     #[must_use]
     pub const fn chosen_layout(&self) -> &Layout {

@@ -26,6 +26,9 @@ use crate::{grpc, http, monitor, open, resp, scaling};
 /// Scopes are labels of metrics and words on the wire; more would be another design.
 const SCOPES_MAX: usize = 100;
 
+/// File descriptors that connections leave alone.
+const DESCRIPTORS_KEPT: usize = 64;
+
 /// A server that listens and does not serve yet.
 #[derive(Debug)]
 pub struct App {
@@ -75,6 +78,12 @@ impl App {
     /// If an address cannot be had, or the configuration makes no sense.
     pub async fn bind(mut config: Config) -> Result<Self, BindError> {
         check_scopes(&config.scopes)?;
+        config.node.check().map_err(BindError::Node)?;
+        let most = connections_max(config.limits.max_connections);
+        if most < config.limits.max_connections {
+            tracing::info!(most, "connections of each protocol are limited by file descriptors");
+            config.limits.max_connections = most;
+        }
         let http = listen("HTTP", config.http).await?;
         let grpc = listen("gRPC", config.grpc).await?;
         let resp = listen("RESP", config.resp).await?;
@@ -184,15 +193,17 @@ async fn keep(
 impl Shared {
     fn new(config: &Config) -> Self {
         let layout = *config.node.chosen_layout();
+        let max_ahead = config.node.chosen_options().max_ahead;
+        let issuer = Issuer::new(layout, max_ahead, config.limits, config.scopes.clone());
         Self {
+            openapi: http::openapi(issuer.limits().max_count),
             name: config.name.clone(),
             namespace: config.node.chosen_namespace().to_string(),
             region: config.region.clone(),
             advertise: config.advertise.clone(),
-            issuer: Issuer::new(layout, config.limits, config.scopes.clone()),
+            issuer,
             metrics: Metrics::new(&config.scopes),
             frame: JsonFrame::new(&config.name, layout, config.region.as_deref()),
-            openapi: http::openapi(config.limits.max_count),
             lookout: Lookout::default(),
             losses: Losses::default(),
             going: Going::default(),
@@ -234,6 +245,14 @@ impl Shared {
     }
 }
 
+/// As many connections of each protocol as file descriptors allow, with some kept for the store, the
+/// probes and the log.
+fn connections_max(wanted: usize) -> usize {
+    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+    wanted.min((most.saturating_sub(DESCRIPTORS_KEPT) / 3).max(1))
+}
+
 async fn listen(
     protocol: &'static str,
     address: Option<SocketAddr>,
@@ -266,6 +285,10 @@ fn check_scopes(scopes: &[String]) -> Result<(), BindError> {
         (1..=64).contains(&scope.len())
             && scope.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
     };
+    let is_twice = |scope: &&String| scopes.iter().filter(|other| other == scope).count() > 1;
+    if let Some(twice) = scopes.iter().find(is_twice) {
+        return Err(BindError::ScopeTwice(twice.clone()));
+    }
     match scopes.iter().find(|scope| !is_name(scope)) {
         Some(bad) => Err(BindError::Scope(bad.clone())),
         None => Ok(()),
@@ -287,10 +310,14 @@ pub enum BindError {
     },
     /// A scope's name is no name.
     Scope(String),
+    /// A scope is declared twice.
+    ScopeTwice(String),
     /// More scopes than there can be.
     TooManyScopes(usize),
     /// The threads that serve cannot be started.
     Threads(io::Error),
+    /// The node cannot be as it is described.
+    Node(StartError),
 }
 
 /// Why a server ended by itself.
@@ -331,9 +358,11 @@ impl fmt::Display for BindError {
                 f,
                 "{name:?} is not a scope's name: use 1 to 64 letters, digits, '.', '_' or '-'"
             ),
+            Self::ScopeTwice(name) => write!(f, "the scope {name} is declared twice"),
             Self::TooManyScopes(count) => {
                 write!(f, "{count} scopes are too many: declare at most {SCOPES_MAX}")
             }
+            Self::Node(error) => error.fmt(f),
             Self::Threads(error) => write!(f, "the threads that serve cannot be started: {error}"),
         }
     }

@@ -2,6 +2,7 @@
 
 mod deadline;
 mod ids;
+mod incoming;
 mod stream;
 
 use std::sync::Arc;
@@ -12,7 +13,6 @@ use frazil_wire::proto::id_service_server::{IdServiceServer, SERVICE_NAME};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
@@ -50,7 +50,8 @@ pub(crate) async fn serve(
         tracing::error!("gRPC is not served: its descriptors cannot be read");
         return;
     };
-    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let most = shared.issuer.limits().max_connections;
+    let incoming = incoming::incoming(listener, most, &shared.going);
     let serving = Server::builder()
         .max_concurrent_streams(STREAMS_MAX)
         .max_connection_age(CONNECTION_AGE)
@@ -70,20 +71,31 @@ pub(crate) async fn serve(
                 tracing::error!(%error, "gRPC is not served any more");
             }
         }
-        () = report(reporter, condition) => {}
+        () = report(reporter, condition, &shared) => {}
     }
 }
 
 /// Tells the health service how the node is doing. Never ends.
-async fn report(reporter: HealthReporter, mut condition: watch::Receiver<Condition>) {
+async fn report(
+    mut reporter: HealthReporter,
+    mut condition: watch::Receiver<Condition>,
+    shared: &Shared,
+) {
     loop {
         let is_ready = condition.borrow_and_update().state.is_ready();
         let status = if is_ready { ServingStatus::Serving } else { ServingStatus::NotServing };
         for service in ["", SERVICE_NAME] {
             reporter.set_service_status(service, status).await;
         }
-        if condition.changed().await.is_err() {
-            return std::future::pending().await;
+        tokio::select! {
+            Ok(()) = condition.changed() => {}
+            () = shared.going.closing.cancelled() => {
+                // Who watches was told, and must not hold the end up.
+                for service in ["", SERVICE_NAME] {
+                    reporter.clear_service_status(service).await;
+                }
+                return std::future::pending().await;
+            }
         }
     }
 }

@@ -35,6 +35,10 @@ use crate::listener;
 use crate::metrics::{Exposition, Method, Protocol};
 use crate::self_portrait;
 
+/// A client must have sent a request's head, and read the answer before, within this.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// The same once the server closes.
+const CLOSING_GRACE: Duration = Duration::from_secs(1);
 /// Bytes of a request's head: real ones have a few hundred.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
@@ -68,21 +72,35 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) {
         .writev(false)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
+    let watched = pulse.clone();
     let end = Aside::new(async move {
         tokio::select! {
-            () = closing.cancelled() => {}
-            () = pulse.lost() => {}
+            () = closing.cancelled() => End::Closing,
+            () = watched.lost(HEAD_TIMEOUT) => End::Lost,
         }
     });
     // How a connection ends is the client's affair.
-    tokio::select! {
+    let end = tokio::select! {
         biased;
-        _ = connection.as_mut() => {}
-        () = end => {
-            connection.as_mut().graceful_shutdown();
-            let _ = connection.await;
+        _ = connection.as_mut() => return,
+        end = end => end,
+    };
+    if matches!(end, End::Closing) {
+        connection.as_mut().graceful_shutdown();
+        tokio::select! {
+            _ = connection => {}
+            // Half a request is not in flight.
+            () = pulse.lost(CLOSING_GRACE) => {}
         }
     }
+}
+
+/// Why a connection ends from this side.
+enum End {
+    /// The server goes.
+    Closing,
+    /// The client neither asks nor reads.
+    Lost,
 }
 
 /// Answers a request and counts it.
@@ -112,13 +130,15 @@ async fn answered(shared: &Shared, began: Duration, request: Request<Incoming>) 
         return answer;
     }
     let method = route.method();
-    match respond(shared, route, request).await {
+    let outcome = respond(shared, route, request).await;
+    let took = boot_time().saturating_sub(began);
+    match outcome {
         Ok(answer) => {
-            let took = boot_time().saturating_sub(began);
             shared.metrics.requests.done(Protocol::Http, method, took);
             if is_head { answer::without_body(answer) } else { answer }
         }
         Err(error) => {
+            shared.metrics.requests.took(Protocol::Http, took);
             shared.metrics.requests.failed(Protocol::Http, method, error.reason);
             problem(&error)
         }
@@ -131,7 +151,7 @@ async fn respond(
     request: Request<Incoming>,
 ) -> Result<Answer, ApiError> {
     match route {
-        Route::Ids => ids::issue(shared, &request).await,
+        Route::Ids => ids::issue(shared, request).await,
         Route::DecodeOne => decode::one(shared, &request),
         Route::DecodeMany => decode::many(shared, request).await,
         Route::Encode => decode::encode(shared, request).await,

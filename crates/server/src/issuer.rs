@@ -31,6 +31,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 pub(crate) struct Issuer {
     node: OnceLock<Node>,
     layout: Layout,
+    /// Ids that a lane can give at once when nobody has asked for a while.
+    burst: u64,
     limits: Limits,
     scopes: Vec<String>,
     turns: Semaphore,
@@ -62,10 +64,23 @@ pub(crate) struct Want {
 pub(crate) struct Scope(pub(crate) usize);
 
 impl Issuer {
-    pub(crate) fn new(layout: Layout, limits: Limits, scopes: Vec<String>) -> Self {
+    /// `max_ahead` is how far lanes may run ahead of the clock. Of what the limits allow, no more
+    /// is accepted than one lane can issue while a request may wait.
+    pub(crate) fn new(
+        layout: Layout,
+        max_ahead: Duration,
+        mut limits: Limits,
+        scopes: Vec<String>,
+    ) -> Self {
+        let tick = Duration::from_millis(layout.tick_ms().into());
+        let ticks = u64::try_from(max_ahead.as_nanos() / tick.as_nanos()).unwrap_or(u64::MAX);
+        let burst = layout.ids_per_tick().saturating_mul(ticks.saturating_add(1));
+        let within = burst.saturating_add(ids_within(&layout, limits.max_wait));
+        limits.max_count = limits.max_count.min(u32::try_from(within).unwrap_or(u32::MAX)).max(1);
         Self {
             node: OnceLock::new(),
             layout,
+            burst,
             limits,
             scopes,
             turns: Semaphore::new(1),
@@ -184,17 +199,23 @@ impl Issuer {
     ) -> Result<Issued, ApiError> {
         let node = self.node().ok_or_else(not_started)?;
         let _place = self.join_queue(want)?;
-        // Relaxed, here and below: statistics.
-        self.strain.exhausted.fetch_add(1, Ordering::Relaxed);
         let began = boot_time();
         let deadline = began.saturating_add(want.patience);
         let outcome = async {
             let _turn = self.turn(deadline).await?;
-            let mut partly = None;
+            let (mut partly, mut is_counted) = (None, false);
             loop {
                 match ask(node, &mut partly) {
                     Ok(issued) => return Ok(issued),
-                    Err(why) => self.pause(&why, deadline).await?,
+                    Err(why) => {
+                        // A batch that fills over several ticks has used up nothing of others.
+                        if is_exhausted(&why) && partly.is_none() && !is_counted {
+                            is_counted = true;
+                            // Relaxed, here and below: statistics.
+                            self.strain.exhausted.fetch_add(1, Ordering::Relaxed);
+                        }
+                        self.pause(&why, deadline).await?;
+                    }
                 }
             }
         }
@@ -234,15 +255,27 @@ impl Issuer {
         // Relaxed: a limit that may be missed by those who come at the same moment.
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
         let ids = self.waiting_ids.fetch_add(want.count.into(), Ordering::Relaxed);
-        let lanes = self.node().map_or(1, Node::lanes).max(1) as u64;
-        let per_second = self.layout.ids_per_second().max(1).saturating_mul(lanes);
-        let wait = Duration::from_millis(ids.saturating_mul(1000) / per_second);
+        // One answer comes from one lane, whatever the others do.
+        let own = time_for(&self.layout, u64::from(want.count).saturating_sub(self.burst));
+        if own > want.patience {
+            let count = want.count;
+            return Err(too_late(format_args!("{count} Ids take {own:?}")));
+        }
+        let wait = time_for(&self.layout, ids / self.lanes_held()) + own;
         if before >= self.limits.max_waiting || wait > want.patience {
             let detail = format_args!("{before} requests wait for {ids} Ids already");
             let wait = wait.max(Duration::from_millis(1)).min(self.limits.max_wait);
             return Err(ApiError::new(Reason::Overloaded, detail).retry_after(wait));
         }
         Ok(place)
+    }
+
+    /// Lanes that have a worker.
+    fn lanes_held(&self) -> u64 {
+        let held = self.node().map_or(0, |node| {
+            node.watch().borrow().iter().filter(|lane| lane.grant.is_some()).count()
+        });
+        held.max(1) as u64
     }
 
     fn is_queue_empty(&self) -> bool {
@@ -277,6 +310,23 @@ const fn can_wait(why: &NotIssued) -> bool {
                 | NotReady::BatchTooLarge { .. }
         )
     )
+}
+
+const fn is_exhausted(why: &NotIssued) -> bool {
+    matches!(why, NotIssued::NotReady(NotReady::SequenceExhausted { .. }))
+}
+
+/// How long one lane takes for so many Ids.
+fn time_for(layout: &Layout, ids: u64) -> Duration {
+    let per_tick = layout.ids_per_tick().max(1);
+    let ms = (ids / per_tick).saturating_mul(layout.tick_ms().into());
+    Duration::from_millis(ms)
+}
+
+/// How many Ids one lane issues in a time.
+fn ids_within(layout: &Layout, time: Duration) -> u64 {
+    let ticks = time.as_millis() / u128::from(layout.tick_ms());
+    u64::try_from(ticks).unwrap_or(u64::MAX).saturating_mul(layout.ids_per_tick())
 }
 
 /// What a future gives before a moment in boot time, if it does.

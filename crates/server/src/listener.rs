@@ -11,7 +11,7 @@ use crate::crew::Crew;
 use crate::drain::Going;
 
 /// When the system gives no more connections, others must end first.
-const BREATH: Duration = Duration::from_millis(100);
+pub(crate) const BREATH: Duration = Duration::from_millis(100);
 
 /// Accepts until the server closes; each connection is served in a task of its own. When as many
 /// are open as may be, further ones wait in the system's queue.

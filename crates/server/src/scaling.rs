@@ -15,8 +15,9 @@ const BUSY_LOOKS: u32 = 3;
 /// Looks in a row at which fewer lanes would have done before one is dropped: half a minute, so
 /// that a worker is not leased and released with every wave.
 const IDLE_LOOKS: u32 = 120;
-/// Fewer lanes would do while they were used no more than this: seven tenths.
-const IDLE_TENTHS: u64 = 7;
+/// Lanes are busy when they are used to more than seven tenths, and fewer would do when those
+/// would be used to no more.
+const USED_TENTHS: u64 = 7;
 /// Lanes that a node takes by itself: what a few cores can use, and a small part of the pool.
 const LANES_MAX: usize = 8;
 
@@ -51,10 +52,14 @@ struct Scaler {
 
 impl Scaler {
     fn look(&mut self, load: Load) -> Advice {
-        self.busy = if load.exhausted > 0 { self.busy + 1 } else { 0 };
-        let fewer = (load.lanes as u64).saturating_sub(1);
-        let would_do = load.issued.saturating_mul(10) <= load.lane_could * fewer * IDLE_TENTHS;
-        self.idle = if load.exhausted == 0 && would_do { self.idle + 1 } else { 0 };
+        let lanes = load.lanes as u64;
+        // More lanes than these were used to most of what they could do.
+        let uses_more_than = |lanes: u64| {
+            load.issued.saturating_mul(10) > load.lane_could.saturating_mul(lanes) * USED_TENTHS
+        };
+        let is_busy = load.exhausted > 0 && uses_more_than(lanes);
+        self.busy = if is_busy { self.busy + 1 } else { 0 };
+        self.idle = if uses_more_than(lanes.saturating_sub(1)) { 0 } else { self.idle + 1 };
         if self.busy >= BUSY_LOOKS && load.lanes < LANES_MAX && load.are_held {
             *self = Self::default();
             Advice::Add
@@ -138,7 +143,7 @@ mod tests {
     #[test]
     fn no_lane_is_added_while_one_still_seeks_or_all_are_there() {
         assert_eq!(advices(Load { are_held: false, ..BUSY }, 100), []);
-        assert_eq!(advices(Load { lanes: LANES_MAX, ..BUSY }, 100), []);
+        assert_eq!(advices(Load { lanes: LANES_MAX, issued: 8000, ..BUSY }, 100), []);
     }
 
     #[test]
@@ -148,5 +153,8 @@ mod tests {
         assert_eq!(advices(idle, IDLE_LOOKS), [Advice::Drop]);
         assert_eq!(advices(Load { issued: 701, ..idle }, IDLE_LOOKS * 2), []);
         assert_eq!(advices(Load { lanes: 1, issued: 0, ..idle }, IDLE_LOOKS * 2), []);
+        // A few large batches that fill over several ticks are no load.
+        let large = Load { lanes: 1, exhausted: 5, issued: 60, ..BUSY };
+        assert_eq!(advices(large, IDLE_LOOKS), []);
     }
 }

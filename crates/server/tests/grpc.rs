@@ -198,7 +198,11 @@ async fn a_deadline_is_honoured() {
 
 #[tokio::test]
 async fn health_follows_the_node() {
-    let mut site = Site::start_with(|config| config.drain_delay = Duration::from_secs(1)).await;
+    let mut site = Site::start_with(|config| {
+        config.drain_delay = Duration::from_secs(1);
+        config.drain_timeout = Duration::from_secs(3600);
+    })
+    .await;
     let mut health = HealthClient::new(channel(&site).await);
     for service in ["", "frazil.v1.IdService"] {
         let request = HealthCheckRequest { service: service.to_owned() };
@@ -212,6 +216,8 @@ async fn health_follows_the_node() {
     assert_eq!(watched.next().await.unwrap().unwrap().status(), ServingStatus::NotServing);
     // Not ready any more, and still issuing: balancers need a moment.
     assert_eq!(client(&site).await.next(next(2)).await.unwrap().into_inner().ids.len(), 2);
+    // Who watches is let go, and does not hold the end up.
+    let ended = tokio::time::timeout(Duration::from_secs(30), site.ended()).await;
+    ended.expect("it ends").unwrap();
     drop((watched, health));
-    site.ended().await.unwrap();
 }

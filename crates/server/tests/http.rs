@@ -104,6 +104,85 @@ async fn nonsense_is_told_so_and_takes_no_id() {
 }
 
 #[tokio::test]
+async fn several_accept_headers_are_one_list_and_an_empty_body_is_none() {
+    let site = Site::start().await;
+    let accept = [("accept", "text/html"), ("accept", "text/plain")];
+    let reply = request(site.http(), "POST", "/ids", &accept, b"").await;
+    assert_eq!(
+        (reply.status, reply.headers["content-type"].as_str()),
+        (200, "text/plain; charset=utf-8")
+    );
+    let chunked = [("transfer-encoding", "chunked")];
+    let sent = |body: &'static str| async move {
+        let head = "POST /ids HTTP/1.1\r\nhost: test\r\nconnection: close\r\n";
+        format!("{head}{}: {}\r\n\r\n{body}", chunked[0].0, chunked[0].1)
+    };
+    for (body, status) in [("0\r\n\r\n", 200), ("2\r\n{}\r\n0\r\n\r\n", 400)] {
+        let reply = site::send(site.http(), sent(body).await.as_bytes()).await;
+        assert_eq!(reply.status, status, "{body:?}");
+    }
+    site.stop().await.unwrap();
+}
+
+/// Every histogram ends with a bucket for everything, as quantiles need it.
+#[tokio::test]
+async fn histograms_are_complete() {
+    let site = Site::start().await;
+    site.post("/ids?count=7").await;
+    let page = site.get("/metrics").await.text();
+    let counts = page.lines().filter(|line| line.contains("_count"));
+    let mut histograms = 0;
+    for line in counts {
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        let (family, labels) = name.split_once("_count").unwrap();
+        let labels = labels.trim_matches(['{', '}']);
+        let comma = if labels.is_empty() { "" } else { "," };
+        let buckets = [
+            format!("{family}_bucket{{le=\"+Inf\"{comma}{labels}}} {value}"),
+            format!("{family}_bucket{{{labels}{comma}le=\"+Inf\"}} {value}"),
+        ];
+        assert!(page.lines().any(|line| buckets.iter().any(|b| b == line)), "{line}");
+        histograms += 1;
+    }
+    assert!(histograms >= 5, "{page}");
+    site.stop().await.unwrap();
+}
+
+/// A layout of 16 Ids a second: what one lane cannot issue in time is not offered.
+#[tokio::test]
+async fn more_than_can_come_in_time_is_refused_at_once_and_takes_nothing() {
+    let layout: Layout =
+        "time:40 worker:10 sequence:4 @2024-01-01T00:00:00Z tick:1s".parse().unwrap();
+    let site = Site::start_with(|config| {
+        config.node = config.node.clone().layout(layout).options(frazil::id::Options::default());
+    })
+    .await;
+    let info: Info = serde_json::from_slice(&site.get("/v1/info").await.body).unwrap();
+    assert_eq!(info.limits.max_count, 48, "a tick at once, and two within the longest wait");
+    assert_eq!(site.post("/ids?count=49").await.reason(), "COUNT_OUT_OF_RANGE");
+    let described = site.get("/openapi.json").await.json();
+    let count = &described["paths"]["/v1/ids"]["post"]["parameters"][0]["schema"]["maximum"];
+    assert_eq!(count, 48);
+    assert!(site.issued("http").await < 1.0);
+    site.stop().await.unwrap();
+}
+
+/// Half a request is no reason to stay.
+#[tokio::test]
+async fn half_a_request_does_not_hold_the_end_up() {
+    use tokio::io::AsyncWriteExt;
+    let site = Site::start_with(|config| {
+        config.drain_timeout = std::time::Duration::from_secs(3600);
+    })
+    .await;
+    let mut stream = tokio::net::TcpStream::connect(site.http()).await.unwrap();
+    stream.write_all(b"POST /ids HTTP/1.1\r\nhost:").await.unwrap();
+    assert_eq!(site.post("/ids").await.status, 200);
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(30), site.stop()).await;
+    ended.expect("it ends").unwrap();
+}
+
+#[tokio::test]
 async fn a_head_that_is_too_long_or_broken_closes_the_connection_only() {
     let site = Site::start().await;
     let long = format!("/ids?count={}", "9".repeat(1 << 20));

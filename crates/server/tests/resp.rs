@@ -191,6 +191,12 @@ async fn nonsense_gets_a_reason_and_takes_no_id() {
         let said = client.ask(command).await;
         assert!(said.starts_with(answer), "{command}: {said}");
     }
+    assert!(client.ask("MULTI").await.contains("transaction=False"));
+    // A greeting that fails changes nothing.
+    assert!(client.ask("HELLO 3 AUTH a b").await.starts_with("-ERR AUTH"));
+    assert_eq!(client.ask("CLIENT GETNAME").await, "$-1");
+    let ok = site.metric("frazil_requests_total{protocol=\"resp\",method=\"other\",code=\"OK\"}");
+    assert!((ok.await - 1.0).abs() < f64::EPSILON, "only the last one was in order");
     assert!(site.issued("resp").await < 1.0, "a bad command took an Id");
     site.stop().await.unwrap();
 }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use clap::builder::FalseyValueParser;
 use clap::{Args as ClapArgs, ValueEnum};
 use frazil_server::LaneCount;
 
@@ -28,8 +29,8 @@ Try it:
   curl -X POST 'http://127.0.0.1:7780/ids?count=3'
   redis-cli -p 7782 ID.NEXT")]
 pub(crate) struct ServeArgs {
-    /// A temporary file store and free ports: nothing is left behind.
-    #[arg(long, conflicts_with_all = ["store", "http", "grpc", "resp"])]
+    /// A temporary file store, free ports, and an end without delay: nothing is left behind.
+    #[arg(long, conflicts_with_all = ["store", "worker", "http", "grpc", "resp"])]
     pub(crate) dev: bool,
     /// Where HTTP listens; `off` for nowhere.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7780", env = "FRAZIL_HTTP",
@@ -45,7 +46,7 @@ pub(crate) struct ServeArgs {
     pub(crate) resp: Address,
     /// Listen on addresses that others can reach, without TLS or keys: anybody there gets Ids and
     /// sees the cluster.
-    #[arg(long, env = "FRAZIL_INSECURE")]
+    #[arg(long, env = "FRAZIL_INSECURE", value_parser = FalseyValueParser::new())]
     pub(crate) insecure: bool,
     #[command(flatten)]
     pub(crate) place: PlaceArg,

@@ -18,6 +18,7 @@ use crate::output::{self, Exit, Failure, say};
 pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
     start_log(args.log);
     check_exposure(args)?;
+    raise_descriptor_limit();
     let scratch = if args.dev { Some(scratch()?) } else { None };
     let config = config(args, scratch.as_ref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -83,6 +84,8 @@ async fn tell_when_ready(mut condition: watch::Receiver<Condition>, http: Option
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// The terminal was closed.
+    hang_up: Signal,
 }
 
 impl Signals {
@@ -92,15 +95,18 @@ impl Signals {
                 Failure::new(Exit::Unavailable, format_args!("signals cannot be caught: {error}"))
             })
         };
-        let (interrupt, terminate) =
-            (catch(SignalKind::interrupt())?, catch(SignalKind::terminate())?);
-        Ok(Self { interrupt, terminate })
+        Ok(Self {
+            interrupt: catch(SignalKind::interrupt())?,
+            terminate: catch(SignalKind::terminate())?,
+            hang_up: catch(SignalKind::hangup())?,
+        })
     }
 
     async fn next(&mut self) -> output::Signal {
         tokio::select! {
             _ = self.interrupt.recv() => output::Signal::Interrupt,
             _ = self.terminate.recv() => output::Signal::Terminate,
+            _ = self.hang_up.recv() => output::Signal::Terminate,
         }
     }
 }
@@ -187,6 +193,14 @@ fn check_exposure(args: &ServeArgs) -> Result<(), Failure> {
     }
 }
 
+/// Takes as many file descriptors as the system allows: each connection is one.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // What is not granted is not used: the server looks at the limit.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
 fn start_log(level: LogLevel) {
     let level = match level {
         LogLevel::Error => Level::ERROR,
@@ -211,7 +225,8 @@ fn is_terminal() -> bool {
 impl From<BindError> for Failure {
     fn from(error: BindError) -> Self {
         match error {
-            BindError::Listen { .. } => Self::new(Exit::Unavailable, error),
+            BindError::Listen { .. } | BindError::Threads(_) => Self::new(Exit::Unavailable, error),
+            BindError::Node(error) => error.into(),
             _ => Self::usage(error),
         }
     }

@@ -70,13 +70,14 @@ impl Ids {
         outcome: Result<T, ApiError>,
     ) -> Result<Response<T>, Status> {
         let requests = &self.shared.metrics.requests;
+        let took = boot_time().saturating_sub(began);
         match outcome {
             Ok(answer) => {
-                let took = boot_time().saturating_sub(began);
                 requests.done(Protocol::Grpc, method, took);
                 Ok(Response::new(answer))
             }
             Err(error) => {
+                requests.took(Protocol::Grpc, took);
                 requests.failed(Protocol::Grpc, method, error.reason);
                 Err(error.into())
             }
@@ -97,9 +98,14 @@ impl IdService for Ids {
         &self,
         request: Request<Streaming<StreamRequest>>,
     ) -> Result<Response<Self::StreamStream>, Status> {
-        let began = boot_time();
-        let outcome = stream::begin(self.shared.clone(), request.into_inner()).await;
-        self.counted(Method::Stream, began, outcome)
+        match stream::begin(self.shared.clone(), request.into_inner()).await {
+            // Counted when it ends.
+            Ok(stream) => Ok(Response::new(stream)),
+            Err(error) => {
+                self.shared.metrics.requests.failed(Protocol::Grpc, Method::Stream, error.reason);
+                Err(error.into())
+            }
+        }
     }
 
     async fn decode(

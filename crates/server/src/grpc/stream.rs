@@ -6,7 +6,7 @@ use frazil_wire::proto::{Form, IdBatch, StreamRequest};
 use frazil_wire::{ApiError, Reason};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Status, Streaming};
+use tonic::{Code, Status, Streaming};
 
 use super::ids::{form, message};
 use crate::app::Shared;
@@ -86,10 +86,14 @@ impl Stream {
                 Err(ApiError::new(Reason::Draining, "the node is shutting down: ask another one"))
             }
         };
-        if let Err(error) = outcome {
-            self.shared.metrics.requests.failed(Protocol::Grpc, Method::Stream, error.reason);
-            // A client that is gone needs no reason.
-            let _ = self.sender.send(Err(error.into())).await;
+        let requests = &self.shared.metrics.requests;
+        match outcome {
+            Ok(()) => requests.done_many(Protocol::Grpc, Method::Stream, 1),
+            Err(error) => {
+                requests.failed(Protocol::Grpc, Method::Stream, error.reason);
+                // A client that is gone, or does not read, needs no reason.
+                let _ = self.sender.try_send(Err(error.into()));
+            }
         }
     }
 
@@ -120,6 +124,7 @@ impl Stream {
             };
             let count = issued.batch.len() as u64;
             self.shared.metrics.requests.issued(Protocol::Grpc, self.scope, count);
+            self.shared.metrics.requests.batch(count);
             self.credit.open = self.credit.open.saturating_sub(count);
             place.send(Ok(message(&self.shared.name, &issued, self.form)));
         }
@@ -130,10 +135,15 @@ impl Stream {
         match request {
             Ok(Some(request)) => self.credit.grant(request.credit),
             // The client is done with granting, or gone: what is granted is still sent, if it can.
-            Ok(None) | Err(_) => {
+            Ok(None) => {
                 self.credit.is_final = true;
                 Ok(())
             }
+            Err(status) if status.code() == Code::Cancelled => {
+                self.credit.is_final = true;
+                Ok(())
+            }
+            Err(status) => Err(ApiError::new(Reason::InvalidArgument, status.message())),
         }
     }
 }

@@ -66,13 +66,19 @@ impl Form {
                 }
                 _ => continue,
             };
-            let quality = parameters.find_map(|p| p.strip_prefix("q=")).map_or(1000, thousandths);
+            let quality = parameters.find_map(weight).map_or(1000, thousandths);
             if specific > best.0 {
                 best = (specific, quality);
             }
         }
         best.1
     }
+}
+
+/// The value of a `q` parameter.
+fn weight(parameter: &str) -> Option<&str> {
+    let (name, value) = parameter.split_once('=')?;
+    name.trim().eq_ignore_ascii_case("q").then_some(value.trim())
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 1000")]
@@ -95,6 +101,7 @@ mod tests {
             ("text/*", Some(Form::Text)),
             ("text/html, */*;q=0.1", Some(Form::Json)),
             ("application/json;q=0.5, text/plain", Some(Form::Text)),
+            ("application/json; Q = 0.1, text/plain", Some(Form::Text)),
             ("*/*, application/json;q=0", Some(Form::Text)),
             ("application/json;q=0", None),
             ("text/html", None),

@@ -1,11 +1,39 @@
 //! Bodies of requests.
 
+use std::time::Duration;
+
 use frazil_wire::{ApiError, Reason};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::Request;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::header::CONTENT_TYPE;
 use serde::de::DeserializeOwned;
+
+/// A body must have arrived within this.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Checks that there is no body: one that says nothing is none.
+pub(super) async fn none(mut body: Incoming) -> Result<(), ApiError> {
+    while !body.is_end_stream() {
+        let says_something = match in_time(body.frame()).await? {
+            None => return Ok(()),
+            Some(Ok(frame)) => frame.data_ref().is_some_and(|data| !data.is_empty()),
+            Some(Err(_)) => true,
+        };
+        if says_something {
+            let detail = "this takes no body: write count and scope into the path's query";
+            return Err(ApiError::new(Reason::InvalidArgument, detail));
+        }
+    }
+    Ok(())
+}
+
+async fn in_time<T>(reading: impl Future<Output = T>) -> Result<T, ApiError> {
+    tokio::time::timeout(BODY_TIMEOUT, reading).await.map_err(|_| {
+        let detail = format_args!("the body did not arrive within {BODY_TIMEOUT:?}");
+        ApiError::new(Reason::InvalidArgument, detail)
+    })
+}
 
 /// Reads a JSON object of at most so many bytes.
 pub(super) async fn json<T: DeserializeOwned>(
@@ -18,7 +46,7 @@ pub(super) async fn json<T: DeserializeOwned>(
         let detail = "the body must be application/json, and the Content-Type header must say so";
         return Err(ApiError::new(Reason::UnsupportedMediaType, detail));
     }
-    let bytes = match Limited::new(request.into_body(), most).collect().await {
+    let bytes = match in_time(Limited::new(request.into_body(), most).collect()).await? {
         Ok(collected) => collected.to_bytes(),
         Err(error) if error.is::<LengthLimitError>() => {
             let detail = format_args!("the body is longer than {most} bytes");

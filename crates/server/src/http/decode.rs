@@ -22,7 +22,7 @@ pub(super) fn one(shared: &Shared, request: &Request<Incoming>) -> Result<Answer
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with ids")]
 struct Many {
     ids: Vec<IdText>,
     layout: Option<String>,
@@ -30,7 +30,7 @@ struct Many {
 
 /// An Id as clients write it: in a string, or as a number if their numbers are wide enough.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "an Id in a string")]
 enum IdText {
     Text(String),
     Number(u64),
@@ -66,7 +66,7 @@ pub(super) async fn many(shared: &Shared, request: Request<Incoming>) -> Result<
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with time or unix_ms, worker and sequence")]
 struct Encode {
     time: Option<String>,
     unix_ms: Option<i64>,

@@ -2,29 +2,24 @@
 
 use bytes::Bytes;
 use frazil::Issued;
-use frazil_wire::{ApiError, Reason};
+use frazil_wire::ApiError;
 use hyper::Request;
-use hyper::body::{Body, Incoming};
-use hyper::header::ACCEPT;
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, HeaderMap};
 
 use super::accept::Form;
 use super::answer::{Answer, described};
-use super::query;
+use super::{body, query};
 use crate::app::Shared;
 use crate::encode::push_ids;
 use crate::issuer::parse_count;
 use crate::metrics::Protocol;
 
-pub(super) async fn issue(
-    shared: &Shared,
-    request: &Request<Incoming>,
-) -> Result<Answer, ApiError> {
-    if !request.body().is_end_stream() {
-        let detail = "this takes no body: write count and scope into the path's query";
-        return Err(ApiError::new(Reason::InvalidArgument, detail));
-    }
-    let form = form(request)?;
-    let [count, scope] = query::known(request.uri(), ["count", "scope"])?;
+pub(super) async fn issue(shared: &Shared, request: Request<Incoming>) -> Result<Answer, ApiError> {
+    let (head, body) = request.into_parts();
+    body::none(body).await?;
+    let form = form(&head.headers)?;
+    let [count, scope] = query::known(&head.uri, ["count", "scope"])?;
     let count = count.map_or(Ok(1), |count| parse_count(count.as_bytes()))?;
     let scope = shared.issuer.scope(scope.as_deref().unwrap_or_default())?;
     let issued = shared.issuer.issue(shared.issuer.want(count, None)?).await?;
@@ -34,10 +29,16 @@ pub(super) async fn issue(
     Ok(described(form.content_type(), written(shared, &issued, form, scope)))
 }
 
-fn form(request: &Request<Incoming>) -> Result<Form, ApiError> {
-    match request.headers().get(ACCEPT) {
-        None => Ok(Form::Json),
-        Some(accept) => Form::accepted(Some(accept.to_str().unwrap_or("unreadable"))),
+/// Several headers are as good as one list.
+fn form(headers: &HeaderMap) -> Result<Form, ApiError> {
+    let mut all = headers.get_all(ACCEPT).iter().map(|one| one.to_str().unwrap_or("unreadable"));
+    match (all.next(), all.next()) {
+        (first, None) => Form::accepted(first),
+        (Some(first), Some(second)) => {
+            let list: Vec<&str> = [first, second].into_iter().chain(all).collect();
+            Form::accepted(Some(&list.join(",")))
+        }
+        (None, Some(_)) => Form::accepted(None),
     }
 }
 

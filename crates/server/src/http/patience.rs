@@ -5,9 +5,6 @@ use std::time::Duration;
 
 use frazil::coord::time::boot_time;
 
-/// A client must have sent a request's head this long after it connected or was answered.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-
 /// What a connection is doing: one word, written twice a request, so that no timer is set for each.
 #[derive(Debug)]
 pub(super) struct Pulse {
@@ -31,12 +28,12 @@ impl Pulse {
         self.idle_since_ms.store(to_ms(now), Ordering::Relaxed);
     }
 
-    /// Ends when the client has taken too long.
-    pub(super) async fn lost(&self) {
+    /// Ends when no request has come for so long since the client connected or was answered.
+    pub(super) async fn lost(&self, limit: Duration) {
         loop {
             let since = self.idle_since_ms.load(Ordering::Relaxed);
             let since = if since == 0 { now_ms() } else { since };
-            let left = (since + to_ms(HEAD_TIMEOUT)).saturating_sub(now_ms());
+            let left = (since + to_ms(limit)).saturating_sub(now_ms());
             if left == 0 {
                 return;
             }

@@ -16,7 +16,7 @@ pub(crate) fn parse_count(text: &[u8]) -> Result<u32, ApiError> {
     count.ok_or_else(|| {
         ApiError::new(
             Reason::CountOutOfRange,
-            "the count is far out of range: see limits.max_count",
+            "the count is out of range: ask for 1 up to limits.max_count of /v1/info",
         )
     })
 }

@@ -45,11 +45,16 @@ impl Histogram {
     }
 
     pub(crate) fn number(&self, number: u64) {
+        self.number_times(number, 1);
+    }
+
+    /// The same number several times.
+    pub(crate) fn number_times(&self, number: u64, times: u64) {
         let Counts { bounds, buckets, sum, .. } = &*self.0;
         let place = bounds.iter().position(|bound| number <= *bound).unwrap_or(bounds.len());
         // Relaxed: statistics; a reader may see one without the other.
-        buckets[place].fetch_add(1, Ordering::Relaxed);
-        sum.fetch_add(number, Ordering::Relaxed);
+        buckets[place].fetch_add(times, Ordering::Relaxed);
+        sum.fetch_add(number.saturating_mul(times), Ordering::Relaxed);
     }
 }
 
@@ -61,7 +66,7 @@ impl EncodeMetric for Histogram {
     #[expect(clippy::cast_precision_loss, reason = "shown, not counted with")]
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
         let Counts { bounds, buckets, sum, worth } = &*self.0;
-        let bounds = bounds.iter().map(|bound| *bound as f64 * worth).chain([f64::MAX]);
+        let bounds = bounds.iter().map(|bound| *bound as f64 * worth).chain([f64::INFINITY]);
         let counts = buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed));
         let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
         let count = buckets.iter().map(|(_, count)| count).sum();

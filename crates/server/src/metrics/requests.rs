@@ -131,6 +131,13 @@ impl Requests {
         self.took(protocol, took);
     }
 
+    /// Counts the single Ids of one pipeline.
+    pub(crate) fn singles(&self, protocol: Protocol, count: u64) {
+        self.issued(protocol, None, count);
+        self.done_many(protocol, Method::Next, count);
+        self.batch_size.number_times(1, count);
+    }
+
     /// Counts several of one pipeline.
     pub(crate) fn done_many(&self, protocol: Protocol, method: Method, count: u64) {
         self.done[protocol as usize][method as usize].inc_by(count);

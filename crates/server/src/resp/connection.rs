@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use frazil::coord::time::boot_time;
@@ -26,6 +27,11 @@ const READ_BYTES: usize = 16 * 1024;
 const WRITE_BYTES: usize = 64 * 1024;
 /// A buffer that grew larger than this for one answer is given back.
 const KEPT_BYTES: usize = 256 * 1024;
+
+/// The rest of a command must come within this.
+const HALF_COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
+/// A client must read its answers within this: what it does not read is memory.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) struct Connection {
     shared: Arc<Shared>,
@@ -76,11 +82,12 @@ impl Connection {
         let mut arguments = Arguments::new();
         loop {
             self.input.reserve(READ_BYTES);
+            let is_half = !self.input.is_empty();
             let read = tokio::select! {
                 biased;
-                read = self.stream.read_buf(&mut self.input) => read,
                 // Between commands: nothing is in flight.
                 () = &mut closing => return,
+                read = self.read(is_half) => read,
             };
             // How a connection ends is the client's affair.
             if !matches!(read, Ok(1..)) {
@@ -94,6 +101,12 @@ impl Connection {
                 return;
             }
         }
+    }
+
+    /// Idle connections are kept for ever, as with Redis; half a command is not.
+    async fn read(&mut self, is_half: bool) -> io::Result<usize> {
+        let reading = self.stream.read_buf(&mut self.input);
+        if is_half { in_time(HALF_COMMAND_TIMEOUT, reading).await } else { reading.await }
     }
 
     /// Answers every whole command that was read. `false`: the connection ends.
@@ -135,14 +148,13 @@ impl Connection {
         let tally = std::mem::take(&mut self.tally);
         let requests = &self.shared.metrics.requests;
         if tally.ids > 0 {
-            requests.issued(Protocol::Resp, None, tally.ids);
-            requests.done_many(Protocol::Resp, Method::Next, tally.ids);
+            requests.singles(Protocol::Resp, tally.ids);
         }
         if tally.others > 0 {
             requests.done_many(Protocol::Resp, Method::Other, tally.others);
         }
         if !self.replies.bytes.is_empty() {
-            self.stream.write_all(&self.replies.bytes).await?;
+            in_time(WRITE_TIMEOUT, self.stream.write_all(&self.replies.bytes)).await?;
             self.replies.bytes.clear();
             self.replies.bytes.shrink_to(KEPT_BYTES);
         }
@@ -186,30 +198,47 @@ impl Connection {
     }
 
     fn execute_named(&mut self, name: &[u8], words: &[&[u8]]) -> Left {
-        let outcome = match name.to_ascii_uppercase().as_slice() {
+        let (method, outcome) = match name.to_ascii_uppercase().as_slice() {
             b"ID.NEXT" => return self.next(words),
             // What some clients send for INCR. Other steps would promise a row without gaps.
             b"INCRBY" if matches!(words, [_, b"1"]) => return self.incr(),
             b"INCRBY" if words.len() == 2 => {
-                Err(invalid("only steps of 1 are known here: use ID.NEXT count for many Ids"))
+                let why = "only steps of 1 are known here: use ID.NEXT count for many Ids";
+                (Method::Next, Err(invalid(why)))
             }
-            b"ID.DECODE" => self.decode(words),
+            b"ID.DECODE" => (Method::Decode, self.decode(words)),
+            // What a browser that was sent here by a hostile page would say.
+            b"POST" | b"HOST:" => return Left::Close,
             b"QUIT" => {
                 self.replies.simple("OK");
+                self.tally.others += 1;
                 return Left::Close;
             }
             name => {
-                self.tally.others += 1;
-                self.handshake(name, words)
+                self.handshake_counted(name, words);
+                return Left::Nothing;
             }
         };
         match outcome {
             Ok(()) => Left::Nothing,
-            Err(error) => self.fail(Method::Other, &error),
+            Err(error) => self.fail(method, &error),
         }
     }
 
-    fn handshake(&mut self, name: &[u8], words: &[&[u8]]) -> Result<(), ApiError> {
+    /// What these answer is told by its first byte.
+    fn handshake_counted(&mut self, name: &[u8], words: &[&[u8]]) {
+        let begin = self.replies.bytes.len();
+        self.handshake(name, words);
+        match self.replies.bytes.get(begin) {
+            Some(b'-') => {
+                let requests = &self.shared.metrics.requests;
+                requests.failed(Protocol::Resp, Method::Other, Reason::InvalidArgument);
+            }
+            _ => self.tally.others += 1,
+        }
+    }
+
+    fn handshake(&mut self, name: &[u8], words: &[&[u8]]) {
         let (session, replies) = (&mut self.session, &mut self.replies);
         match name {
             b"PING" if words.is_empty() => replies.simple("PONG"),
@@ -231,6 +260,10 @@ impl Connection {
                 let name = String::from_utf8_lossy(name).to_ascii_lowercase();
                 replies.error(&format!("ERR wrong number of arguments for '{name}' command"));
             }
+            b"MULTI" | b"EXEC" | b"DISCARD" => replies.error(
+                "ERR transactions are not known here, every command stands alone: pipeline without \
+                 MULTI (redis-py: pipeline(transaction=False))",
+            ),
             name => {
                 let name: String = String::from_utf8_lossy(name).chars().take(64).collect();
                 replies.error(&format!(
@@ -239,7 +272,6 @@ impl Connection {
                 ));
             }
         }
-        Ok(())
     }
 
     fn next(&mut self, words: &[&[u8]]) -> Left {
@@ -346,4 +378,8 @@ impl Connection {
         self.replies.failure(error);
         Left::Nothing
     }
+}
+
+async fn in_time<T>(limit: Duration, doing: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    tokio::time::timeout(limit, doing).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }

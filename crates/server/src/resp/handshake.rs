@@ -36,13 +36,13 @@ pub(super) struct Session {
 
 /// Answers `HELLO [version [AUTH user password] [SETNAME name]]`.
 pub(super) fn hello(session: &mut Session, words: &[&[u8]], replies: &mut Replies) {
-    let mut words = words;
-    if let [version, rest @ ..] = words {
-        match *version {
-            b"2" => replies.version = Version::Two,
-            b"3" => replies.version = Version::Three,
+    let (mut words, mut version) = (words, replies.version);
+    if let [number, rest @ ..] = words {
+        version = match *number {
+            b"2" => Version::Two,
+            b"3" => Version::Three,
             _ => return replies.error("NOPROTO unsupported protocol version"),
-        }
+        };
         words = rest;
     }
     loop {
@@ -58,6 +58,7 @@ pub(super) fn hello(session: &mut Session, words: &[&[u8]], replies: &mut Replie
             _ => return replies.error("ERR syntax error in HELLO"),
         };
     }
+    replies.version = version;
     replies.map(7);
     for (name, value) in [
         ("server", "frazil"),
@@ -107,11 +108,7 @@ pub(super) fn client(session: &mut Session, words: &[&[u8]], replies: &mut Repli
             let line = format!("id={} name={name} db=0\n", session.number);
             replies.bulk(line.as_bytes());
         }
-        [sub, ..]
-            if ["SETINFO", "NO-EVICT", "NO-TOUCH", "REPLY", "TRACKING"]
-                .iter()
-                .any(|known| is(sub, known)) =>
-        {
+        [sub, ..] if ["SETINFO", "NO-EVICT", "NO-TOUCH"].iter().any(|known| is(sub, known)) => {
             replies.simple("OK");
         }
         _ => replies.error("ERR unknown subcommand of CLIENT"),

@@ -160,10 +160,14 @@ pub(crate) async fn request(
     if !body.is_empty() {
         head += &format!("content-length: {}\r\n", body.len());
     }
+    send(address, &[format!("{head}\r\n").as_bytes(), body].concat()).await
+}
+
+/// Sends bytes on a connection of their own and reads the answer.
+pub(crate) async fn send(address: SocketAddr, request: &[u8]) -> Reply {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(format!("{head}\r\n").as_bytes()).await.unwrap();
     // A server may answer before it has read everything.
-    let _ = stream.write_all(body).await;
+    let _ = stream.write_all(request).await;
     let mut bytes = Vec::new();
     // It may also close before everything was sent; what was answered is there all the same.
     let _ = stream.read_to_end(&mut bytes).await;
