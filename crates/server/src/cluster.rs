@@ -6,9 +6,9 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;
 
+use frazil::Node;
 use frazil::coord::time::{boot_time, unix_ms};
-use frazil::coord::{Claim, Entry, Error, Found, Group, Meta, Standing, Versioned};
-use frazil::{Node, coord};
+use frazil::coord::{Claim, Entry, Error, Found, Group, Meta, Standing};
 use frazil_id::rfc3339;
 use frazil_wire::{ApiError, Cluster, ClusterNode, Reason, WorkerCounts};
 use tokio::sync::Mutex;
@@ -91,8 +91,14 @@ async fn look(node: &Node, scopes: &[String]) -> Result<Cluster, Error> {
     let now = unix_ms();
     let meta = store.meta().await?;
     let entries = store.list(Group::Workers).await?;
+    let guard = store.guard().await?;
     let (workers, nodes) = match meta {
-        Some(meta) => (count(&entries, &meta, now), nodes(&entries, &meta, now)),
+        Some(meta) => {
+            let mut judge = Claim::to_judge(&meta, now);
+            // Whatever keeps everybody out is a quarantine to those outside.
+            judge.quarantine = judge.quarantine.max(guard.map_or(0, |guard| guard.until));
+            (count(&entries, &meta.value, &judge), nodes(&entries, &judge))
+        }
         None => (WorkerCounts::default(), Vec::new()),
     };
     Ok(Cluster {
@@ -104,9 +110,8 @@ async fn look(node: &Node, scopes: &[String]) -> Result<Cluster, Error> {
     })
 }
 
-fn count(entries: &[Entry], meta: &Versioned<Meta>, now: coord::UnixMs) -> WorkerCounts {
-    let judge = Claim::to_judge(meta, now);
-    let range = meta.value.workers();
+fn count(entries: &[Entry], meta: &Meta, judge: &Claim) -> WorkerCounts {
+    let range = meta.workers();
     let capacity = range.end() - range.start() + 1;
     let mut counts = WorkerCounts { capacity, ..WorkerCounts::default() };
     let inside = entries
@@ -115,7 +120,7 @@ fn count(entries: &[Entry], meta: &Versioned<Meta>, now: coord::UnixMs) -> Worke
     let mut seen = 0;
     for entry in inside {
         seen += 1;
-        let place = match Standing::of(entry, &judge) {
+        let place = match Standing::of(entry, judge) {
             Standing::Held => &mut counts.held,
             Standing::Free => &mut counts.free,
             Standing::Blocked => &mut counts.blocked,
@@ -127,7 +132,7 @@ fn count(entries: &[Entry], meta: &Versioned<Meta>, now: coord::UnixMs) -> Worke
     }
     // Those never used have no record; a quarantine covers them too.
     let unused = capacity.saturating_sub(seen);
-    if judge.quarantine > now {
+    if judge.quarantine > judge.now {
         counts.quarantined += unused
     } else {
         counts.free += unused
@@ -135,14 +140,13 @@ fn count(entries: &[Entry], meta: &Versioned<Meta>, now: coord::UnixMs) -> Worke
     counts
 }
 
-fn nodes(entries: &[Entry], meta: &Versioned<Meta>, now: coord::UnixMs) -> Vec<ClusterNode> {
-    let judge = Claim::to_judge(meta, now);
+fn nodes(entries: &[Entry], judge: &Claim) -> Vec<ClusterNode> {
     let mut nodes: BTreeMap<String, ClusterNode> = BTreeMap::new();
     for entry in entries {
         let (Some(worker), Found::Known(record)) = (entry.slot.number(), &entry.found) else {
             continue;
         };
-        if Standing::of(entry, &judge) != Standing::Held {
+        if Standing::of(entry, judge) != Standing::Held {
             continue;
         }
         let info = |name: &str| record.info.get(name).cloned();

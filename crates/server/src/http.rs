@@ -37,8 +37,8 @@ use crate::self_portrait;
 
 /// A client must have sent a request's head, and read the answer before, within this.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// The same once the server closes.
-const CLOSING_GRACE: Duration = Duration::from_secs(1);
+/// The same once the server closes: long enough to read an answer, and less than a drain takes.
+const CLOSING_GRACE: Duration = Duration::from_secs(5);
 /// Bytes of a request's head: real ones have a few hundred.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 

@@ -16,17 +16,18 @@ use frazil_server::{Config, LaneCount, Limits, NodeState, RunError};
 use frazil_wire::IdsReply;
 use site::{Site, request};
 
+const SHORT: Timing = Timing {
+    ttl: Duration::from_secs(1),
+    heartbeat: Duration::from_millis(300),
+    outage_budget: Duration::from_secs(4),
+};
+
 /// A node on a store that forgets nothing, with short leases.
 fn on_redis(redis: &Redis) -> impl FnOnce(&mut Config) {
     let store = redis.url();
     move |config| {
-        let timing = Timing {
-            ttl: Duration::from_secs(1),
-            heartbeat: Duration::from_millis(300),
-            outage_budget: Duration::from_secs(4),
-        };
         let node = frazil::Node::builder().store(&store).unwrap();
-        config.node = node.timing(timing).first_use(FirstUse::AtOnce);
+        config.node = node.timing(SHORT).first_use(FirstUse::AtOnce);
     }
 }
 
@@ -96,6 +97,37 @@ async fn horizon(site: &Site) -> u64 {
     let horizon = info["lanes"][0]["horizon"].as_str().unwrap().to_owned();
     let horizon: frazil_id::rfc3339::Instant = horizon.parse().unwrap();
     horizon.unix_ms().cast_unsigned()
+}
+
+/// A server that may have lost its last second lets nobody new in for a while: then no worker is
+/// free, whatever the records say.
+#[tokio::test]
+async fn the_cluster_shows_what_a_store_keeps_back_after_a_restart() {
+    let redis = Redis::builder().persistent(AppendOnly::EverySecond).start().unwrap();
+    let site = Site::start_with(|config| {
+        on_redis(&redis)(config);
+        // What is kept back is kept back for a window.
+        let timing = Timing { outage_budget: Duration::from_mins(10), ..SHORT };
+        config.node = config.node.clone().timing(timing);
+    })
+    .await;
+    let workers = async || {
+        let cluster = site.get("/v1/cluster").await.json();
+        (cluster["workers"]["free"].as_u64(), cluster["workers"]["quarantined"].as_u64())
+    };
+    assert_eq!(workers().await, (Some(1023), Some(0)));
+    redis.kill();
+    redis.restart().unwrap();
+    let kept_back = async {
+        // Seen at most once a second, and only when the store is connected to again.
+        while workers().await.0 != Some(0) {
+            tokio::task::yield_now().await;
+        }
+        assert!(workers().await.1 >= Some(1023));
+    };
+    let shown = tokio::time::timeout(Duration::from_secs(30), kept_back).await;
+    assert!(shown.is_ok(), "{:?}", workers().await);
+    site.stop().await.unwrap();
 }
 
 #[tokio::test]

@@ -9,13 +9,8 @@ use crate::output::{Data, Exit, Failure, say};
 
 pub(super) async fn run(args: &InitArgs) -> Result<(), Failure> {
     let url = args.place.url()?;
-    let wish = Wish {
-        url: &url,
-        layout: &args.layout.layout,
-        workers: args.workers,
-        window: args.window,
-        quarantine: 0,
-    };
+    let wish =
+        Wish { url: &url, layout: &args.layout.layout, workers: args.workers, window: args.window };
     let meta = wish.meta()?;
     let store = args.place.open(Copied::Refuse).await?;
     if store.meta().await?.is_none() && !store.list(Group::Workers).await?.is_empty() {

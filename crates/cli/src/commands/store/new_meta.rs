@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use frazil::coord::rules::WINDOW_MAX_MS;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{FORMAT, Meta, Nonce, StoreUrl, Timing, UnixMs};
+use frazil::coord::{FORMAT, Meta, Nonce, StoreUrl, Timing};
 use frazil::{fixed_timing, fixed_worker};
 use frazil_id::Layout;
 
@@ -17,7 +17,6 @@ pub(super) struct Wish<'a> {
     pub(super) layout: &'a Layout,
     pub(super) workers: WorkersArg,
     pub(super) window: Option<Duration>,
-    pub(super) quarantine: UnixMs,
 }
 
 impl Wish<'_> {
@@ -34,7 +33,7 @@ impl Wish<'_> {
             first_worker,
             last_worker,
             window_ms: millis(window),
-            quarantine: self.quarantine,
+            quarantine: 0,
             created: unix_ms(),
         })
     }
