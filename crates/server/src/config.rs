@@ -1,6 +1,7 @@
 //! What a server is told before it starts.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use frazil::Builder;
@@ -25,6 +26,16 @@ pub struct Config {
     pub grpc: Option<SocketAddr>,
     /// Where RESP listens.
     pub resp: Option<SocketAddr>,
+    /// Where the verbs for administrators are served, if apart from the rest.
+    pub admin: Option<SocketAddr>,
+    /// The certificate of all listeners; without it they speak plainly.
+    pub tls: Option<TlsFiles>,
+    /// The file of API keys; without it whoever connects may do everything but administer.
+    pub keys: Option<PathBuf>,
+    /// Show metrics to those without a key.
+    pub open_metrics: bool,
+    /// Listen on addresses that others can reach although there is no TLS or are no keys.
+    pub insecure: bool,
     /// Threads that serve HTTP and RESP, each with connections of its own; 0 for those of the
     /// runtime that the server runs on.
     pub threads: usize,
@@ -51,7 +62,19 @@ pub enum LaneCount {
     Auto,
 }
 
-/// What requests may ask for, each with the reason for its default.
+/// Where the certificate of the listeners is, and whose clients it is shown to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate and those that lead to its authority, as PEM.
+    pub cert: PathBuf,
+    /// Its private key, as PEM.
+    pub key: PathBuf,
+    /// The authorities whose certificates clients must show, as PEM; without them clients need
+    /// none.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// What connections and requests may take, each with the reason for its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Ids of one request: 100,000 are 25 ms of the default layout, and a few megabytes.
@@ -60,10 +83,44 @@ pub struct Limits {
     pub max_wait: Duration,
     /// Bytes of a body: the largest one holds Ids to decode.
     pub max_body_bytes: usize,
+    /// Bytes of a request's head, all headers together: real ones have a few hundred.
+    pub max_head_bytes: usize,
+    /// Bytes of a path with its query: the longest holds a layout's text.
+    pub max_uri_bytes: usize,
+    /// Headers of a request: browsers and proxies send about thirty.
+    pub max_headers: usize,
     /// Requests that wait for Ids at a time: beyond it they are told to go elsewhere at once.
     pub max_waiting: usize,
+    /// HTTP and gRPC requests that are answered at a time: each takes memory.
+    pub max_in_flight: usize,
     /// Connections of one protocol: each costs a few kilobytes and a file descriptor.
     pub max_connections: usize,
+    /// Connections of one protocol from one address: nobody takes all places. A proxy in front
+    /// needs more.
+    pub max_connections_per_peer: usize,
+    /// HTTP/2 streams of one connection at a time: a client that wants more opens another one.
+    pub max_streams: u32,
+    /// HTTP/2 streams that a client reset before they were looked at; more end the connection.
+    pub max_resets: usize,
+    /// Bytes of a RESP command with all its arguments: tools ask about a few hundred names.
+    pub max_command_bytes: usize,
+    /// RESP commands of one connection that are answered before others have their turn.
+    pub max_pipeline: usize,
+    /// How long a TLS handshake may take: two round trips and a little work.
+    pub handshake_timeout: Duration,
+    /// How long the head of a request may take from its first byte on, and half a RESP command.
+    pub head_timeout: Duration,
+    /// How long the body of a request may take.
+    pub body_timeout: Duration,
+    /// How long a client may take to read an answer: what it does not read is memory.
+    pub write_timeout: Duration,
+    /// How long an HTTP connection is kept without a request.
+    pub idle_timeout: Duration,
+    /// How long a RESP connection is kept without a command; for ever if it is zero, as with
+    /// Redis: its clients keep pools of them.
+    pub resp_idle_timeout: Duration,
+    /// How long a request that asks the store may take.
+    pub request_timeout: Duration,
 }
 
 impl Default for Limits {
@@ -72,8 +129,24 @@ impl Default for Limits {
             max_count: 100_000,
             max_wait: Duration::from_secs(2),
             max_body_bytes: 1 << 20,
+            max_head_bytes: 16 * 1024,
+            max_uri_bytes: 8 * 1024,
+            max_headers: 64,
             max_waiting: 16_384,
+            max_in_flight: 16_384,
             max_connections: 10_000,
+            max_connections_per_peer: 4_000,
+            max_streams: 256,
+            max_resets: 20,
+            max_command_bytes: 256 * 1024,
+            max_pipeline: 1_000,
+            handshake_timeout: Duration::from_secs(5),
+            head_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(60),
+            resp_idle_timeout: Duration::ZERO,
+            request_timeout: Duration::from_secs(10),
         }
     }
 }
@@ -89,6 +162,11 @@ impl Default for Config {
             http: loopback(7780),
             grpc: loopback(7781),
             resp: loopback(7782),
+            admin: None,
+            tls: None,
+            keys: None,
+            open_metrics: false,
+            insecure: false,
             threads: default_threads(),
             lanes: LaneCount::Fixed(1),
             scopes: Vec::new(),

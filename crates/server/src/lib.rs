@@ -36,5 +36,5 @@ mod self_portrait;
 
 pub use self::app::{Addrs, App, BindError, RunError};
 pub use self::condition::{Condition, NodeState};
-pub use self::config::{Config, LaneCount, Limits};
+pub use self::config::{Config, LaneCount, Limits, TlsFiles};
 pub use self::crew::default_threads;

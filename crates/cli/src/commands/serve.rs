@@ -123,6 +123,7 @@ fn config(args: &ServeArgs, scratch: Option<&TempDir>) -> Result<Config, Failure
         http: address(args.http),
         grpc: address(args.grpc),
         resp: address(args.resp),
+        insecure: args.insecure,
         threads: args.threads.map_or(defaults.threads, usize::from),
         lanes: args.lanes,
         scopes: args.scopes.clone(),
@@ -134,6 +135,7 @@ fn config(args: &ServeArgs, scratch: Option<&TempDir>) -> Result<Config, Failure
         drain_delay: if args.dev { Duration::ZERO } else { args.limits.drain_delay },
         drain_timeout: args.limits.drain_timeout,
         refusal_limit: args.limits.refusal_limit,
+        ..defaults
     })
 }
 
