@@ -1,5 +1,6 @@
 //! What can be typed. The help, the man pages and the completions all come from here.
 
+mod key;
 mod serve;
 mod store;
 
@@ -10,6 +11,9 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use frazil_id::{Format, Layout, rfc3339};
 
+pub(crate) use self::key::{
+    KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, RoleArg,
+};
 pub(crate) use self::serve::{Address, LogLevel, RollbackArg, ServeArgs};
 pub(crate) use self::store::{
     ExportArgs, ImportArgs, InitArgs, PlaceArg, QuarantineArgs, RepairArgs, STORE_VARIABLE,
@@ -56,6 +60,8 @@ pub(crate) enum Command {
     Workers(WorkersCommand),
     #[command(subcommand)]
     Store(StoreCommand),
+    #[command(subcommand)]
+    Key(KeyCommand),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

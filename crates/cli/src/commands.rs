@@ -4,6 +4,7 @@ mod bench;
 mod completions;
 mod decode;
 mod encode;
+mod key;
 mod layout;
 mod man;
 mod next;
@@ -25,6 +26,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Bench(args) => bench::run(&args),
         Command::Workers(command) => workers::run(&command),
         Command::Store(command) => store::run(&command),
+        Command::Key(command) => key::run(&command),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

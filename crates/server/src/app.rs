@@ -12,21 +12,27 @@ use frazil::coord::keeper::Refusal;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::access::{Door, Gate};
 use crate::cluster::Lookout;
 use crate::condition::{Condition, NodeState};
 use crate::config::{Config, LaneCount};
 use crate::crew::Crew;
 use crate::drain::Going;
 use crate::encode::JsonFrame;
+use crate::in_flight::InFlight;
 use crate::issuer::Issuer;
+use crate::keys::{self, Keyring, KeysError};
 use crate::metrics::{Metrics, Seen};
 use crate::monitor::{End, Losses, note_change};
+use crate::places::{ADMIN_CONNECTIONS, AllPlaces, SPARE_DESCRIPTORS};
+use crate::reload::{self, Reloader};
+use crate::tls::{Tls, TlsError};
 use crate::{grpc, http, monitor, open, resp, scaling};
 
 /// Scopes are labels of metrics and words on the wire; more would be another design.
 const SCOPES_MAX: usize = 100;
 
-/// File descriptors that connections leave alone.
+/// File descriptors that connections leave alone: for the store, the files and the log.
 const DESCRIPTORS_KEPT: usize = 64;
 
 /// A server that listens and does not serve yet.
@@ -36,6 +42,7 @@ pub struct App {
     http: Option<TcpListener>,
     grpc: Option<TcpListener>,
     resp: Option<TcpListener>,
+    admin: Option<TcpListener>,
     addrs: Addrs,
     crew: Arc<Crew>,
     shared: Arc<Shared>,
@@ -51,6 +58,8 @@ pub struct Addrs {
     pub grpc: Option<SocketAddr>,
     /// RESP.
     pub resp: Option<SocketAddr>,
+    /// What administrators do, if apart.
+    pub admin: Option<SocketAddr>,
 }
 
 /// What all connections of a server share.
@@ -61,12 +70,17 @@ pub(crate) struct Shared {
     pub(crate) region: Option<String>,
     pub(crate) advertise: Option<String>,
     pub(crate) issuer: Issuer,
+    pub(crate) gate: Gate,
+    pub(crate) tls: Option<Tls>,
+    pub(crate) in_flight: InFlight,
+    pub(crate) places: AllPlaces,
     pub(crate) metrics: Metrics,
     pub(crate) frame: JsonFrame,
     pub(crate) openapi: bytes::Bytes,
     pub(crate) lookout: Lookout,
     pub(crate) losses: Losses,
     pub(crate) going: Going,
+    pub(crate) drain_delay: Duration,
     /// Why the store could not be opened yet.
     trouble: arc_swap::ArcSwapOption<String>,
 }
@@ -78,7 +92,13 @@ impl App {
     /// If an address cannot be had, or the configuration makes no sense.
     pub async fn bind(mut config: Config) -> Result<Self, BindError> {
         check_scopes(&config.scopes)?;
+        check_exposure(&config)?;
         config.node.check().map_err(BindError::Node)?;
+        let keys = config.keys.as_deref().map(keys::read).transpose().map_err(BindError::Keys)?;
+        let tls = config.tls.clone().map(Tls::load).transpose().map_err(BindError::Tls)?;
+        for warning in reload::warnings(&config) {
+            tracing::warn!("{warning}");
+        }
         let most = connections_max(config.limits.max_connections);
         if most < config.limits.max_connections {
             tracing::info!(most, "connections of each protocol are limited by file descriptors");
@@ -87,15 +107,23 @@ impl App {
         let http = listen("HTTP", config.http).await?;
         let grpc = listen("gRPC", config.grpc).await?;
         let resp = listen("RESP", config.resp).await?;
+        let admin = listen("administration", config.admin).await?;
         let address = |listener: &Option<TcpListener>| {
             listener.as_ref().and_then(|listener| listener.local_addr().ok())
         };
-        let addrs = Addrs { http: address(&http), grpc: address(&grpc), resp: address(&resp) };
+        let addrs = Addrs {
+            http: address(&http),
+            grpc: address(&grpc),
+            resp: address(&resp),
+            admin: address(&admin),
+        };
         let crew = Arc::new(Crew::start(config.threads).map_err(BindError::Threads)?);
         config.node = described(&config);
-        let shared = Arc::new(Shared::new(&config));
+        let keys = keys.map(|entries| Keyring::new(entries, None));
+        let gate = Gate::new(keys, config.open_metrics, config.admin.is_some());
+        let shared = Arc::new(Shared::new(&config, gate, tls));
         let (condition, _) = watch::channel(Condition::new(NodeState::Starting, None));
-        Ok(Self { config, http, grpc, resp, addrs, crew, shared, condition })
+        Ok(Self { config, http, grpc, resp, admin, addrs, crew, shared, condition })
     }
 
     /// Where it listens.
@@ -110,6 +138,12 @@ impl App {
         &self.shared.name
     }
 
+    /// Reads keys and certificates again when it is told to.
+    #[must_use]
+    pub fn reloader(&self) -> Reloader {
+        Reloader::new(self.shared.clone(), &self.config)
+    }
+
     /// How the node is doing, now and whenever that changes.
     #[must_use]
     pub fn condition(&self) -> watch::Receiver<Condition> {
@@ -122,11 +156,16 @@ impl App {
     /// # Errors
     /// If the node cannot start, or refused for longer than it may.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
-        let Self { config, http, grpc, resp, crew, shared, condition, .. } = self;
+        let Self { config, http, grpc, resp, admin, crew, shared, condition, .. } = self;
         let going = shared.going.clone();
         let mut listeners = tokio::task::JoinSet::new();
         if let Some(listener) = http {
-            listeners.spawn(http::serve(listener, shared.clone(), crew.clone()));
+            let (shared, crew) = (shared.clone(), crew.clone());
+            listeners.spawn(http::serve(listener, shared, crew, Door::Front));
+        }
+        if let Some(listener) = admin {
+            let (shared, crew) = (shared.clone(), crew.clone());
+            listeners.spawn(http::serve(listener, shared, crew, Door::Admin));
         }
         if let Some(listener) = grpc {
             listeners.spawn(grpc::serve(listener, shared.clone(), condition.subscribe()));
@@ -171,7 +210,12 @@ async fn keep(
             tracing::warn!(%error, "the store cannot be opened yet");
         }
     };
-    let node = open::open(&config.node, tell).await.map_err(RunError::Start)?;
+    let opening = open::open(&config.node, tell);
+    // Whoever is told to go before it has begun does not begin.
+    let Some(node) = shared.going.draining.run_until_cancelled(opening).await else {
+        return std::future::pending().await;
+    };
+    let node = node.map_err(RunError::Start)?;
     shared.trouble.store(None);
     shared.issuer.begin(node);
     let watching =
@@ -191,7 +235,7 @@ async fn keep(
 }
 
 impl Shared {
-    fn new(config: &Config) -> Self {
+    fn new(config: &Config, gate: Gate, tls: Option<Tls>) -> Self {
         let layout = *config.node.chosen_layout();
         let max_ahead = config.node.chosen_options().max_ahead;
         let issuer = Issuer::new(layout, max_ahead, config.limits, config.scopes.clone());
@@ -202,13 +246,23 @@ impl Shared {
             region: config.region.clone(),
             advertise: config.advertise.clone(),
             issuer,
+            gate,
+            tls,
+            in_flight: InFlight::default(),
+            places: AllPlaces::new(&config.limits),
             metrics: Metrics::new(&config.scopes),
             frame: JsonFrame::new(&config.name, layout, config.region.as_deref()),
             lookout: Lookout::default(),
             losses: Losses::default(),
             going: Going::default(),
+            drain_delay: config.drain_delay,
             trouble: arc_swap::ArcSwapOption::empty(),
         }
+    }
+
+    /// The workers that the node holds.
+    pub(crate) fn workers(&self) -> Vec<u32> {
+        self.issuer.node().map(|node| node.info().workers()).unwrap_or_default()
     }
 
     /// How the node is doing at this moment.
@@ -239,6 +293,8 @@ impl Shared {
             pool: self.lookout.pool(),
             strain: &self.issuer.strain,
             layout: self.issuer.layout(),
+            in_flight: self.in_flight.count(),
+            connections: self.places.counts(),
             losses: &self.losses.counts(),
         };
         self.metrics.page(&seen, exposition)
@@ -246,11 +302,12 @@ impl Shared {
 }
 
 /// As many connections of each protocol as file descriptors allow, with some kept for the store, the
-/// probes and the log.
+/// log, probes and administrators.
 fn connections_max(wanted: usize) -> usize {
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
-    wanted.min((most.saturating_sub(DESCRIPTORS_KEPT) / 3).max(1))
+    let kept = DESCRIPTORS_KEPT + ADMIN_CONNECTIONS + 4 * SPARE_DESCRIPTORS;
+    wanted.min((most.saturating_sub(kept) / 3).max(1))
 }
 
 async fn listen(
@@ -275,6 +332,17 @@ fn described(config: &Config) -> frazil::Builder {
         }
     }
     node
+}
+
+/// Whoever reaches a listener gets Ids: that must be meant.
+fn check_exposure(config: &Config) -> Result<(), BindError> {
+    let is_guarded = config.tls.is_some() && config.keys.is_some();
+    let listeners = [config.http, config.grpc, config.resp, config.admin];
+    let exposed = listeners.into_iter().flatten().find(|address| !address.ip().is_loopback());
+    match exposed {
+        Some(address) if !is_guarded && !config.insecure => Err(BindError::Exposed(address)),
+        _ => Ok(()),
+    }
 }
 
 fn check_scopes(scopes: &[String]) -> Result<(), BindError> {
@@ -314,6 +382,12 @@ pub enum BindError {
     ScopeTwice(String),
     /// More scopes than there can be.
     TooManyScopes(usize),
+    /// Others can reach a listener that has no TLS or no keys.
+    Exposed(SocketAddr),
+    /// The keys cannot be read.
+    Keys(KeysError),
+    /// The certificate cannot be used.
+    Tls(TlsError),
     /// The threads that serve cannot be started.
     Threads(io::Error),
     /// The node cannot be as it is described.
@@ -362,6 +436,13 @@ impl fmt::Display for BindError {
             Self::TooManyScopes(count) => {
                 write!(f, "{count} scopes are too many: declare at most {SCOPES_MAX}")
             }
+            Self::Exposed(address) => write!(
+                f,
+                "{address} can be reached from other machines: give it a certificate (--tls-cert, \
+                 --tls-key) and keys (--keys), listen on 127.0.0.1, or say --insecure"
+            ),
+            Self::Keys(error) => error.fmt(f),
+            Self::Tls(error) => error.fmt(f),
             Self::Node(error) => error.fmt(f),
             Self::Threads(error) => write!(f, "the threads that serve cannot be started: {error}"),
         }

@@ -1,9 +1,12 @@
 //! The way out: what happens between the wish to stop and the end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use crate::app::Shared;
 
 /// What connections watch to know that the server goes.
 #[derive(Clone, Debug, Default)]
@@ -27,4 +30,21 @@ impl Going {
         self.cut.cancel();
         is_done
     }
+}
+
+/// Takes the node out of service: not ready at once, and after the time that balancers have to
+/// notice, its workers are released. The server goes on answering probes and says DRAINING to
+/// everybody else, until it is stopped. Gives the workers that were held.
+pub(crate) async fn retire(shared: Arc<Shared>) -> Vec<u32> {
+    let held = shared.workers();
+    shared.going.draining.cancel();
+    tokio::select! {
+        () = tokio::time::sleep(shared.drain_delay) => {}
+        // Whoever stops the server does not wait for balancers twice.
+        () = shared.going.closing.cancelled() => {}
+    }
+    if let Some(node) = shared.issuer.node() {
+        node.shutdown().await;
+    }
+    held
 }

@@ -17,11 +17,11 @@ use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
 use self::ids::Ids;
+use crate::access::Need;
 use crate::app::Shared;
 use crate::condition::Condition;
+use crate::metrics::Method;
 
-/// Calls of one connection at a time: a client that wants more opens another connection.
-const STREAMS_MAX: u32 = 256;
 /// Connections end after this, so that clients spread over nodes that were added.
 const CONNECTION_AGE: Duration = Duration::from_mins(30);
 /// What is in flight then has so long to finish.
@@ -29,8 +29,60 @@ const CONNECTION_GRACE: Duration = Duration::from_mins(1);
 /// A client that is gone without a word is noticed after these two.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_ANSWER: Duration = Duration::from_secs(10);
-/// Bytes of a request: the largest holds Ids to decode.
-const REQUEST_BYTES_MAX: usize = 1 << 20;
+/// Streams that the server reset because of the client's faults; more end the connection.
+const OWN_RESETS_MAX: usize = 1024;
+
+/// Every call, and what it needs.
+pub(crate) fn table() -> impl Iterator<Item = (String, Need)> {
+    let own =
+        Rpc::ALL.into_iter().map(|rpc| (format!("{SERVICE_NAME}/{}", rpc.name()), rpc.need()));
+    let open = [
+        "grpc.health.v1.Health/Check",
+        "grpc.health.v1.Health/Watch",
+        "grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+        "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+    ];
+    own.chain(open.map(|name| (name.to_owned(), Need::Nothing)))
+}
+
+/// The calls of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rpc {
+    Next,
+    Stream,
+    Decode,
+    Info,
+}
+
+impl Rpc {
+    const ALL: [Self; 4] = [Self::Next, Self::Stream, Self::Decode, Self::Info];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Next => "Next",
+            Self::Stream => "Stream",
+            Self::Decode => "Decode",
+            Self::Info => "Info",
+        }
+    }
+
+    const fn need(self) -> Need {
+        match self {
+            Self::Next | Self::Stream => Need::Ids,
+            Self::Decode | Self::Info => Need::AnyKey,
+        }
+    }
+
+    /// What it is called in the metrics.
+    const fn method(self) -> Method {
+        match self {
+            Self::Next => Method::Next,
+            Self::Stream => Method::Stream,
+            Self::Decode => Method::Decode,
+            Self::Info => Method::Info,
+        }
+    }
+}
 
 /// Serves gRPC until the server closes and what is in flight is finished.
 pub(crate) async fn serve(
@@ -39,8 +91,9 @@ pub(crate) async fn serve(
     condition: watch::Receiver<Condition>,
 ) {
     let (reporter, health) = tonic_health::server::health_reporter();
-    let ids =
-        IdServiceServer::new(Ids::new(shared.clone())).max_decoding_message_size(REQUEST_BYTES_MAX);
+    let limits = *shared.issuer.limits();
+    let ids = IdServiceServer::new(Ids::new(shared.clone()))
+        .max_decoding_message_size(limits.max_body_bytes);
     let reflection = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(DESCRIPTORS)
@@ -50,10 +103,12 @@ pub(crate) async fn serve(
         tracing::error!("gRPC is not served: its descriptors cannot be read");
         return;
     };
-    let most = shared.issuer.limits().max_connections;
-    let incoming = incoming::incoming(listener, most, &shared.going);
+    let incoming = incoming::incoming(listener, shared.clone());
     let serving = Server::builder()
-        .max_concurrent_streams(STREAMS_MAX)
+        .max_concurrent_streams(limits.max_streams)
+        .http2_max_pending_accept_reset_streams(Some(limits.max_resets))
+        .http2_max_local_error_reset_streams(Some(OWN_RESETS_MAX))
+        .http2_max_header_list_size(u32::try_from(limits.max_head_bytes).unwrap_or(u32::MAX))
         .max_connection_age(CONNECTION_AGE)
         .max_connection_age_grace(CONNECTION_GRACE)
         .http2_keepalive_interval(Some(KEEPALIVE))

@@ -15,6 +15,7 @@
 //! deadline, turn); the node picks a lane; an encoder writes the answer. Nothing on that way takes
 //! a lock or asks the store while there are Ids.
 
+mod access;
 mod app;
 mod aside;
 mod cluster;
@@ -23,18 +24,29 @@ mod config;
 mod crew;
 mod drain;
 mod encode;
+mod endpoints;
 mod grpc;
 mod http;
+mod in_flight;
 mod issuer;
+pub mod keys;
 mod listener;
 mod metrics;
 mod monitor;
 mod open;
+mod places;
+mod reload;
 mod resp;
 mod scaling;
 mod self_portrait;
+mod stream;
+mod tls;
 
+pub use self::access::Need;
 pub use self::app::{Addrs, App, BindError, RunError};
 pub use self::condition::{Condition, NodeState};
 pub use self::config::{Config, LaneCount, Limits, TlsFiles};
 pub use self::crew::default_threads;
+pub use self::endpoints::{Endpoint, endpoints};
+pub use self::reload::Reloader;
+pub use self::tls::TlsError;

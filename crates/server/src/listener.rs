@@ -1,50 +1,63 @@
 //! Taking connections in, as many as may be open.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 
 use crate::crew::Crew;
 use crate::drain::Going;
+use crate::places::{Place, Places};
 
 /// When the system gives no more connections, others must end first.
-pub(crate) const BREATH: Duration = Duration::from_millis(100);
+const BREATH: Duration = Duration::from_millis(100);
 
-/// Accepts until the server closes; each connection is served in a task of its own. When as many
-/// are open as may be, further ones wait in the system's queue.
+/// A client at the door, and its place.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) stream: TcpStream,
+    pub(crate) place: Place,
+}
+
+/// Accepts until the server closes; each connection is served in a task of its own.
 pub(crate) async fn accept<F>(
     listener: TcpListener,
-    most: usize,
+    places: Arc<Places>,
     going: Going,
     crew: &Crew,
-    serve: impl Fn(TcpStream) -> F + Clone + Send + 'static,
+    serve: impl Fn(Arrival) -> F + Clone + Send + 'static,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
-    let places = Arc::new(Semaphore::new(most));
+    while let Some(Arrival { stream, place }) = arrival(&listener, &places, &going).await {
+        let serve = serve.clone();
+        crew.serve(&going, stream, async move |stream| serve(Arrival { stream, place }).await);
+    }
+}
+
+/// The next client for whom there is a place; `None` when the server closes. Those for whom there
+/// is none are sent away: a client that waits for nothing cannot ask another node.
+pub(crate) async fn arrival(
+    listener: &TcpListener,
+    places: &Arc<Places>,
+    going: &Going,
+) -> Option<Arrival> {
     let mut is_troubled = false;
     loop {
-        let place = tokio::select! {
-            () = going.closing.cancelled() => return,
-            Ok(place) = places.clone().acquire_owned() => place,
-        };
         let accepted = tokio::select! {
-            () = going.closing.cancelled() => return,
+            () = going.closing.cancelled() => return None,
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 is_troubled = false;
-                // Answers are written whole; holding them back would only add latency.
-                let _ = stream.set_nodelay(true);
-                let serve = serve.clone();
-                crew.serve(&going, stream, async move |stream| {
-                    serve(stream).await;
-                    drop(place);
-                });
+                if let Some(place) = place(places, peer) {
+                    // Answers are written whole; holding them back would only add latency.
+                    let _ = stream.set_nodelay(true);
+                    return Some(Arrival { stream, place });
+                }
             }
             Err(error) => {
                 if !std::mem::replace(&mut is_troubled, true) {
@@ -54,4 +67,12 @@ pub(crate) async fn accept<F>(
             }
         }
     }
+}
+
+fn place(places: &Arc<Places>, peer: SocketAddr) -> Option<Place> {
+    let place = places.take(peer.ip());
+    if place.as_ref().is_none_or(Place::is_spare) {
+        tracing::warn!(peer = %peer.ip(), "as many connections are open as may be");
+    }
+    place
 }

@@ -79,7 +79,10 @@ pub(crate) async fn run(
             refusing_since = None;
         }
         tokio::select! {
-            () = going.cancelled() => return End::Going,
+            () = going.cancelled() => {
+                note_change(publish, &shared.condition());
+                return End::Going;
+            }
             () = tokio::time::sleep(LOOK) => {}
             // Without a sender nothing changes any more: the node was shut down.
             Ok(()) = statuses.changed() => {}

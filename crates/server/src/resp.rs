@@ -5,25 +5,68 @@ mod connection;
 mod frame;
 mod handshake;
 mod reply;
+mod session;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
 
+use self::command::COMMANDS;
 use self::connection::Connection;
+use crate::access::Need;
 use crate::app::Shared;
 use crate::crew::Crew;
-use crate::listener;
+use crate::listener::{self, Arrival};
+use crate::stream::Stream;
+use crate::tls::{NoHandshake, Speech};
+
+/// How long somebody who is sent away is waited for.
+const COURTESY: Duration = Duration::from_secs(1);
 
 /// Serves RESP until the server closes.
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, crew: Arc<Crew>) {
-    let (most, going) = (shared.issuer.limits().max_connections, shared.going.clone());
+    let (places, going) = (shared.places.resp.clone(), shared.going.clone());
     let numbers = Arc::new(AtomicU64::new(1));
-    let serve = move |stream| {
+    let serve = move |Arrival { stream, place }: Arrival| {
         // Relaxed: only told apart by it.
-        let number = numbers.fetch_add(1, Ordering::Relaxed);
-        Connection::new(shared.clone(), stream, number).run()
+        let (shared, number) = (shared.clone(), numbers.fetch_add(1, Ordering::Relaxed));
+        async move {
+            if place.is_spare() {
+                return tell(stream, b"-ERR max number of clients reached\r\n").await;
+            }
+            match secured(&shared, stream).await {
+                Ok(stream) => Connection::new(shared, stream, number).run().await,
+                Err(NoHandshake::Plain(stream)) => {
+                    tell(stream, b"-ERR this port speaks TLS: use rediss://\r\n").await;
+                }
+                // How a connection ends is the client's affair.
+                Err(NoHandshake::Failed(error)) => tracing::debug!(%error, "no TLS handshake"),
+            }
+            drop(place);
+        }
     };
-    listener::accept(listener, most, going, &crew, serve).await;
+    listener::accept(listener, places, going, &crew, serve).await;
+}
+
+/// Every command, and what it needs.
+pub(crate) fn table() -> impl Iterator<Item = (String, Need)> {
+    COMMANDS.iter().map(|(name, need)| (name.to_ascii_uppercase(), *need))
+}
+
+async fn secured(shared: &Shared, stream: TcpStream) -> Result<Stream, NoHandshake> {
+    match &shared.tls {
+        None => Ok(Stream::Plain(stream)),
+        Some(tls) => {
+            let stream = tls.accept(stream, Speech::Resp, shared.issuer.limits()).await?;
+            Ok(Stream::Tls(Box::new(stream)))
+        }
+    }
+}
+
+/// Says why a connection ends, if the client listens.
+async fn tell(mut stream: TcpStream, why: &[u8]) {
+    let _ = tokio::time::timeout(COURTESY, stream.write_all(why)).await;
 }

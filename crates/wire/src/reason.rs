@@ -92,6 +92,10 @@ catalogue! {
     TooLarge "TOO_LARGE" 413 3
         "The request is too large"
         "Send less at once: the limits are in /v1/info."
+    /// A path longer than the limits.
+    UriTooLong "URI_TOO_LONG" 414 3
+        "The path is too long"
+        "Send less in the path's query."
     /// A body in a form that is not read.
     UnsupportedMediaType "UNSUPPORTED_MEDIA_TYPE" 415 3
         "The body's form is not read"

@@ -12,10 +12,13 @@ use frazil_wire::proto::{
 };
 use frazil_wire::{ApiError, Reason};
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{deadline, stream};
+use super::{Rpc, deadline, stream};
+use crate::access::{Caller, Door, bearer};
 use crate::app::Shared;
+use crate::in_flight::Answering;
 use crate::metrics::{Method, Protocol};
 use crate::self_portrait;
 
@@ -30,7 +33,19 @@ impl Ids {
         Self { shared }
     }
 
+    /// Whose call it is, if that one may make it.
+    fn admit(&self, rpc: Rpc, metadata: &MetadataMap) -> Result<Caller, ApiError> {
+        let shown = metadata.get("authorization").and_then(|shown| bearer(shown.as_bytes()));
+        self.shared.gate.admit(shown, rpc.need(), Door::Front)
+    }
+
+    fn enter(&self) -> Result<Answering<'_>, ApiError> {
+        self.shared.in_flight.enter(self.shared.issuer.limits().max_in_flight)
+    }
+
     async fn issue(&self, request: Request<NextRequest>) -> Result<NextResponse, ApiError> {
+        let caller = self.admit(Rpc::Next, request.metadata())?;
+        let _answering = self.enter()?;
         let (shared, patience) = (&self.shared, deadline::patience(request.metadata()));
         let request = request.into_inner();
         let scope = shared.issuer.scope(&request.scope)?;
@@ -40,14 +55,20 @@ impl Ids {
             let detail = format_args!("{wanted} Ids were asked for: see max_count of Info");
             ApiError::new(Reason::CountOutOfRange, detail)
         })?;
-        let issued = shared.issuer.issue(shared.issuer.want(count, patience)?).await?;
+        let want = shared.issuer.want(count, patience)?;
+        caller.check_scope(Some(request.scope.as_str()).filter(|name| !name.is_empty()))?;
+        caller.take(count)?;
+        let issued = shared.issuer.issue(want).await?;
         shared.metrics.requests.issued(Protocol::Grpc, scope, count.into());
         shared.metrics.requests.batch(count.into());
         let IdBatch { ids, runs, metadata } = message(&shared.name, &issued, form);
         Ok(NextResponse { ids, runs, metadata })
     }
 
-    fn decode_all(&self, request: &DecodeRequest) -> Result<DecodeResponse, ApiError> {
+    fn decode_all(&self, request: &Request<DecodeRequest>) -> Result<DecodeResponse, ApiError> {
+        self.admit(Rpc::Decode, request.metadata())?;
+        let _answering = self.enter()?;
+        let request = request.get_ref();
         let most = self.shared.issuer.limits().max_count;
         if request.ids.len() > most as usize {
             let detail = format_args!("at most {most} Ids are taken apart at once");
@@ -65,11 +86,11 @@ impl Ids {
     /// Counts a call by its outcome.
     fn counted<T>(
         &self,
-        method: Method,
+        rpc: Rpc,
         began: std::time::Duration,
         outcome: Result<T, ApiError>,
     ) -> Result<Response<T>, Status> {
-        let requests = &self.shared.metrics.requests;
+        let (requests, method) = (&self.shared.metrics.requests, rpc.method());
         let took = boot_time().saturating_sub(began);
         match outcome {
             Ok(answer) => {
@@ -91,14 +112,18 @@ impl IdService for Ids {
 
     async fn next(&self, request: Request<NextRequest>) -> Result<Response<NextResponse>, Status> {
         let began = boot_time();
-        self.counted(Method::Next, began, self.issue(request).await)
+        self.counted(Rpc::Next, began, self.issue(request).await)
     }
 
     async fn stream(
         &self,
         request: Request<Streaming<StreamRequest>>,
     ) -> Result<Response<Self::StreamStream>, Status> {
-        match stream::begin(self.shared.clone(), request.into_inner()).await {
+        let begun = match self.admit(Rpc::Stream, request.metadata()) {
+            Ok(caller) => stream::begin(self.shared.clone(), caller, request.into_inner()).await,
+            Err(error) => Err(error),
+        };
+        match begun {
             // Counted when it ends.
             Ok(stream) => Ok(Response::new(stream)),
             Err(error) => {
@@ -113,12 +138,13 @@ impl IdService for Ids {
         request: Request<DecodeRequest>,
     ) -> Result<Response<DecodeResponse>, Status> {
         let began = boot_time();
-        self.counted(Method::Decode, began, self.decode_all(request.get_ref()))
+        self.counted(Rpc::Decode, began, self.decode_all(&request))
     }
 
-    async fn info(&self, _: Request<InfoRequest>) -> Result<Response<InfoResponse>, Status> {
+    async fn info(&self, request: Request<InfoRequest>) -> Result<Response<InfoResponse>, Status> {
         let began = boot_time();
-        self.counted(Method::Info, began, Ok(info(&self.shared)))
+        let admitted = self.admit(Rpc::Info, request.metadata());
+        self.counted(Rpc::Info, began, admitted.map(|_| info(&self.shared)))
     }
 }
 

@@ -6,13 +6,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::time::Sleep;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::server::{Connected, TcpConnectInfo};
+use tonic::transport::server::Connected;
 
-use crate::drain::Going;
-use crate::listener::BREATH;
+use crate::app::Shared;
+use crate::listener::{Arrival, arrival};
+use crate::places::Place;
+use crate::stream::Stream;
+use crate::tls::Speech;
 
 /// Connections that were accepted and not yet taken up.
 const QUEUE: usize = 16;
@@ -20,48 +24,71 @@ const QUEUE: usize = 16;
 /// A connection and its place among those that may be open.
 #[derive(Debug)]
 pub(super) struct Placed {
-    stream: TcpStream,
-    _place: OwnedSemaphorePermit,
+    stream: Stream,
+    /// The client has until then to say that it speaks HTTP/2.
+    greeting: Option<Greeting>,
+    _place: Place,
 }
+
+#[derive(Debug)]
+struct Greeting {
+    deadline: Pin<Box<Sleep>>,
+    missing: usize,
+}
+
+/// What every client sends first: the preface of HTTP/2 has so many bytes.
+const PREFACE_BYTES: usize = 24;
 
 /// Accepts until the server closes.
 pub(super) fn incoming(
     listener: TcpListener,
-    most: usize,
-    going: &Going,
+    shared: Arc<Shared>,
 ) -> ReceiverStream<io::Result<Placed>> {
     let (sender, receiver) = mpsc::channel(QUEUE);
-    let closing = going.closing.clone();
-    let accepting = accept(listener, most, sender);
-    going.connections.spawn(async move {
-        closing.run_until_cancelled(accepting).await;
-    });
+    let connections = shared.going.connections.clone();
+    connections.spawn(accept(listener, shared, sender));
     ReceiverStream::new(receiver)
 }
 
-async fn accept(listener: TcpListener, most: usize, sender: mpsc::Sender<io::Result<Placed>>) {
-    let places = Arc::new(Semaphore::new(most));
-    while let Ok(place) = places.clone().acquire_owned().await {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                // Answers are written whole; holding them back would only add latency.
-                let _ = stream.set_nodelay(true);
-                if sender.send(Ok(Placed { stream, _place: place })).await.is_err() {
-                    return;
-                }
-            }
-            // The system gives no more connections: others must end first.
-            Err(_) => tokio::time::sleep(BREATH).await,
+async fn accept(
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    sender: mpsc::Sender<io::Result<Placed>>,
+) {
+    let places = shared.places.grpc.clone();
+    while let Some(Arrival { stream, place }) = arrival(&listener, &places, &shared.going).await {
+        // There are no probes to answer here that the one for HTTP does not answer.
+        if place.is_spare() {
+            continue;
         }
+        let patience = shared.issuer.limits().head_timeout;
+        let placed = move |stream| {
+            let deadline = Box::pin(tokio::time::sleep(patience));
+            let greeting = Some(Greeting { deadline, missing: PREFACE_BYTES });
+            Ok(Placed { stream, greeting, _place: place })
+        };
+        if shared.tls.is_none() {
+            if sender.send(placed(Stream::Plain(stream))).await.is_err() {
+                return;
+            }
+            continue;
+        }
+        // A client that is slow to shake hands holds up nobody else.
+        let (own, sender) = (shared.clone(), sender.clone());
+        shared.going.connections.spawn(async move {
+            let Some(tls) = &own.tls else { return };
+            if let Ok(stream) = tls.accept(stream, Speech::Grpc, own.issuer.limits()).await {
+                // Nobody is left to serve it when the server goes.
+                let _ = sender.send(placed(Stream::Tls(Box::new(stream)))).await;
+            }
+        });
     }
 }
 
 impl Connected for Placed {
-    type ConnectInfo = TcpConnectInfo;
+    type ConnectInfo = ();
 
-    fn connect_info(&self) -> TcpConnectInfo {
-        self.stream.connect_info()
-    }
+    fn connect_info(&self) {}
 }
 
 impl AsyncRead for Placed {
@@ -70,7 +97,18 @@ impl AsyncRead for Placed {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if let Some(greeting) = &mut self.greeting {
+            let heard = buffer.filled().len() - before;
+            greeting.missing = greeting.missing.saturating_sub(heard);
+            if greeting.missing == 0 {
+                self.greeting = None;
+            } else if greeting.deadline.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+        }
+        read
     }
 }
 

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use frazil_wire::proto::{Form, IdBatch, StreamRequest};
 use frazil_wire::{ApiError, Reason};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::OwnedPermit;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status, Streaming};
 
 use super::ids::{form, message};
+use crate::access::{Caller, Need};
 use crate::app::Shared;
 use crate::issuer::Scope;
 use crate::metrics::{Method, Protocol};
@@ -25,9 +27,16 @@ const QUEUE: usize = 4;
 /// Reads the first request, then sends batches in a task of its own.
 pub(super) async fn begin(
     shared: Arc<Shared>,
+    caller: Caller,
     mut requests: Streaming<StreamRequest>,
 ) -> Result<ReceiverStream<Result<IdBatch, Status>>, ApiError> {
-    let first = match requests.message().await {
+    // A client that opens a stream and says nothing holds a place for nothing.
+    let patience = shared.issuer.limits().body_timeout;
+    let first = tokio::time::timeout(patience, requests.message()).await.map_err(|_| {
+        let detail = format_args!("no first request came within {patience:?}");
+        ApiError::new(Reason::Deadline, detail)
+    })?;
+    let first = match first {
         Ok(Some(first)) => first,
         Ok(None) => StreamRequest::default(),
         Err(status) => return Err(ApiError::new(Reason::InvalidArgument, status.message())),
@@ -35,15 +44,17 @@ pub(super) async fn begin(
     let mut credit = Credit::default();
     credit.grant(first.credit)?;
     let (scope, form) = (shared.issuer.scope(&first.scope)?, form(first.form)?);
+    caller.check_scope(Some(first.scope.as_str()).filter(|name| !name.is_empty()))?;
     let (sender, receiver) = mpsc::channel(QUEUE);
     let connections = shared.going.connections.clone();
-    let stream = Stream { shared, requests, credit, scope, form, sender };
+    let stream = Stream { shared, caller, requests, credit, scope, form, sender };
     connections.spawn(stream.run());
     Ok(ReceiverStream::new(receiver))
 }
 
 struct Stream {
     shared: Arc<Shared>,
+    caller: Caller,
     requests: Streaming<StreamRequest>,
     credit: Credit,
     scope: Option<Scope>,
@@ -108,9 +119,13 @@ impl Stream {
                 self.note(request)?;
                 continue;
             }
-            let Ok(place) = self.sender.clone().reserve_owned().await else { return Ok(()) };
+            let Some(place) = self.place().await? else { return Ok(()) };
             let most = if self.form == Form::Runs { RUN_IDS_MAX } else { IDS_MAX };
             let count = u32::try_from(self.credit.open).unwrap_or(most).min(most);
+            // The key may end while the stream goes on.
+            self.shared.gate.renew(&mut self.caller)?;
+            self.caller.check(Need::Ids)?;
+            let count = self.within_quota(count).await?;
             let issuer = &self.shared.issuer;
             let issued =
                 issuer.issue_some(issuer.want(count.min(issuer.limits().max_count), None)?);
@@ -128,6 +143,27 @@ impl Stream {
             self.credit.open = self.credit.open.saturating_sub(count);
             place.send(Ok(message(&self.shared.name, &issued, self.form)));
         }
+    }
+
+    /// A place for the next message; none when the client is gone.
+    async fn place(&self) -> Result<Option<OwnedPermit<Result<IdBatch, Status>>>, ApiError> {
+        let patience = self.shared.issuer.limits().write_timeout;
+        let place = tokio::time::timeout(patience, self.sender.clone().reserve_owned()).await;
+        place.map(Result::ok).map_err(|_| {
+            let detail = format_args!("what was granted was not read within {patience:?}");
+            ApiError::new(Reason::Deadline, detail)
+        })
+    }
+
+    /// As many as the key's quota gives, after as long as that takes.
+    async fn within_quota(&self, count: u32) -> Result<u32, ApiError> {
+        let Some(quota) = self.caller.quota() else { return Ok(count) };
+        let count = count.min(quota.per_second().get());
+        while let Err(error) = self.caller.take(count) {
+            let wait = error.retry_after.ok_or(error)?;
+            tokio::time::sleep(wait).await;
+        }
+        Ok(count)
     }
 
     /// Notes what the client says.

@@ -3,9 +3,13 @@
 use bytes::Bytes;
 use frazil_wire::ApiError;
 use http_body_util::Full;
-use hyper::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
+
+use crate::keys::Left;
 
 pub(super) type Answer = Response<Full<Bytes>>;
 
@@ -40,6 +44,20 @@ pub(super) fn problem(error: &ApiError) -> Answer {
         answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(ms.div_ceil(1000)));
     }
     answer
+}
+
+/// What is left of a key's quota, as the IETF's draft of RateLimit fields writes it.
+pub(super) fn tell_quota(headers: &mut HeaderMap, left: Left) {
+    let Left { per_second, remaining } = left;
+    let fields = [
+        ("ratelimit-policy", format!("\"ids\";q={per_second};w=1")),
+        ("ratelimit", format!("\"ids\";r={remaining};t=1")),
+    ];
+    for (name, value) in fields {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
 }
 
 /// What HEAD gets: everything but the body.

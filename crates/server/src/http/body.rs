@@ -1,7 +1,5 @@
 //! Bodies of requests.
 
-use std::time::Duration;
-
 use frazil_wire::{ApiError, Reason};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::Request;
@@ -9,13 +7,12 @@ use hyper::body::{Body, Incoming};
 use hyper::header::CONTENT_TYPE;
 use serde::de::DeserializeOwned;
 
-/// A body must have arrived within this.
-const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+use crate::config::Limits;
 
 /// Checks that there is no body: one that says nothing is none.
-pub(super) async fn none(mut body: Incoming) -> Result<(), ApiError> {
+pub(super) async fn none(mut body: Incoming, limits: &Limits) -> Result<(), ApiError> {
     while !body.is_end_stream() {
-        let says_something = match in_time(body.frame()).await? {
+        let says_something = match in_time(limits, body.frame()).await? {
             None => return Ok(()),
             Some(Ok(frame)) => frame.data_ref().is_some_and(|data| !data.is_empty()),
             Some(Err(_)) => true,
@@ -28,25 +25,27 @@ pub(super) async fn none(mut body: Incoming) -> Result<(), ApiError> {
     Ok(())
 }
 
-async fn in_time<T>(reading: impl Future<Output = T>) -> Result<T, ApiError> {
-    tokio::time::timeout(BODY_TIMEOUT, reading).await.map_err(|_| {
-        let detail = format_args!("the body did not arrive within {BODY_TIMEOUT:?}");
+async fn in_time<T>(limits: &Limits, reading: impl Future<Output = T>) -> Result<T, ApiError> {
+    let limit = limits.body_timeout;
+    tokio::time::timeout(limit, reading).await.map_err(|_| {
+        let detail = format_args!("the body did not arrive within {limit:?}");
         ApiError::new(Reason::InvalidArgument, detail)
     })
 }
 
-/// Reads a JSON object of at most so many bytes.
+/// Reads a JSON object.
 pub(super) async fn json<T: DeserializeOwned>(
     request: Request<Incoming>,
-    most: usize,
+    limits: &Limits,
 ) -> Result<T, ApiError> {
+    let most = limits.max_body_bytes;
     let kind = request.headers().get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default());
     let media = kind.map(|kind| kind.split(';').next().unwrap_or_default().trim());
     if !media.is_some_and(|media| media.eq_ignore_ascii_case("application/json")) {
         let detail = "the body must be application/json, and the Content-Type header must say so";
         return Err(ApiError::new(Reason::UnsupportedMediaType, detail));
     }
-    let bytes = match in_time(Limited::new(request.into_body(), most).collect()).await? {
+    let bytes = match in_time(limits, Limited::new(request.into_body(), most).collect()).await? {
         Ok(collected) => collected.to_bytes(),
         Err(error) if error.is::<LengthLimitError>() => {
             let detail = format_args!("the body is longer than {most} bytes");

@@ -9,14 +9,15 @@ use hyper::body::Incoming;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{self, Answer};
-use super::{body, query, route};
+use super::route::Route;
+use super::{body, query};
 use crate::app::Shared;
 
 /// `GET /v1/ids/{id}`.
 pub(super) fn one(shared: &Shared, request: &Request<Incoming>) -> Result<Answer, ApiError> {
     let [name] = query::known(request.uri(), ["layout"])?;
     let layout = layout(shared, name.as_deref())?;
-    let text = request.uri().path().strip_prefix(route::ONE_ID).unwrap_or_default();
+    let text = Route::find(request.uri().path()).map_or("", |(_, id)| id);
     let id = text.parse().map_err(malformed)?;
     Ok(answer::json(&decoded(id, &layout, &layout.to_string())?))
 }
@@ -45,7 +46,7 @@ struct AllDecoded<'a> {
 pub(super) async fn many(shared: &Shared, request: Request<Incoming>) -> Result<Answer, ApiError> {
     query::none(request.uri())?;
     let limits = shared.issuer.limits();
-    let many: Many = body::json(request, limits.max_body_bytes).await?;
+    let many: Many = body::json(request, limits).await?;
     if many.ids.len() > limits.max_count as usize {
         let detail = format_args!("at most {} Ids are taken apart at once", limits.max_count);
         return Err(ApiError::new(Reason::CountOutOfRange, detail));
@@ -84,7 +85,7 @@ pub(super) async fn encode(
     request: Request<Incoming>,
 ) -> Result<Answer, ApiError> {
     query::none(request.uri())?;
-    let wanted: Encode = body::json(request, shared.issuer.limits().max_body_bytes).await?;
+    let wanted: Encode = body::json(request, shared.issuer.limits()).await?;
     let layout = layout(shared, wanted.layout.as_deref())?;
     let tick = layout.tick_at(unix_ms(&wanted)?).map_err(invalid)?;
     let worker = worker(&wanted, &layout)?;

@@ -8,25 +8,38 @@ use hyper::body::Incoming;
 use hyper::header::{ACCEPT, HeaderMap};
 
 use super::accept::Form;
-use super::answer::{Answer, described};
+use super::answer::{Answer, described, tell_quota};
+use super::handle::Failed;
 use super::{body, query};
+use crate::access::Caller;
 use crate::app::Shared;
 use crate::encode::push_ids;
 use crate::issuer::parse_count;
 use crate::metrics::Protocol;
 
-pub(super) async fn issue(shared: &Shared, request: Request<Incoming>) -> Result<Answer, ApiError> {
+pub(super) async fn issue(
+    shared: &Shared,
+    caller: &Caller,
+    request: Request<Incoming>,
+) -> Result<Answer, Failed> {
     let (head, body) = request.into_parts();
-    body::none(body).await?;
+    body::none(body, shared.issuer.limits()).await?;
     let form = form(&head.headers)?;
     let [count, scope] = query::known(&head.uri, ["count", "scope"])?;
     let count = count.map_or(Ok(1), |count| parse_count(count.as_bytes()))?;
     let scope = shared.issuer.scope(scope.as_deref().unwrap_or_default())?;
-    let issued = shared.issuer.issue(shared.issuer.want(count, None)?).await?;
+    let name = scope.map(|scope| shared.issuer.scopes()[scope.0].as_str());
+    let want = shared.issuer.want(count, None)?;
+    caller.check_scope(name)?;
+    let left = caller.take(count).map_err(|error| Failed::quota(error, caller))?;
+    let issued = shared.issuer.issue(want).await?;
     shared.metrics.requests.issued(Protocol::Http, scope, count.into());
     shared.metrics.requests.batch(count.into());
-    let scope = scope.map(|scope| shared.issuer.scopes()[scope.0].as_str());
-    Ok(described(form.content_type(), written(shared, &issued, form, scope)))
+    let mut answer = described(form.content_type(), written(shared, &issued, form, name));
+    if let Some(left) = left {
+        tell_quota(answer.headers_mut(), left);
+    }
+    Ok(answer)
 }
 
 /// Several headers are as good as one list.

@@ -1,45 +1,119 @@
-//! How long a connection may be without a whole request.
+//! How long a client may take for what it sends and reads.
 
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use frazil::coord::time::boot_time;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What a connection is doing: one word, written twice a request, so that no timer is set for each.
+use crate::stream::Stream;
+
+/// What a connection is doing, and since when: one word, written a few times a request, so that no
+/// timer is set for each.
 #[derive(Debug)]
 pub(super) struct Pulse {
-    /// Milliseconds of boot time since which nothing was asked; 0 while a request is answered.
-    idle_since_ms: AtomicU64,
+    /// Milliseconds of boot time, and the phase in the two lowest bits.
+    word: AtomicU64,
+}
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing was asked.
+    Idle = 0,
+    /// The head of a request arrives.
+    Head = 1,
+    /// It is answered.
+    Busy = 2,
+    /// The answer is on its way to the client.
+    Reading = 3,
+}
+
+/// How long each phase may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    pub(super) idle: Duration,
+    pub(super) head: Duration,
+    pub(super) reading: Duration,
+}
+
+impl Patience {
+    /// The same with nothing longer than that.
+    pub(super) fn at_most(self, limit: Duration) -> Self {
+        let Self { idle, head, reading } = self;
+        Self { idle: idle.min(limit), head: head.min(limit), reading: reading.min(limit) }
+    }
 }
 
 impl Pulse {
     pub(super) fn new() -> Self {
-        Self { idle_since_ms: AtomicU64::new(now_ms()) }
+        Self { word: AtomicU64::new(word(Phase::Idle, now_ms())) }
     }
 
     /// A request's head has arrived.
     pub(super) fn busy(&self) {
         // Relaxed, here and below: one word that stands for itself.
-        self.idle_since_ms.store(0, Ordering::Relaxed);
+        self.word.store(word(Phase::Busy, 0), Ordering::Relaxed);
     }
 
     /// It was answered at this moment of boot time.
-    pub(super) fn idle(&self, now: Duration) {
-        self.idle_since_ms.store(to_ms(now), Ordering::Relaxed);
+    pub(super) fn answered(&self, now: Duration) {
+        self.word.store(word(Phase::Reading, to_ms(now)), Ordering::Relaxed);
     }
 
-    /// Ends when no request has come for so long since the client connected or was answered.
-    pub(super) async fn lost(&self, limit: Duration) {
+    /// Bytes came.
+    fn heard(&self) {
+        if self.seen().0 == Phase::Idle {
+            self.word.store(word(Phase::Head, now_ms()), Ordering::Relaxed);
+        }
+    }
+
+    /// Everything that was written is on its way.
+    fn flushed(&self) {
+        let (phase, since_ms) = self.seen();
+        if phase == Phase::Reading {
+            self.word.store(word(Phase::Idle, since_ms), Ordering::Relaxed);
+        }
+    }
+
+    fn seen(&self) -> (Phase, u64) {
+        let word = self.word.load(Ordering::Relaxed);
+        let phase = match word & 3 {
+            0 => Phase::Idle,
+            1 => Phase::Head,
+            2 => Phase::Busy,
+            _ => Phase::Reading,
+        };
+        (phase, word >> 2)
+    }
+
+    /// Ends when the client has taken too long for something.
+    pub(super) async fn lost(&self, patience: Patience) {
+        let Patience { idle, head, reading } = patience;
+        // A phase may end and a shorter one begin while this sleeps.
+        let nap = to_ms(idle.min(head).min(reading)).div_ceil(2);
         loop {
-            let since = self.idle_since_ms.load(Ordering::Relaxed);
-            let since = if since == 0 { now_ms() } else { since };
-            let left = (since + to_ms(limit)).saturating_sub(now_ms());
+            let limit = match self.seen() {
+                (Phase::Busy, _) => None,
+                (Phase::Idle, since) => Some(since + to_ms(idle)),
+                (Phase::Head, since) => Some(since + to_ms(head)),
+                (Phase::Reading, since) => Some(since + to_ms(reading)),
+            };
+            let left = limit.map_or(nap, |limit| limit.saturating_sub(now_ms()));
             if left == 0 {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(left)).await;
+            tokio::time::sleep(Duration::from_millis(left.min(nap))).await;
         }
     }
+}
+
+const fn word(phase: Phase, ms: u64) -> u64 {
+    (ms << 2) | phase as u64
 }
 
 fn now_ms() -> u64 {
@@ -47,5 +121,61 @@ fn now_ms() -> u64 {
 }
 
 fn to_ms(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX >> 3).clamp(1, u64::MAX >> 3)
+}
+
+/// A connection whose pulse is felt.
+#[derive(Debug)]
+pub(super) struct Felt {
+    pub(super) stream: Stream,
+    pub(super) pulse: Arc<Pulse>,
+}
+
+impl AsyncRead for Felt {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.pulse.heard();
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Felt {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        if matches!(flushed, Poll::Ready(Ok(()))) {
+            self.pulse.flushed();
+        }
+        flushed
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
 }

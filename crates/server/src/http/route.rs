@@ -1,7 +1,8 @@
-//! The paths.
+//! The paths: the one table that requests are routed by.
 
 use hyper::Method as HttpMethod;
 
+use crate::access::Need;
 use crate::metrics::Method;
 
 /// What a path leads to.
@@ -13,48 +14,86 @@ pub(super) enum Route {
     Encode,
     Info,
     Cluster,
+    Drain,
+    Rotate,
+    Release,
     Live,
     Ready,
     Metrics,
     OpenApi,
 }
 
-/// Where one Id is taken apart.
-pub(super) const ONE_ID: &str = "/v1/ids/";
+/// Every path; the name in braces stands for what differs from request to request.
+const TABLE: [(&str, Route); 14] = [
+    ("/v1/ids", Route::Ids),
+    ("/ids", Route::Ids),
+    ("/v1/ids:decode", Route::DecodeMany),
+    ("/v1/ids:encode", Route::Encode),
+    ("/v1/info", Route::Info),
+    ("/v1/cluster", Route::Cluster),
+    ("/v1/node:drain", Route::Drain),
+    ("/v1/node:rotate", Route::Rotate),
+    ("/livez", Route::Live),
+    ("/readyz", Route::Ready),
+    ("/metrics", Route::Metrics),
+    ("/openapi.json", Route::OpenApi),
+    ("/v1/ids/{id}", Route::DecodeOne),
+    ("/v1/workers/{worker}:release", Route::Release),
+];
+
+/// Every path with its method, and what it needs.
+pub(crate) fn table() -> impl Iterator<Item = (String, Need)> {
+    TABLE.iter().map(|(path, route)| {
+        let method = if route.is_post() { "POST" } else { "GET" };
+        (format!("{method} {path}"), route.need())
+    })
+}
 
 impl Route {
-    pub(super) fn find(path: &str) -> Option<Self> {
-        match path {
-            "/v1/ids" | "/ids" => Some(Self::Ids),
-            "/v1/ids:decode" => Some(Self::DecodeMany),
-            "/v1/ids:encode" => Some(Self::Encode),
-            "/v1/info" => Some(Self::Info),
-            "/v1/cluster" => Some(Self::Cluster),
-            "/livez" => Some(Self::Live),
-            "/readyz" => Some(Self::Ready),
-            "/metrics" => Some(Self::Metrics),
-            "/openapi.json" => Some(Self::OpenApi),
-            _ => {
-                let id = path.strip_prefix(ONE_ID)?;
-                (!id.is_empty() && !id.contains('/')).then_some(Self::DecodeOne)
-            }
-        }
+    /// Where a path leads, and what stands for the name in braces.
+    pub(super) fn find(path: &str) -> Option<(Self, &str)> {
+        TABLE.iter().find_map(|(pattern, route)| Some((*route, matched(pattern, path)?)))
     }
 
     /// Whether the path has a method.
     pub(super) fn has(self, method: &HttpMethod) -> bool {
-        match self {
-            Self::Ids | Self::DecodeMany | Self::Encode => method == HttpMethod::POST,
-            _ => method == HttpMethod::GET || method == HttpMethod::HEAD,
+        if self.is_post() {
+            return method == HttpMethod::POST;
         }
+        method == HttpMethod::GET || method == HttpMethod::HEAD
     }
 
     /// Its methods, as a header lists them.
     pub(super) const fn allow(self) -> &'static str {
+        if self.is_post() { "POST" } else { "GET, HEAD" }
+    }
+
+    const fn is_post(self) -> bool {
+        matches!(
+            self,
+            Self::Ids
+                | Self::DecodeMany
+                | Self::Encode
+                | Self::Drain
+                | Self::Rotate
+                | Self::Release
+        )
+    }
+
+    /// What it needs once there are keys.
+    pub(super) const fn need(self) -> Need {
         match self {
-            Self::Ids | Self::DecodeMany | Self::Encode => "POST",
-            _ => "GET, HEAD",
+            Self::Ids => Need::Ids,
+            Self::DecodeOne | Self::DecodeMany | Self::Encode | Self::Info => Need::AnyKey,
+            Self::Cluster | Self::Metrics => Need::Read,
+            Self::Drain | Self::Rotate | Self::Release => Need::Admin,
+            Self::Live | Self::Ready | Self::OpenApi => Need::Nothing,
         }
+    }
+
+    /// What must be answered even when the node is full: whoever watches it asks for these.
+    pub(super) const fn is_for_watchers(self) -> bool {
+        matches!(self, Self::Live | Self::Ready | Self::Metrics)
     }
 
     /// What it is about, for the metrics.
@@ -65,7 +104,41 @@ impl Route {
             Self::Encode => Method::Encode,
             Self::Info => Method::Info,
             Self::Cluster => Method::Cluster,
+            Self::Drain | Self::Rotate | Self::Release => Method::Admin,
             Self::Live | Self::Ready | Self::Metrics | Self::OpenApi => Method::Other,
+        }
+    }
+}
+
+/// What stands in the braces of a pattern, or nothing if it has none; `None` for another path.
+fn matched<'a>(pattern: &str, path: &'a str) -> Option<&'a str> {
+    let Some((before, rest)) = pattern.split_once('{') else {
+        return (pattern == path).then_some("");
+    };
+    let (_, after) = rest.split_once('}')?;
+    let name = path.strip_prefix(before)?.strip_suffix(after)?;
+    (!name.is_empty() && !name.contains('/')).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_where_the_table_says() {
+        for (path, expected) in [
+            ("/v1/ids", Some((Route::Ids, ""))),
+            ("/v1/ids:decode", Some((Route::DecodeMany, ""))),
+            ("/v1/ids/17", Some((Route::DecodeOne, "17"))),
+            ("/v1/workers/7:release", Some((Route::Release, "7"))),
+            ("/v1/workers/:release", None),
+            ("/v1/workers/7/8:release", None),
+            ("/v1/ids/", None),
+            ("/v1/ids/1/2", None),
+            ("/v1", None),
+            ("", None),
+        ] {
+            assert_eq!(Route::find(path), expected, "{path}");
         }
     }
 }

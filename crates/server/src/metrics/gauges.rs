@@ -36,6 +36,9 @@ pub(crate) struct Seen<'a> {
     pub(crate) pool: Option<Pool>,
     pub(crate) strain: &'a Strain,
     pub(crate) layout: &'a Layout,
+    pub(crate) in_flight: usize,
+    /// Open connections by listener.
+    pub(crate) connections: [(&'static str, usize); 4],
     /// Losses of leases by reason so far.
     pub(crate) losses: &'a [(&'static str, u64)],
 }
@@ -45,6 +48,8 @@ pub(crate) struct Seen<'a> {
 pub(crate) struct Gauges {
     node_state: Family<Labels, Gauge>,
     lanes: Gauge,
+    in_flight: Gauge,
+    connections: Family<Labels, Gauge>,
     issuable: FloatGauge,
     horizon: FloatGauge,
     ahead: FloatGauge,
@@ -71,6 +76,8 @@ impl Gauges {
         let gauges = Self {
             node_state: Family::default(),
             lanes: Gauge::default(),
+            in_flight: Gauge::default(),
+            connections: Family::default(),
             issuable: FloatGauge::default(),
             horizon: FloatGauge::default(),
             ahead: FloatGauge::default(),
@@ -100,6 +107,9 @@ impl Gauges {
     fn register_node(&self, to: &mut Registry) {
         to.register("node_state", "1 for the node's state", self.node_state.clone());
         to.register("lanes", "Lanes in use", self.lanes.clone());
+        let help = "HTTP and gRPC requests being answered";
+        to.register("requests_in_flight", help, self.in_flight.clone());
+        to.register("connections", "Open connections", self.connections.clone());
         let help = "Time left without the store";
         to.register("issuable_seconds", help, self.issuable.clone());
         let help = "The last time that may be stamped, of the lane that ends last";
@@ -143,6 +153,11 @@ impl Gauges {
             self.node_state.get_or_create(&one("state", state.word())).set(is_it);
         }
         self.issuable.set(seen.condition.left.as_secs_f64());
+        self.in_flight.set(i64::try_from(seen.in_flight).unwrap_or(i64::MAX));
+        for (listener, count) in seen.connections {
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            self.connections.get_or_create(&one("listener", listener)).set(count);
+        }
         // Relaxed, here and below: statistics.
         set(&self.exhausted, seen.strain.exhausted.load(Ordering::Relaxed));
         let waited = Duration::from_nanos(seen.strain.waited_nanos.load(Ordering::Relaxed));

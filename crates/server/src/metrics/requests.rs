@@ -46,18 +46,21 @@ pub(crate) enum Method {
     Encode,
     Info,
     Cluster,
+    /// Draining, rotating, releasing.
+    Admin,
     /// Probes, metrics, descriptions and what keeps connections going.
     Other,
 }
 
 impl Method {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Next,
         Self::Stream,
         Self::Decode,
         Self::Encode,
         Self::Info,
         Self::Cluster,
+        Self::Admin,
         Self::Other,
     ];
 
@@ -69,6 +72,7 @@ impl Method {
             Self::Encode => "encode",
             Self::Info => "info",
             Self::Cluster => "cluster",
+            Self::Admin => "admin",
             Self::Other => "other",
         }
     }

@@ -3,7 +3,34 @@
 use frazil_wire::{ApiError, Reason};
 
 use super::reply::Shape;
+use crate::access::Need;
 use crate::issuer::parse_count;
+
+/// The commands there are, and what each needs.
+pub(super) const COMMANDS: [(&str, Need); 16] = [
+    ("id.next", Need::Ids),
+    ("id.decode", Need::AnyKey),
+    ("id.info", Need::AnyKey),
+    ("incr", Need::Ids),
+    ("incrby", Need::Ids),
+    ("ping", Need::AnyKey),
+    ("echo", Need::AnyKey),
+    ("hello", Need::Nothing),
+    ("auth", Need::Nothing),
+    ("select", Need::AnyKey),
+    ("client", Need::AnyKey),
+    ("command", Need::AnyKey),
+    ("config", Need::AnyKey),
+    ("info", Need::AnyKey),
+    ("reset", Need::Nothing),
+    ("quit", Need::Nothing),
+];
+
+/// What a command needs. One that does not exist is not told from others without a key.
+pub(super) fn need(name: &[u8]) -> Need {
+    let found = COMMANDS.iter().find(|(known, _)| is(name, known));
+    found.map_or(Need::AnyKey, |(_, need)| *need)
+}
 
 /// The commands that are about Ids.
 #[derive(Debug, PartialEq, Eq)]

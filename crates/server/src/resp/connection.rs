@@ -9,17 +9,21 @@ use frazil::coord::time::boot_time;
 use frazil_id::Id;
 use frazil_wire::{ApiError, Reason};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
-use super::command::{Next, invalid, is, text};
+use super::COURTESY;
+use super::command::{self, Next, invalid, is, text};
 use super::frame::{self, Arguments};
-use super::handshake::{self, Session};
+use super::handshake;
 use super::reply::{Replies, Shape, Version};
+use super::session::Session;
+use crate::access::Need;
 use crate::app::Shared;
 use crate::aside::Aside;
-use crate::issuer::Scope;
+use crate::config::Limits;
+use crate::issuer::{Scope, Want};
 use crate::metrics::{Method, Protocol};
 use crate::self_portrait;
+use crate::stream::Stream;
 
 /// Bytes read at once: a pipeline of some hundred commands.
 const READ_BYTES: usize = 16 * 1024;
@@ -28,14 +32,10 @@ const WRITE_BYTES: usize = 64 * 1024;
 /// A buffer that grew larger than this for one answer is given back.
 const KEPT_BYTES: usize = 256 * 1024;
 
-/// The rest of a command must come within this.
-const HALF_COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
-/// A client must read its answers within this: what it does not read is memory.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
-
 pub(super) struct Connection {
     shared: Arc<Shared>,
-    stream: TcpStream,
+    stream: Stream,
+    limits: Limits,
     input: BytesMut,
     replies: Replies,
     session: Session,
@@ -65,18 +65,28 @@ enum Left {
 }
 
 impl Connection {
-    pub(super) fn new(shared: Arc<Shared>, stream: TcpStream, number: u64) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, stream: Stream, number: u64) -> Self {
+        let limits = *shared.issuer.limits();
+        let session = Session::new(&shared.gate, number);
         Self {
             shared,
             stream,
+            limits,
             input: BytesMut::with_capacity(READ_BYTES),
             replies: Replies::new(),
-            session: Session { number, name: Vec::new() },
+            session,
             tally: Tally::default(),
         }
     }
 
     pub(super) async fn run(mut self) {
+        self.converse().await;
+        // TLS ends with a word, so that nobody takes a cut for an end.
+        let _ = in_time(COURTESY, self.stream.shutdown()).await;
+    }
+
+    /// Answers until one of both ends it.
+    async fn converse(&mut self) {
         let closing = self.shared.going.closing.clone();
         let mut closing = Aside::new(closing.cancelled_owned());
         let mut arguments = Arguments::new();
@@ -94,6 +104,7 @@ impl Connection {
                 return;
             }
             let began = boot_time();
+            self.session.renew(&self.shared.gate);
             let goes_on = self.answer_all(&mut arguments).await;
             let took = boot_time().saturating_sub(began);
             self.shared.metrics.requests.took(Protocol::Resp, took);
@@ -103,16 +114,19 @@ impl Connection {
         }
     }
 
-    /// Idle connections are kept for ever, as with Redis; half a command is not.
+    /// Idle connections may be kept for ever, as with Redis; half a command is not.
     async fn read(&mut self, is_half: bool) -> io::Result<usize> {
+        let Limits { head_timeout, resp_idle_timeout, .. } = self.limits;
+        let limit = if is_half { head_timeout } else { resp_idle_timeout };
         let reading = self.stream.read_buf(&mut self.input);
-        if is_half { in_time(HALF_COMMAND_TIMEOUT, reading).await } else { reading.await }
+        if limit.is_zero() { reading.await } else { in_time(limit, reading).await }
     }
 
     /// Answers every whole command that was read. `false`: the connection ends.
     async fn answer_all(&mut self, arguments: &mut Arguments) -> io::Result<bool> {
+        let mut answered = 0;
         loop {
-            match frame::parse(&self.input, arguments) {
+            match frame::parse(&self.input, arguments, self.limits.max_command_bytes) {
                 Ok(Some(used)) => {
                     let left = self.execute(arguments);
                     self.input.advance(used);
@@ -136,8 +150,14 @@ impl Connection {
                     return Ok(false);
                 }
             }
+            answered += 1;
             if self.replies.bytes.len() >= WRITE_BYTES {
                 self.flush().await?;
+            }
+            if answered % self.limits.max_pipeline == 0 {
+                // Others of this thread have their turn.
+                self.flush().await?;
+                tokio::task::yield_now().await;
             }
         }
         self.flush().await?;
@@ -154,7 +174,8 @@ impl Connection {
             requests.done_many(Protocol::Resp, Method::Other, tally.others);
         }
         if !self.replies.bytes.is_empty() {
-            in_time(WRITE_TIMEOUT, self.stream.write_all(&self.replies.bytes)).await?;
+            in_time(self.limits.write_timeout, self.stream.write_all(&self.replies.bytes)).await?;
+            self.stream.flush().await?;
             self.replies.bytes.clear();
             self.replies.bytes.shrink_to(KEPT_BYTES);
         }
@@ -165,6 +186,7 @@ impl Connection {
     fn execute(&mut self, arguments: &Arguments) -> Left {
         // Nearly all commands are this one.
         if let [name, _key] = arguments.as_slice()
+            && self.session.is_free()
             && is(&self.input[name.clone()], "INCR")
         {
             return self.incr();
@@ -179,6 +201,7 @@ impl Connection {
         left
     }
 
+    /// `INCR key`, and what is the same as it.
     fn incr(&mut self) -> Left {
         if !self.shared.issuer.layout().fits_i64() {
             let why = "Ids of this layout do not fit a signed integer: use ID.NEXT";
@@ -187,9 +210,10 @@ impl Connection {
         self.one(None, Shape::Integer)
     }
 
-    /// One Id, at once if there is one.
+    /// One Id, at once if there is one and nothing has to be looked at.
     fn one(&mut self, scope: Option<Scope>, shape: Shape) -> Left {
-        let Some(id) = (if scope.is_none() { self.shared.issuer.try_next() } else { None }) else {
+        let is_quick = scope.is_none() && self.session.is_free();
+        let Some(id) = (if is_quick { self.shared.issuer.try_next() } else { None }) else {
             return Left::Issue { count: 1, is_array: false, scope, shape };
         };
         self.replies.id(id.to_u64(), shape);
@@ -198,8 +222,12 @@ impl Connection {
     }
 
     fn execute_named(&mut self, name: &[u8], words: &[&[u8]]) -> Left {
+        if let Err(error) = self.session.admit(command::need(name)) {
+            return self.refuse(&error);
+        }
         let (method, outcome) = match name.to_ascii_uppercase().as_slice() {
             b"ID.NEXT" => return self.next(words),
+            b"INCR" if words.len() == 1 => return self.incr(),
             // What some clients send for INCR. Other steps would promise a row without gaps.
             b"INCRBY" if matches!(words, [_, b"1"]) => return self.incr(),
             b"INCRBY" if words.len() == 2 => {
@@ -243,8 +271,8 @@ impl Connection {
         match name {
             b"PING" if words.is_empty() => replies.simple("PONG"),
             b"PING" | b"ECHO" if words.len() == 1 => replies.bulk(words[0]),
-            b"HELLO" => handshake::hello(session, words, replies),
-            b"AUTH" => handshake::auth(replies),
+            b"HELLO" => handshake::hello(&self.shared.gate, session, words, replies),
+            b"AUTH" => handshake::auth(&self.shared.gate, session, words, replies),
             b"SELECT" => handshake::select(words, replies),
             b"CLIENT" => handshake::client(session, words, replies),
             b"COMMAND" => handshake::command(words, replies),
@@ -252,7 +280,7 @@ impl Connection {
             b"INFO" => handshake::info(&self.shared, replies),
             b"ID.INFO" => self.info(),
             b"RESET" => {
-                session.name.clear();
+                session.reset(&self.shared.gate);
                 replies.version = Version::Two;
                 replies.simple("RESET");
             }
@@ -292,9 +320,8 @@ impl Connection {
 
     /// Issues what takes time, or is more than one.
     async fn issue(&mut self, count: u32, is_array: bool, scope: Option<Scope>, shape: Shape) {
-        let issuer = &self.shared.issuer;
-        let issued = match issuer.want(count, None) {
-            Ok(want) => issuer.issue(want).await,
+        let issued = match self.want(count, scope) {
+            Ok(want) => self.shared.issuer.issue(want).await,
             Err(error) => Err(error),
         };
         match issued {
@@ -312,6 +339,16 @@ impl Connection {
             }
             Err(error) => drop(self.fail(Method::Next, &error)),
         }
+    }
+
+    /// What may be issued to whoever this is.
+    fn want(&self, count: u32, scope: Option<Scope>) -> Result<Want, ApiError> {
+        let issuer = &self.shared.issuer;
+        let want = issuer.want(count, None)?;
+        let caller = self.session.admit(Need::Ids)?;
+        caller.check_scope(scope.map(|scope| issuer.scopes()[scope.0].as_str()))?;
+        caller.take(count)?;
+        Ok(want)
     }
 
     /// Answers `ID.DECODE id [LAYOUT layout]`.
@@ -371,6 +408,14 @@ impl Connection {
             self.replies.bulk(name.as_bytes());
             self.replies.bulk(value.as_bytes());
         }
+    }
+
+    /// Says what is missing, in the words that clients of Redis know.
+    fn refuse(&mut self, error: &ApiError) -> Left {
+        self.shared.metrics.requests.failed(Protocol::Resp, Method::Other, error.reason);
+        let word = if error.reason == Reason::Unauthenticated { "NOAUTH" } else { "NOPERM" };
+        self.replies.error(&format!("{word} {error}"));
+        Left::Nothing
     }
 
     fn fail(&mut self, method: Method, error: &ApiError) -> Left {

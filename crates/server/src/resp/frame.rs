@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
+use crate::tls::HANDSHAKE;
+
 /// Arguments of one command: ours have at most a handful; tools ask about a few hundred names.
 const ARGUMENTS_MAX: usize = 1024;
 /// Bytes of one argument: the longest one is a layout's text.
 const ARGUMENT_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of all arguments of a command.
-const COMMAND_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of a line: a length, or an inline command typed by hand.
 const LINE_BYTES_MAX: usize = 4096;
 
@@ -19,16 +19,27 @@ pub(super) struct Broken(pub(super) &'static str);
 pub(super) type Arguments = Vec<Range<usize>>;
 
 /// Finds the first command. Gives how many bytes it takes, or `None` if it is not complete yet.
-pub(super) fn parse(bytes: &[u8], arguments: &mut Arguments) -> Result<Option<usize>, Broken> {
+///
+/// A command with all its arguments has at most `most` bytes.
+pub(super) fn parse(
+    bytes: &[u8],
+    arguments: &mut Arguments,
+    most: usize,
+) -> Result<Option<usize>, Broken> {
     arguments.clear();
     match bytes.first() {
         None => Ok(None),
-        Some(b'*') => parse_array(bytes, arguments),
+        Some(b'*') => parse_array(bytes, arguments, most),
+        Some(&HANDSHAKE) => Err(Broken("the client speaks TLS, and this port does not")),
         Some(_) => parse_inline(bytes, arguments),
     }
 }
 
-fn parse_array(bytes: &[u8], arguments: &mut Arguments) -> Result<Option<usize>, Broken> {
+fn parse_array(
+    bytes: &[u8],
+    arguments: &mut Arguments,
+    most: usize,
+) -> Result<Option<usize>, Broken> {
     let Some((count, mut at)) = number(bytes, 1, "invalid multibulk length")? else {
         return Ok(None);
     };
@@ -48,7 +59,7 @@ fn parse_array(bytes: &[u8], arguments: &mut Arguments) -> Result<Option<usize>,
             return Ok(None);
         };
         let length = usize::try_from(length).map_err(|_| Broken("invalid bulk length"))?;
-        if length > ARGUMENT_BYTES_MAX || start + length > COMMAND_BYTES_MAX {
+        if length > ARGUMENT_BYTES_MAX || start + length > most {
             return Err(Broken("the command is too long"));
         }
         let end = start + length;
@@ -118,7 +129,7 @@ mod tests {
 
     fn words(bytes: &[u8]) -> Result<Found<'_>, Broken> {
         let mut arguments = Arguments::new();
-        let used = parse(bytes, &mut arguments)?;
+        let used = parse(bytes, &mut arguments, 256 * 1024)?;
         Ok(used.map(|used| (arguments.iter().map(|range| &bytes[range.clone()]).collect(), used)))
     }
 
@@ -141,7 +152,8 @@ mod tests {
     fn what_cannot_be_a_command_breaks_the_stream() {
         let endless = [b'x'; LINE_BYTES_MAX + 2];
         let endless_number = [b"*".as_slice(), &[b'1'; LINE_BYTES_MAX + 2]].concat();
-        let cases: [&[u8]; 14] = [
+        let cases: [&[u8]; 15] = [
+            b"\x16\x03\x01\x02",
             b"*x\r\n",
             b"*\r\n",
             b"*1\n",

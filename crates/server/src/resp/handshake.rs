@@ -1,41 +1,16 @@
 //! What Redis tools and clients ask before they do what they came for.
 
-use super::command::is;
+use super::command::{COMMANDS, is};
 use super::reply::{Replies, Version};
+use super::session::Session;
+use crate::access::{Gate, Need};
 use crate::app::Shared;
 use crate::self_portrait;
 
 /// Clients read it to know what they may send; the commands here behave as that version's.
 const REDIS_VERSION: &str = "7.0.0";
-/// The commands there are.
-const COMMANDS: [&str; 16] = [
-    "id.next",
-    "id.decode",
-    "id.info",
-    "incr",
-    "incrby",
-    "ping",
-    "echo",
-    "hello",
-    "auth",
-    "select",
-    "client",
-    "command",
-    "config",
-    "info",
-    "reset",
-    "quit",
-];
-
-/// What a connection is called and which protocol it speaks.
-#[derive(Debug)]
-pub(super) struct Session {
-    pub(super) number: u64,
-    pub(super) name: Vec<u8>,
-}
-
 /// Answers `HELLO [version [AUTH user password] [SETNAME name]]`.
-pub(super) fn hello(session: &mut Session, words: &[&[u8]], replies: &mut Replies) {
+pub(super) fn hello(gate: &Gate, session: &mut Session, words: &[&[u8]], replies: &mut Replies) {
     let (mut words, mut version) = (words, replies.version);
     if let [number, rest @ ..] = words {
         version = match *number {
@@ -48,8 +23,11 @@ pub(super) fn hello(session: &mut Session, words: &[&[u8]], replies: &mut Replie
     loop {
         words = match words {
             [] => break,
-            [option, _user, _password, ..] if is(option, "AUTH") => {
-                return replies.error(NO_PASSWORD);
+            [option, user, key, rest @ ..] if is(option, "AUTH") => {
+                if let Err(why) = log_in(gate, session, Some(user), key) {
+                    return replies.error(&why);
+                }
+                rest
             }
             [option, name, rest @ ..] if is(option, "SETNAME") => {
                 session.name = name.to_vec();
@@ -57,6 +35,12 @@ pub(super) fn hello(session: &mut Session, words: &[&[u8]], replies: &mut Replie
             }
             _ => return replies.error("ERR syntax error in HELLO"),
         };
+    }
+    if session.admit(Need::AnyKey).is_err() {
+        return replies.error(
+            "NOAUTH HELLO must be called with the client already authenticated: HELLO 3 AUTH \
+             default KEY",
+        );
     }
     replies.version = version;
     replies.map(7);
@@ -80,9 +64,29 @@ pub(super) fn hello(session: &mut Session, words: &[&[u8]], replies: &mut Replie
 const NO_PASSWORD: &str = "ERR AUTH called without any password configured for the default user. \
                            Are you sure your configuration is correct?";
 
-/// Answers `AUTH`: there are no keys to give.
-pub(super) fn auth(replies: &mut Replies) {
-    replies.error(NO_PASSWORD);
+/// Answers `AUTH [user] key`.
+pub(super) fn auth(gate: &Gate, session: &mut Session, words: &[&[u8]], replies: &mut Replies) {
+    let (user, key) = match words {
+        [key] => (None, *key),
+        [user, key] => (Some(*user), *key),
+        _ => return replies.error("ERR wrong number of arguments for 'auth' command"),
+    };
+    match log_in(gate, session, user, key) {
+        Ok(()) => replies.simple("OK"),
+        Err(why) => replies.error(&why),
+    }
+}
+
+fn log_in(
+    gate: &Gate,
+    session: &mut Session,
+    user: Option<&[u8]>,
+    key: &[u8],
+) -> Result<(), String> {
+    if gate.keys().is_none() {
+        return Err(NO_PASSWORD.to_owned());
+    }
+    session.log_in(gate, user, key).map_err(|error| format!("WRONGPASS {error}"))
 }
 
 /// Answers `SELECT`: there is one database.
@@ -123,7 +127,7 @@ pub(super) fn command(words: &[&[u8]], replies: &mut Replies) {
         }
         [sub, ..] if is(sub, "LIST") => {
             replies.array(COMMANDS.len());
-            COMMANDS.iter().for_each(|name| replies.bulk(name.as_bytes()));
+            COMMANDS.iter().for_each(|(name, _)| replies.bulk(name.as_bytes()));
         }
         [sub, ..] if is(sub, "DOCS") => replies.map(0),
         _ => replies.array(0),
@@ -136,8 +140,9 @@ pub(super) fn config(words: &[&[u8]], replies: &mut Replies) {
         return replies.error("ERR wrong number of arguments for 'config' command");
     };
     if !is(get, "GET") {
-        return replies
-            .error("ERR only CONFIG GET is known here: frazil is configured by its flags");
+        return replies.error(
+            "ERR only CONFIG GET is known here: frazil is configured by its file and flags",
+        );
     }
     let known = [("save", ""), ("appendonly", "no"), ("databases", "1")];
     let found: Vec<_> = known

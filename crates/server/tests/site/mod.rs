@@ -1,11 +1,13 @@
 //! A server in this process, and the plainest clients for it.
 #![allow(dead_code, reason = "each test file uses some of it")]
 
+pub(crate) mod secured;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use frazil_server::{Addrs, App, Condition, Config, NodeState, RunError};
+use frazil_server::{Addrs, App, Condition, Config, NodeState, Reloader, RunError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::{oneshot, watch};
@@ -15,6 +17,7 @@ use tokio::task::JoinHandle;
 pub(crate) struct Site {
     pub(crate) addrs: Addrs,
     pub(crate) condition: watch::Receiver<Condition>,
+    pub(crate) reloader: Reloader,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<Result<(), RunError>>,
     directory: tempfile::TempDir,
@@ -53,12 +56,12 @@ impl Site {
         let mut config = config(&format!("file:{}", directory.path().display()));
         change(&mut config);
         let app = App::bind(config).await.unwrap();
-        let (addrs, condition) = (app.addrs(), app.condition());
+        let (addrs, condition, reloader) = (app.addrs(), app.condition(), app.reloader());
         let (stop, stopped) = oneshot::channel();
         let running = tokio::spawn(app.run(async {
             let _ = stopped.await;
         }));
-        Self { addrs, condition, stop: Some(stop), running, directory }
+        Self { addrs, condition, reloader, stop: Some(stop), running, directory }
     }
 
     pub(crate) async fn wait_for(&mut self, state: NodeState) -> Condition {
