@@ -277,7 +277,11 @@ fn described(config: &Config) -> frazil::Builder {
     node
 }
 
-fn check_scopes(scopes: &[String]) -> Result<(), BindError> {
+/// Checks the names of scopes.
+///
+/// # Errors
+/// The first that is none, or that there are too many.
+pub fn check_scopes(scopes: &[String]) -> Result<(), BindError> {
     if scopes.len() > SCOPES_MAX {
         return Err(BindError::TooManyScopes(scopes.len()));
     }

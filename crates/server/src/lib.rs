@@ -34,7 +34,7 @@ mod resp;
 mod scaling;
 mod self_portrait;
 
-pub use self::app::{Addrs, App, BindError, RunError};
+pub use self::app::{Addrs, App, BindError, RunError, check_scopes};
 pub use self::condition::{Condition, NodeState};
 pub use self::config::{Config, LaneCount, Limits, TlsFiles};
 pub use self::crew::default_threads;
