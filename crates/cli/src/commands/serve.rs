@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use frazil_server::{App, BindError, Condition, Config, RunError};
 use tempfile::TempDir;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
-use self::reload::Reloading;
+use self::reload::{Reloading, reload};
 use self::signals::{Call, Signals};
 use crate::args::ServeArgs;
 use crate::config::{self, Files, Wrong, server_config};
@@ -45,13 +45,15 @@ pub(crate) fn run(flags: &ServeArgs) -> Result<(), Failure> {
     }
 }
 
-async fn serve(config: Config, mut reloading: Reloading, log: &Arc<Log>) -> Result<(), Failure> {
+async fn serve(config: Config, reloading: Reloading, log: &Arc<Log>) -> Result<(), Failure> {
     let mut signals = Signals::new()?;
     let store = config.node.chosen_store().map_or_else(String::new, |store| store.to_string());
     let app = App::bind(config).await?;
     introduce(&app, &store, log);
     let told = tokio::spawn(tell_when_ready(app.condition(), app.addrs().http, log.clone()));
     let caught_up = tokio::spawn(catch_up(log.clone()));
+    let asked_again = Arc::new(Notify::new());
+    let reloaded = tokio::spawn(reload(reloading, asked_again.clone()));
     let (asked, first) = tokio::sync::oneshot::channel();
     let running = app.run(async {
         // Without an answer nobody is left to ask.
@@ -64,7 +66,7 @@ async fn serve(config: Config, mut reloading: Reloading, log: &Arc<Log>) -> Resu
             call = signals.next() => call,
         };
         if let Call::Reload = call {
-            reloading.reload().await;
+            asked_again.notify_one();
             continue;
         }
         log.announce(
@@ -77,8 +79,9 @@ async fn serve(config: Config, mut reloading: Reloading, log: &Arc<Log>) -> Resu
             signal = signals.next_end() => return Err(Failure::Interrupted(signal)),
         };
     };
-    told.abort();
-    caught_up.abort();
+    for task in [told, caught_up, reloaded] {
+        task.abort();
+    }
     Ok(outcome?)
 }
 

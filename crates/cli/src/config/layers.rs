@@ -133,7 +133,7 @@ pub(crate) fn settings_command() -> Command {
 }
 
 /// The same, but nothing is taken from the environment.
-fn bare_command() -> Command {
+pub(super) fn bare_command() -> Command {
     settings_command().mut_args(|arg| arg.env(Resettable::Reset))
 }
 

@@ -26,13 +26,14 @@ pub(super) fn check(settings: &Settings, files: Files) -> Vec<Problem> {
     findings.exposure();
     findings.addresses();
     findings.limits();
-    match store_url(&settings.args) {
-        Err(why) => findings.add(&["store.url"], why),
-        Ok(url) => {
-            findings.store(&url);
-            if files == Files::Look {
-                findings.files(&url);
-            }
+    if files == Files::Look {
+        findings.files();
+    }
+    // With --dev the store is a directory that the server makes.
+    if !settings.args.dev {
+        match store_url(&settings.args) {
+            Err(why) => findings.add(&["store.url"], why),
+            Ok(url) => findings.store(&url, files),
         }
     }
     findings.problems
@@ -123,7 +124,10 @@ impl Findings<'_> {
         }
     }
 
-    fn store(&mut self, url: &StoreUrl) {
+    fn store(&mut self, url: &StoreUrl, files: Files) {
+        if files == Files::Look {
+            self.store_files(url);
+        }
         let args = &self.settings.args;
         if url.scheme == Scheme::Static {
             let fixed = if self.is_set("node.worker") { "node.worker" } else { "store.url" };

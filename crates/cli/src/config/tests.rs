@@ -17,7 +17,7 @@ macro_rules! fields {
 }
 
 fn defaults() -> ServeArgs {
-    let matches = settings_command().get_matches_from(["frazil"]);
+    let matches = layers::bare_command().get_matches_from(["frazil"]);
     ServeArgs::from_arg_matches(&matches).unwrap()
 }
 

@@ -2,12 +2,14 @@
 //!
 //! The same event (place in the code and message) is written once in a window of ten seconds; how
 //! often it came again is written when the window ends. Other fields with the same message are
-//! written too, up to a few. A change of state is always written.
+//! written too, up to a few. A change of state is always written, and so is whatever is logged to
+//! debug: who asks for that wants to see all of it.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
+use tracing::Level;
 use tracing::callsite::Identifier;
 
 use super::record::{Record, Value};
@@ -38,7 +40,7 @@ struct Window {
 impl Repeats {
     /// Whether an event is to be written.
     pub(super) fn admit(&mut self, place: Identifier, record: &Record, now: Duration) -> bool {
-        if record.is_change_of_state() {
+        if record.is_change_of_state() || record.level > Level::INFO {
             return true;
         }
         let variant = self.hashes.hash_one(&record.fields);

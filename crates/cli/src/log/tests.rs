@@ -157,6 +157,14 @@ fn changes_of_state_and_other_messages_are_never_held_back() {
 }
 
 #[test]
+fn who_debugs_sees_everything() {
+    with_log("debug", Form::Text, |_, sink| {
+        (0..50).for_each(|_| tracing::debug!("a step"));
+        assert_eq!(sink.lines().len(), 50);
+    });
+}
+
+#[test]
 fn what_is_announced_is_an_object_in_json_and_plain_in_text() {
     with_log("off", Form::Text, |log, sink| {
         log.announce("  HTTP  http://127.0.0.1:1\n");

@@ -2,12 +2,23 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Notify;
+
 use crate::args::ServeArgs;
 use crate::config::{self, Files, Settings};
 use crate::log::Log;
 
 /// What takes effect without a restart.
 const AT_ONCE: [&str; 1] = ["log.level"];
+
+/// Reads the configuration again whenever it is asked to. It is a task of its own: a file that is
+/// slow to read holds nothing up. Ends when it is aborted.
+pub(super) async fn reload(mut reloading: Reloading, asked: Arc<Notify>) {
+    loop {
+        asked.notified().await;
+        reloading.reload().await;
+    }
+}
 
 /// What is known of the running configuration, to compare it with what is read.
 pub(super) struct Reloading {
@@ -22,7 +33,7 @@ impl Reloading {
     }
 
     /// Takes over what can be taken over. If anything is wrong, nothing is.
-    pub(super) async fn reload(&mut self) {
+    async fn reload(&mut self) {
         let flags = self.flags.clone();
         let read = tokio::task::spawn_blocking(move || config::load(&flags, Files::Look)).await;
         let new = match read {
@@ -49,7 +60,7 @@ impl Reloading {
         let (before, now) = (&self.running.args.log.log, &new.args.log.log);
         if before != now {
             self.log.set_filter(now.clone());
-            tracing::info!(%before, %now, "the log level changed");
+            tracing::info!(state = %now, was = %before, "the log level changed");
             self.running.args.log.log = now.clone();
         } else {
             tracing::info!("the configuration was read again");

@@ -12,7 +12,7 @@ const URL_FILES: [&str; 4] = ["password_file", "ca", "cert", "key"];
 
 impl Findings<'_> {
     /// Looks whether they are there and can be read; not what is in them.
-    pub(super) fn files(&mut self, url: &StoreUrl) {
+    pub(super) fn files(&mut self) {
         let args = &self.settings.args;
         let named = [
             ("tls.cert", &args.tls.tls_cert),
@@ -25,6 +25,11 @@ impl Findings<'_> {
                 self.add(&[path], why);
             }
         }
+    }
+
+    /// The same for those that the store's URL names.
+    pub(super) fn store_files(&mut self, url: &StoreUrl) {
+        let args = &self.settings.args;
         for option in URL_FILES {
             let file = url.option(option).map(Path::new);
             let is_ours = file.is_some() && file == args.store_password_file.as_deref();
