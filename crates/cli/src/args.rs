@@ -1,5 +1,6 @@
 //! What can be typed. The help, the man pages and the completions all come from here.
 
+mod config;
 mod key;
 mod serve;
 mod store;
@@ -11,10 +12,11 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use frazil_id::{Format, Layout, rfc3339};
 
+pub(crate) use self::config::{ConfigCheckArgs, ConfigCommand, ConfigExampleArgs, ConfigShowArgs};
 pub(crate) use self::key::{
     KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, RoleArg,
 };
-pub(crate) use self::serve::{Address, LogLevel, RollbackArg, ServeArgs};
+pub(crate) use self::serve::{CONFIG_VARIABLE, RollbackArg, ServeArgs};
 pub(crate) use self::store::{
     ExportArgs, ImportArgs, InitArgs, PlaceArg, QuarantineArgs, RepairArgs, STORE_VARIABLE,
     ShowArgs, StoreCommand, WorkersArg, WorkersCommand, WorkersLsArgs, WorkersRepairArgs,
@@ -51,6 +53,8 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Serve(Box<ServeArgs>),
+    #[command(subcommand)]
+    Config(ConfigCommand),
     Next(NextArgs),
     Decode(DecodeArgs),
     Encode(EncodeArgs),

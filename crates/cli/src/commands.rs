@@ -2,6 +2,7 @@
 
 mod bench;
 mod completions;
+mod config;
 mod decode;
 mod encode;
 mod key;
@@ -19,6 +20,7 @@ use crate::output::Failure;
 pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Serve(args) => serve::run(&args),
+        Command::Config(command) => config::run(&command),
         Command::Next(args) => next::run(&args),
         Command::Decode(args) => decode::run(&args),
         Command::Encode(args) => encode::run(&args),

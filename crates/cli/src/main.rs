@@ -4,15 +4,15 @@
 
 mod args;
 mod commands;
+mod config;
+mod log;
 mod output;
 mod progress;
 mod words;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    let outcome = commands::run(args::Args::parse().command);
+    let outcome = commands::run(config::parse_command_line().command);
     output::finish(outcome)
 }

@@ -345,7 +345,11 @@ fn check_exposure(config: &Config) -> Result<(), BindError> {
     }
 }
 
-fn check_scopes(scopes: &[String]) -> Result<(), BindError> {
+/// Checks the names of scopes.
+///
+/// # Errors
+/// The first that is none, or that there are too many.
+pub fn check_scopes(scopes: &[String]) -> Result<(), BindError> {
     if scopes.len() > SCOPES_MAX {
         return Err(BindError::TooManyScopes(scopes.len()));
     }

@@ -1,13 +1,24 @@
 //! What can be typed about the server.
+//!
+//! Each argument here (but `dev` and `config`) is also a key of the configuration file: see
+//! [`KEYS`](crate::config::KEYS).
+
+mod limits;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::FalseyValueParser;
+use clap::builder::BoolishValueParser;
 use clap::{Args as ClapArgs, ValueEnum};
 use frazil_server::LaneCount;
 
+pub(crate) use self::limits::LimitArgs;
 use super::{LayoutArg, PlaceArg, WorkersArg, duration};
+use crate::log::{Filter, Form};
+
+/// Names the configuration file where the flag does not.
+pub(crate) const CONFIG_VARIABLE: &str = "FRAZIL_CONFIG";
 
 /// Run an ID server: HTTP, gRPC and RESP.
 ///
@@ -15,13 +26,21 @@ use super::{LayoutArg, PlaceArg, WorkersArg, duration};
 /// on 127.0.0.1, ports 7780 (HTTP), 7781 (gRPC) and 7782 (RESP). It goes on without its store until
 /// its horizon, and says how long that is (/readyz?verbose, frazil_issuable_seconds).
 ///
+/// Every setting is a flag, a FRAZIL_... variable or a key of the file that --config names: a flag
+/// counts for more than the environment, that for more than the file, and that for more than the
+/// default. `frazil config` shows, checks and explains them.
+///
+/// SIGHUP reads the configuration again: the log level changes at once, and what needs a restart is
+/// named in the log. A file that has become wrong changes nothing.
+///
 /// SIGTERM or Ctrl-C: not ready at once, a short delay for balancers to notice, no new connections,
 /// requests in flight finished, the worker released, exit code 0. A second signal ends at once.
-#[derive(Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
   frazil serve
   frazil serve --dev
+  frazil serve --config /etc/frazil/frazil.toml
   frazil serve --store redis://127.0.0.1:6379 --namespace orders --lanes auto
   frazil serve --store etcd://10.0.0.1:2379 --advertise http://10.0.0.7:7780 --region eu
 
@@ -29,27 +48,30 @@ Try it:
   curl -X POST 'http://127.0.0.1:7780/ids?count=3'
   redis-cli -p 7782 ID.NEXT")]
 pub(crate) struct ServeArgs {
-    /// A temporary file store, free ports, and an end without delay: nothing is left behind.
+    /// A temporary file store, free ports, and an end without delay: nothing is left behind. What
+    /// the environment and the file say about those is ignored.
     #[arg(long, conflicts_with_all = ["store", "worker", "http", "grpc", "resp"])]
     pub(crate) dev: bool,
-    /// Where HTTP listens; `off` for nowhere.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7780", env = "FRAZIL_HTTP",
-          value_parser = address)]
-    pub(crate) http: Address,
-    /// Where gRPC listens; `off` for nowhere.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7781", env = "FRAZIL_GRPC",
-          value_parser = address)]
-    pub(crate) grpc: Address,
-    /// Where RESP listens; `off` for nowhere.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7782", env = "FRAZIL_RESP",
-          value_parser = address)]
-    pub(crate) resp: Address,
-    /// Listen on addresses that others can reach, without TLS or keys: anybody there gets Ids and
-    /// sees the cluster.
-    #[arg(long, env = "FRAZIL_INSECURE", value_parser = FalseyValueParser::new())]
-    pub(crate) insecure: bool,
+    /// A file of settings, as `frazil config example` prints one. None is read by itself.
+    #[arg(long, value_name = "FILE", env = CONFIG_VARIABLE)]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
+    /// The file of API keys. Without it whoever connects may do everything but administer.
+    #[arg(long, value_name = "FILE", env = "FRAZIL_KEYS")]
+    pub(crate) keys: Option<PathBuf>,
+    /// Show metrics to those without a key.
+    #[arg(long, env = "FRAZIL_OPEN_METRICS", value_name = "true|false", default_value = "false",
+          value_parser = BoolishValueParser::new(), num_args = 0..=1, require_equals = true,
+          default_missing_value = "true", hide_default_value = true)]
+    pub(crate) open_metrics: bool,
     #[command(flatten)]
     pub(crate) place: PlaceArg,
+    /// The file with the store's password, unless the store's URL names one.
+    #[arg(long, value_name = "FILE", env = "FRAZIL_STORE_PASSWORD_FILE")]
+    pub(crate) store_password_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) workers: WorkersArg,
     /// A fixed worker number instead of a lease from a shared store; nobody but you sees to it
@@ -82,10 +104,52 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) lease: LeaseArgs,
     #[command(flatten)]
+    pub(crate) drain: DrainArgs,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    #[command(flatten)]
     pub(crate) limits: LimitArgs,
-    /// What is logged to stderr.
-    #[arg(long, value_enum, default_value_t = LogLevel::Info, env = "FRAZIL_LOG")]
-    pub(crate) log: LogLevel,
+}
+
+/// Where the server listens.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub(crate) struct ListenArgs {
+    /// Where HTTP listens; `off` for nowhere.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7780", env = "FRAZIL_HTTP",
+          value_parser = address)]
+    pub(crate) http: Address,
+    /// Where gRPC listens; `off` for nowhere.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7781", env = "FRAZIL_GRPC",
+          value_parser = address)]
+    pub(crate) grpc: Address,
+    /// Where RESP listens; `off` for nowhere.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7782", env = "FRAZIL_RESP",
+          value_parser = address)]
+    pub(crate) resp: Address,
+    /// Where the verbs for administrators are served, apart from the rest; `off` for nowhere.
+    #[arg(long, value_name = "ADDR", default_value = "off", env = "FRAZIL_ADMIN",
+          value_parser = address)]
+    pub(crate) admin: Address,
+    /// Listen on addresses that others can reach, without TLS or keys: anybody there gets Ids and
+    /// sees the cluster.
+    #[arg(long, env = "FRAZIL_INSECURE", value_name = "true|false", default_value = "false",
+          value_parser = BoolishValueParser::new(), num_args = 0..=1, require_equals = true,
+          default_missing_value = "true", hide_default_value = true)]
+    pub(crate) insecure: bool,
+}
+
+/// The certificates of the listeners.
+#[derive(Clone, Debug, ClapArgs)]
+pub(crate) struct TlsArgs {
+    /// The certificate of all listeners, followed by those that lead to its authority, as PEM.
+    #[arg(long, value_name = "FILE", env = "FRAZIL_TLS_CERT")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, as PEM.
+    #[arg(long, value_name = "FILE", env = "FRAZIL_TLS_KEY")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// The authorities whose certificates clients must show, as PEM. Without it they need none.
+    #[arg(long, value_name = "FILE", env = "FRAZIL_TLS_CLIENT_CA")]
+    pub(crate) tls_client_ca: Option<PathBuf>,
 }
 
 /// The durations of the lease and the rules of the clock.
@@ -113,20 +177,12 @@ pub(crate) struct LeaseArgs {
     pub(crate) max_ahead: Duration,
 }
 
-/// What requests may ask for, and how the node goes.
+/// How the node goes.
 #[derive(Clone, Copy, Debug, ClapArgs)]
-pub(crate) struct LimitArgs {
-    /// The most Ids of one request.
-    #[arg(long, value_name = "N", default_value = "100000", env = "FRAZIL_MAX_COUNT",
-          value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    pub(crate) max_count: u32,
-    /// How long a request may wait for Ids.
-    #[arg(long, value_name = "D", default_value = "2s", env = "FRAZIL_MAX_WAIT",
-          value_parser = duration)]
-    pub(crate) max_wait: Duration,
+pub(crate) struct DrainArgs {
     /// After a signal, how long balancers have to notice before connections are refused.
     #[arg(long, value_name = "D", default_value = "500ms", env = "FRAZIL_DRAIN_DELAY",
-          value_parser = duration)]
+          value_parser = limits::duration_or_none)]
     pub(crate) drain_delay: Duration,
     /// How long requests in flight have to finish then.
     #[arg(long, value_name = "D", default_value = "10s", env = "FRAZIL_DRAIN_TIMEOUT",
@@ -136,6 +192,20 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "D", default_value = "10m", env = "FRAZIL_REFUSAL_LIMIT",
           value_parser = duration)]
     pub(crate) refusal_limit: Duration,
+}
+
+/// What is logged, and how.
+#[derive(Clone, Debug, ClapArgs)]
+pub(crate) struct LogArgs {
+    /// What is logged to stderr: off, error, warn, info, debug or trace, and the level of single
+    /// targets behind it, as `info,frazil_coord=debug,h2=trace`. Libraries are at warn unless named.
+    #[arg(long, value_name = "LEVEL", default_value = "info", env = "FRAZIL_LOG",
+          value_parser = filter)]
+    pub(crate) log: Filter,
+    /// The form of the log: lines to read, or one JSON object a line.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Text,
+          env = "FRAZIL_LOG_FORMAT")]
+    pub(crate) log_format: Form,
 }
 
 /// An address, or none.
@@ -150,13 +220,8 @@ pub(crate) enum RollbackArg {
     Ride,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum LogLevel {
-    Error,
-    Warn,
-    Info,
-    Debug,
-    Trace,
+fn filter(text: &str) -> Result<Filter, String> {
+    text.parse()
 }
 
 fn address(text: &str) -> Result<Address, String> {

@@ -1,0 +1,95 @@
+//! From the arguments to what the server is told.
+
+use std::path::Path;
+
+use frazil::Node;
+use frazil::coord::{StoreUrl, Timing};
+use frazil_id::{Options, Rollback};
+use frazil_server::{Config, TlsFiles};
+
+use crate::args::{RollbackArg, ServeArgs};
+
+/// What a server is told. A store in a directory of its own replaces the one that is named.
+pub(crate) fn server_config(args: &ServeArgs, scratch: Option<&Path>) -> Result<Config, String> {
+    let store = match scratch {
+        Some(directory) => StoreUrl::file(directory.display().to_string()),
+        None => store_url(args)?,
+    };
+    let defaults = Config::default();
+    Ok(Config {
+        node: node(args).store_url(store),
+        name: args.node.clone().unwrap_or(defaults.name),
+        region: args.region.clone(),
+        advertise: args.advertise.clone(),
+        http: args.listen.http.0,
+        grpc: args.listen.grpc.0,
+        resp: args.listen.resp.0,
+        admin: args.listen.admin.0,
+        tls: tls_files(args),
+        keys: args.keys.clone(),
+        open_metrics: args.open_metrics,
+        insecure: args.listen.insecure,
+        threads: args.threads.map_or(defaults.threads, usize::from),
+        lanes: args.lanes,
+        scopes: args.scopes.clone(),
+        limits: args.limits.limits(),
+        drain_delay: args.drain.drain_delay,
+        drain_timeout: args.drain.drain_timeout,
+        refusal_limit: args.drain.refusal_limit,
+    })
+}
+
+/// The store: the one that is named, the fixed worker's, or the default one.
+pub(super) fn store_url(args: &ServeArgs) -> Result<StoreUrl, String> {
+    let named = match args.worker {
+        Some(worker) => Some(format!("static:{worker}")),
+        None => args.place.store.clone(),
+    };
+    let named: Option<StoreUrl> = named
+        .map(|text| text.parse())
+        .transpose()
+        .map_err(|why: frazil::coord::BadUrl| why.to_string())?;
+    let mut url = frazil::store_or_default(named)
+        .ok_or_else(|| "there is no state directory: set FRAZIL_STATE_DIR or HOME".to_owned())?;
+    if let Some(file) = args.store_password_file.as_deref()
+        && !url.hosts.is_empty()
+    {
+        let file = file.to_str().ok_or("the path of the password's file is not UTF-8")?;
+        url.options.entry("password_file".to_owned()).or_insert_with(|| file.to_owned());
+    }
+    Ok(url)
+}
+
+/// The durations of the lease.
+pub(super) const fn timing(args: &ServeArgs) -> Timing {
+    let lease = &args.lease;
+    Timing { ttl: lease.ttl, heartbeat: lease.heartbeat, outage_budget: lease.outage_budget }
+}
+
+/// How generators behave.
+pub(super) fn options(args: &ServeArgs) -> Options {
+    let rollback = match args.lease.rollback {
+        RollbackArg::Refuse => Rollback::Refuse,
+        RollbackArg::Ride => Rollback::Ride,
+    };
+    Options { max_ahead: args.lease.max_ahead, rollback, ..Options::default() }
+}
+
+fn node(args: &ServeArgs) -> frazil::Builder {
+    let node = Node::builder()
+        .namespace(args.place.namespace.clone())
+        .layout(args.layout.layout)
+        .timing(timing(args))
+        .options(options(args));
+    match args.workers.workers {
+        Some((first, last)) => node.workers(first..=last),
+        None => node,
+    }
+}
+
+/// Those that go together; what is missing was refused before.
+fn tls_files(args: &ServeArgs) -> Option<TlsFiles> {
+    let cert = args.tls.tls_cert.clone()?;
+    let key = args.tls.tls_key.clone()?;
+    Some(TlsFiles { cert, key, client_ca: args.tls.tls_client_ca.clone() })
+}
