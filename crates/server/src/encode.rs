@@ -2,6 +2,8 @@
 
 mod digits;
 mod frame;
+mod pieces;
 
-pub(crate) use self::digits::push_ids;
-pub(crate) use self::frame::JsonFrame;
+pub(crate) use self::digits::{push_ids, push_run};
+pub(crate) use self::frame::{BEGINNING, JsonFrame};
+pub(crate) use self::pieces::{Pieces, digits_of, shared_digits};

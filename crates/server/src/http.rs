@@ -8,6 +8,7 @@ mod decode;
 mod handle;
 mod health;
 mod ids;
+mod long;
 mod patience;
 mod query;
 mod route;

@@ -15,7 +15,7 @@ pub(crate) fn push_ids(out: &mut Vec<u8>, batch: &Batch, before: &[u8], after: &
 }
 
 /// Most Ids of a run differ from the one before in the last digit only.
-fn push_run(out: &mut Vec<u8>, run: &Run, before: &[u8], after: &[u8]) {
+pub(crate) fn push_run(out: &mut Vec<u8>, run: &Run, before: &[u8], after: &[u8]) {
     let mut number = itoa::Buffer::new();
     let mut id = run.first.to_u64();
     let mut left = run.count;

@@ -10,6 +10,9 @@ use super::push_ids;
 /// Bytes of an answer besides its Ids, node name and layout.
 const AROUND_BYTES: usize = 256;
 
+/// What comes before the first Id.
+pub(crate) const BEGINNING: &[u8] = b"{\"ids\":[";
+
 /// Writes the answer of `POST /v1/ids`; see [`frazil_wire::IdsReply`].
 #[derive(Debug)]
 pub(crate) struct JsonFrame {
@@ -39,9 +42,16 @@ impl JsonFrame {
         let batch = &issued.batch;
         let around = AROUND_BYTES + self.node.len() + self.layout_and_region.len();
         let mut out = Vec::with_capacity(batch.len() * 23 + around);
-        out.extend_from_slice(b"{\"ids\":[");
+        out.extend_from_slice(BEGINNING);
         push_ids(&mut out, batch, b"\"", b"\",");
         out.pop();
+        self.write_end(&mut out, issued, scope);
+        out
+    }
+
+    /// What follows the last Id.
+    pub(crate) fn write_end(&self, out: &mut Vec<u8>, issued: &Issued, scope: Option<&str>) {
+        let batch = &issued.batch;
         let mut number = itoa::Buffer::new();
         out.extend_from_slice(b"],\"count\":");
         out.extend_from_slice(number.format(batch.len()).as_bytes());
@@ -54,8 +64,7 @@ impl JsonFrame {
             Some(scope) => drop(write!(out, "\"{scope}\"")),
             None => out.extend_from_slice(b"null"),
         }
-        self.write_times(&mut out, issued);
-        out
+        self.write_times(out, issued);
     }
 
     fn write_times(&self, out: &mut Vec<u8>, issued: &Issued) {

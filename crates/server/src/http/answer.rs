@@ -2,20 +2,30 @@
 
 use bytes::Bytes;
 use frazil_wire::ApiError;
-use http_body_util::Full;
+use http_body_util::{Either, Full};
 use hyper::header::{
     CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
 };
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
+use super::long::LongBody;
 use crate::keys::Left;
 
-pub(super) type Answer = Response<Full<Bytes>>;
+pub(super) type Answer = Response<Either<Full<Bytes>, LongBody>>;
 
 /// A body of a kind. Nothing that a node says may be kept: it is new every time.
 pub(super) fn described(content_type: &'static str, body: impl Into<Bytes>) -> Answer {
-    let mut answer = Response::new(Full::new(body.into()));
+    with_body(content_type, Either::Left(Full::new(body.into())))
+}
+
+/// The same for an answer with many Ids.
+pub(super) fn long(content_type: &'static str, body: LongBody) -> Answer {
+    with_body(content_type, Either::Right(body))
+}
+
+fn with_body(content_type: &'static str, body: Either<Full<Bytes>, LongBody>) -> Answer {
+    let mut answer = Response::new(body);
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -66,5 +76,5 @@ pub(super) fn without_body(answer: Answer) -> Answer {
     let length = answer.body().size_hint().exact().unwrap_or(0);
     let (mut head, _) = answer.into_parts();
     head.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-    Response::from_parts(head, Full::default())
+    Response::from_parts(head, Either::Left(Full::default()))
 }

@@ -8,14 +8,18 @@ use hyper::body::Incoming;
 use hyper::header::{ACCEPT, HeaderMap};
 
 use super::accept::Form;
-use super::answer::{Answer, described, tell_quota};
+use super::answer::{Answer, described, long, tell_quota};
 use super::handle::Failed;
+use super::long::{Around, LongBody};
 use super::{body, query};
 use crate::access::Caller;
 use crate::app::Shared;
-use crate::encode::push_ids;
+use crate::encode::{BEGINNING, push_ids};
 use crate::issuer::parse_count;
 use crate::metrics::Protocol;
+
+/// More Ids than these are not written at once.
+const LONG: usize = 2048;
 
 pub(super) async fn issue(
     shared: &Shared,
@@ -35,7 +39,10 @@ pub(super) async fn issue(
     let issued = shared.issuer.issue(want).await?;
     shared.metrics.requests.issued(Protocol::Http, scope, count.into());
     shared.metrics.requests.batch(count.into());
-    let mut answer = described(form.content_type(), written(shared, &issued, form, name));
+    let mut answer = match issued.batch.len() > LONG {
+        false => described(form.content_type(), written(shared, &issued, form, name)),
+        true => long(form.content_type(), long_body(shared, &issued, form, name)),
+    };
     if let Some(left) = left {
         tell_quota(answer.headers_mut(), left);
     }
@@ -52,6 +59,24 @@ fn form(headers: &HeaderMap) -> Result<Form, ApiError> {
             Form::accepted(Some(&list.join(",")))
         }
         (None, Some(_)) => Form::accepted(None),
+    }
+}
+
+/// An answer whose bytes are made as they are sent.
+fn long_body(shared: &Shared, issued: &Issued, form: Form, scope: Option<&str>) -> LongBody {
+    let batch = &issued.batch;
+    match form {
+        Form::Json => {
+            let mut end = Vec::new();
+            shared.frame.write_end(&mut end, issued, scope);
+            let around = Around::Text { before: b"\"", after: b"\",", cut: 1 };
+            LongBody::new(BEGINNING, batch, around, end)
+        }
+        Form::Text => {
+            let around = Around::Text { before: b"", after: b"\n", cut: 0 };
+            LongBody::new(b"", batch, around, Vec::new())
+        }
+        Form::Binary => LongBody::new(b"", batch, Around::Binary, Vec::new()),
     }
 }
 

@@ -20,6 +20,7 @@ use crate::access::Need;
 use crate::app::Shared;
 use crate::aside::Aside;
 use crate::config::Limits;
+use crate::encode::Pieces;
 use crate::issuer::{Scope, Want};
 use crate::metrics::{Method, Protocol};
 use crate::self_portrait;
@@ -30,7 +31,7 @@ const READ_BYTES: usize = 16 * 1024;
 /// Answers are sent when there are so many bytes of them, however long the pipeline.
 const WRITE_BYTES: usize = 64 * 1024;
 /// A buffer that grew larger than this for one answer is given back.
-const KEPT_BYTES: usize = 256 * 1024;
+const KEPT_BYTES: usize = 128 * 1024;
 
 pub(super) struct Connection {
     shared: Arc<Shared>,
@@ -135,7 +136,7 @@ impl Connection {
                         Left::Issue { count, is_array, scope, shape } => {
                             // Whoever sent those before need not wait for this one.
                             self.flush().await?;
-                            self.issue(count, is_array, scope, shape).await;
+                            self.issue(count, is_array, scope, shape).await?;
                         }
                         Left::Close => {
                             self.flush().await?;
@@ -151,9 +152,7 @@ impl Connection {
                 }
             }
             answered += 1;
-            if self.replies.bytes.len() >= WRITE_BYTES {
-                self.flush().await?;
-            }
+            self.flush_if_long().await?;
             if answered % self.limits.max_pipeline == 0 {
                 // Others of this thread have their turn.
                 self.flush().await?;
@@ -162,6 +161,10 @@ impl Connection {
         }
         self.flush().await?;
         Ok(true)
+    }
+
+    async fn flush_if_long(&mut self) -> io::Result<()> {
+        if self.replies.bytes.len() >= WRITE_BYTES { self.flush().await } else { Ok(()) }
     }
 
     async fn flush(&mut self) -> io::Result<()> {
@@ -319,7 +322,13 @@ impl Connection {
     }
 
     /// Issues what takes time, or is more than one.
-    async fn issue(&mut self, count: u32, is_array: bool, scope: Option<Scope>, shape: Shape) {
+    async fn issue(
+        &mut self,
+        count: u32,
+        is_array: bool,
+        scope: Option<Scope>,
+        shape: Shape,
+    ) -> io::Result<()> {
         let issued = match self.want(count, scope) {
             Ok(want) => self.shared.issuer.issue(want).await,
             Err(error) => Err(error),
@@ -331,7 +340,11 @@ impl Connection {
                 requests.done_many(Protocol::Resp, Method::Next, 1);
                 requests.batch(count.into());
                 if is_array {
-                    self.replies.ids(&issued, shape);
+                    self.replies.array(issued.batch.len());
+                    for run in Pieces::new(&issued.batch) {
+                        self.replies.run(&run, shape);
+                        self.flush_if_long().await?;
+                    }
                 } else {
                     let id = issued.batch.iter().next().unwrap_or_default();
                     self.replies.id(id.to_u64(), shape);
@@ -339,6 +352,7 @@ impl Connection {
             }
             Err(error) => drop(self.fail(Method::Next, &error)),
         }
+        Ok(())
     }
 
     /// What may be issued to whoever this is.

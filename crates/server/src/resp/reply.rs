@@ -1,9 +1,9 @@
 //! Answers as bytes.
 
-use frazil::Issued;
+use frazil_id::Run;
 use frazil_wire::ApiError;
 
-use crate::encode::push_ids;
+use crate::encode::{push_run, shared_digits};
 
 /// The version of the protocol that a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,28 +95,18 @@ impl Replies {
         }
     }
 
-    /// Many Ids.
-    pub(super) fn ids(&mut self, issued: &Issued, shape: Shape) {
-        self.array(issued.batch.len());
-        match shape {
-            Shape::Integer => push_ids(&mut self.bytes, &issued.batch, b":", b"\r\n"),
-            Shape::Text => self.texts(issued),
-        }
-    }
-
-    /// All Ids of a batch have the same number of digits, except for the first ones of a layout.
-    fn texts(&mut self, issued: &Issued) {
-        let mut ids = issued.batch.iter();
-        let mut number = itoa::Buffer::new();
-        let (first, last) = (ids.next(), ids.last());
-        let mut digits =
-            |id: Option<frazil::Id>| number.format(id.unwrap_or_default().to_u64()).len();
-        let (shortest, longest) = (digits(first), digits(last.or(first)));
-        if shortest == longest {
-            let before = format!("${longest}\r\n");
-            push_ids(&mut self.bytes, &issued.batch, before.as_bytes(), b"\r\n");
-        } else {
-            issued.batch.iter().for_each(|id| self.id(id.to_u64(), Shape::Text));
+    /// Many Ids, of an array whose length was said before.
+    pub(super) fn run(&mut self, run: &Run, shape: Shape) {
+        match (shape, shared_digits(run)) {
+            (Shape::Integer, _) => push_run(&mut self.bytes, run, b":", b"\r\n"),
+            (Shape::Text, Some(digits)) => {
+                let before = format!("${digits}\r\n");
+                push_run(&mut self.bytes, run, before.as_bytes(), b"\r\n");
+            }
+            // Only the first Ids of a layout differ in length.
+            (Shape::Text, None) => (0..run.count).for_each(|place| {
+                self.id(run.first.to_u64() + place * run.stride, Shape::Text);
+            }),
         }
     }
 
