@@ -9,6 +9,7 @@ use tokio::runtime::Runtime;
 use crate::builder::Builder;
 use crate::info::NodeInfo;
 use crate::node::NotIssued;
+use crate::rotation::{Moved, NotRotated};
 use crate::start_error::StartError;
 
 /// A [`Node`](crate::Node) with a thread of its own for its leases. Dropping it shuts it down and
@@ -58,6 +59,18 @@ impl Node {
     pub fn batch(&self, n: u32) -> Result<Batch, NotIssued> {
         let mut partly = None;
         waiting(|| self.node.try_fill(&mut partly, n)).map(|issued| issued.batch)
+    }
+
+    /// See [`Node::rotate`](crate::Node::rotate).
+    ///
+    /// # Errors
+    /// Why nothing has moved.
+    pub fn rotate(
+        &self,
+        worker: Option<u32>,
+        patience: Duration,
+    ) -> Result<Vec<Moved>, NotRotated> {
+        self.runtime.block_on(self.node.rotate(worker, patience))
     }
 
     /// See [`Node::info`](crate::Node::info).

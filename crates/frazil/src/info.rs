@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use frazil_coord::keeper::{LeaseStatus, Pool};
+use frazil_coord::keeper::{LeaseState, LeaseStatus, Pool};
 use frazil_coord::{Guarantees, Namespace};
 use frazil_id::Layout;
 
@@ -50,6 +50,14 @@ impl NodeInfo {
         warnings
     }
 
+    /// The workers that it holds, sorted.
+    #[must_use]
+    pub fn workers(&self) -> Vec<u32> {
+        let mut workers: Vec<_> = self.lanes.iter().filter_map(LaneInfo::worker).collect();
+        workers.sort_unstable();
+        workers
+    }
+
     /// How long the node can go on issuing without the store: as long as its best lane.
     #[must_use]
     pub fn left(&self) -> Duration {
@@ -57,9 +65,26 @@ impl NodeInfo {
     }
 }
 
+impl LaneInfo {
+    /// The worker that it holds, as far as it knows.
+    #[must_use]
+    pub fn worker(&self) -> Option<u32> {
+        held_worker(&self.status)
+    }
+}
+
+/// The worker that a lease holds. One that was lost may be used for a while, but is not held.
+pub(crate) fn held_worker(status: &LeaseStatus) -> Option<u32> {
+    let is_held = matches!(
+        status.state,
+        LeaseState::Held | LeaseState::Unrenewed | LeaseState::Distrusted(_)
+    );
+    status.grant.filter(|_| is_held).map(|grant| grant.worker)
+}
+
 #[cfg(test)]
 mod tests {
-    use frazil_coord::keeper::{LeaseState, Waiting};
+    use frazil_coord::keeper::Waiting;
     use frazil_coord::{Census, Strength};
 
     use super::*;

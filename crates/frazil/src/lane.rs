@@ -60,6 +60,41 @@ impl NodeLane {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).map(|(_, error)| error)
     }
 
+    /// Issues under a grant from now on; gives the highest time that was used before.
+    pub(crate) fn seat(&self, grant: Grant) -> UnixMs {
+        let mut before = 0;
+        let made = self.relay.replace(|last_tick| {
+            before = last_tick;
+            let generator = self.generator(grant, last_tick)?;
+            Ok(Seated { generator, token: grant.token.0 })
+        });
+        self.relay.reopen();
+        let fault = made.err().map(|error| (grant, error));
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
+        self.time_of(before)
+    }
+
+    /// Whether a grant would give an Id now. Takes none.
+    ///
+    /// # Errors
+    /// If it cannot be used at all.
+    pub(crate) fn trial(&self, grant: Grant) -> Result<Result<(), NotReady>, StartError> {
+        self.generator(grant, 0).map(|generator| generator.check())
+    }
+
+    fn generator(
+        &self,
+        grant: Grant,
+        last_tick: u64,
+    ) -> Result<Generator<Arc<DisciplinedClock>>, StartError> {
+        let options = Options {
+            floor: Some(self.tick_of(grant.floor).max(last_tick)),
+            horizon: Some(self.tick_of(grant.horizon)),
+            ..self.options
+        };
+        Generator::new(&self.layout, grant.worker.into(), self.clock.clone(), options)
+    }
+
     /// The last tick that begins at or before a time; 0 before the epoch.
     ///
     /// Both ends of a tenure are turned into ticks by this one function, so a tick that one holder
@@ -86,19 +121,7 @@ impl Lane for NodeLane {
     }
 
     fn open(&self, grant: Grant) {
-        let made = self.relay.replace(|last_tick| {
-            let options = Options {
-                floor: Some(self.tick_of(grant.floor).max(last_tick)),
-                horizon: Some(self.tick_of(grant.horizon)),
-                ..self.options
-            };
-            let clock = self.clock.clone();
-            let generator = Generator::new(&self.layout, grant.worker.into(), clock, options)?;
-            Ok(Seated { generator, token: grant.token.0 })
-        });
-        self.relay.reopen();
-        let fault = made.err().map(|error| (grant, error));
-        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
+        self.seat(grant);
     }
 
     fn raise(&self, horizon: UnixMs) {

@@ -1,5 +1,7 @@
 //! The lanes of a node. They may come and go while Ids are issued.
 
+mod rotate;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
@@ -9,6 +11,7 @@ use frazil_id::{Layout, Options, StartError as GeneratorError};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::berth::Berth;
 use crate::clock::DisciplinedClock;
 use crate::lane::NodeLane;
 
@@ -28,6 +31,8 @@ pub(crate) struct Lanes {
     mould: Mould,
     roll: Arc<Roll>,
     keepers: Mutex<Keepers>,
+    /// For one rotation at a time.
+    rotating: tokio::sync::Mutex<()>,
 }
 
 /// One lane as those see it who issue.
@@ -46,9 +51,20 @@ struct Roll {
     publish: watch::Sender<Vec<LeaseStatus>>,
 }
 
+/// The lease of a lane.
+#[derive(Debug)]
+struct Kept {
+    /// Of the lane.
+    number: u64,
+    keeper: Keeper,
+    berth: Arc<Berth>,
+}
+
 #[derive(Debug, Default)]
 struct Keepers {
-    kept: Vec<(u64, Keeper)>,
+    kept: Vec<Kept>,
+    /// Those that a rotation has started and not put to use yet.
+    coming: Vec<Kept>,
     next_number: u64,
     is_over: bool,
 }
@@ -58,7 +74,8 @@ impl Lanes {
     pub(crate) fn new(mould: Mould) -> Self {
         let (publish, _) = watch::channel(Vec::new());
         let roll = Arc::new(Roll { seats: ArcSwap::default(), publish });
-        Self { mould, roll, keepers: Mutex::default() }
+        let rotating = tokio::sync::Mutex::default();
+        Self { mould, roll, keepers: Mutex::default(), rotating }
     }
 
     /// Adds a lane; it issues as soon as it has a worker. `false`: the node was shut down.
@@ -70,12 +87,13 @@ impl Lanes {
         if keepers.is_over {
             return Ok(false);
         }
-        let Mould { layout, clock, options, store, setup } = &self.mould;
+        let Mould { layout, clock, options, .. } = &self.mould;
         let lane = Arc::new(NodeLane::new(*layout, clock.clone(), *options));
-        let keeper = Keeper::start(store.clone(), lane.clone(), setup.clone())?;
+        let berth = Arc::new(Berth::seated(lane.clone()));
+        let keeper = self.mould.keeper(berth.clone())?;
         let (number, status) = (keepers.next_number, keeper.status());
         keepers.next_number += 1;
-        keepers.kept.push((number, keeper));
+        keepers.kept.push(Kept { number, keeper, berth });
         self.change(|seats| seats.push(Seat { number, lane, status: status.clone() }));
         tokio::spawn(pass_on(status, self.roll.clone()));
         Ok(true)
@@ -88,7 +106,7 @@ impl Lanes {
             if keepers.kept.len() < 2 {
                 return false;
             }
-            let Some((number, keeper)) = keepers.kept.pop() else { return false };
+            let Some(Kept { number, keeper, .. }) = keepers.kept.pop() else { return false };
             // Out of sight first, so that hardly anybody meets a closed lane.
             self.change(|seats| seats.retain(|seat| seat.number != number));
             keeper
@@ -99,16 +117,12 @@ impl Lanes {
 
     /// Ends all lanes for good and waits until their workers are released.
     pub(crate) async fn end(&self) {
-        let kept = {
+        let (kept, coming) = {
             let mut keepers = self.keepers();
             keepers.is_over = true;
-            std::mem::take(&mut keepers.kept)
+            (std::mem::take(&mut keepers.kept), std::mem::take(&mut keepers.coming))
         };
-        let mut ending = JoinSet::new();
-        for (_, keeper) in kept {
-            ending.spawn(keeper.shutdown());
-        }
-        while ending.join_next().await.is_some() {}
+        end_all(kept.into_iter().chain(coming).map(|kept| kept.keeper)).await;
     }
 
     /// The lanes in use.
@@ -140,6 +154,13 @@ impl Lanes {
     }
 }
 
+impl Mould {
+    /// A lease that begins by itself.
+    fn keeper(&self, berth: Arc<Berth>) -> Result<Keeper, Refusal> {
+        Keeper::start(self.store.clone(), berth, self.setup.clone())
+    }
+}
+
 impl Roll {
     /// Collected under the channel's lock, so that the last to tell has seen everything.
     fn tell(&self) {
@@ -147,6 +168,12 @@ impl Roll {
             *all = self.seats.load().iter().map(|seat| seat.status.borrow().clone()).collect();
         });
     }
+}
+
+/// Ends leases all at once, so that none takes what another releases, and waits for that.
+async fn end_all(keepers: impl IntoIterator<Item = Keeper>) {
+    let mut ending: JoinSet<()> = keepers.into_iter().map(Keeper::shutdown).collect();
+    while ending.join_next().await.is_some() {}
 }
 
 /// Passes one lane's status on to those of the whole node, for as long as it is kept.

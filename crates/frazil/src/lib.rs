@@ -20,6 +20,7 @@
 //! |---|---|
 //! | issue Ids in async code | [`Node`], [`Builder`] |
 //! | issue Ids in blocking code | [`blocking::Node`] |
+//! | move to other workers while Ids are issued | [`Node::rotate`] |
 //! | know how a node is doing | [`Node::info`], [`Node::watch`] |
 //! | take Ids apart, describe layouts | [`id`] |
 //! | look into stores, write one | [`coord`] |
@@ -27,6 +28,8 @@
 //! The file store is always there; the features `redis`, `etcd` and `zookeeper` add those.
 
 // Loom replaces the atomics, and what needs a runtime cannot be built with it: only the relay is.
+#[cfg(not(loom))]
+mod berth;
 #[cfg(not(loom))]
 pub mod blocking;
 #[cfg(not(loom))]
@@ -46,6 +49,8 @@ mod node;
 #[cfg_attr(loom, expect(dead_code, reason = "only its tests are built"))]
 mod relay;
 #[cfg(not(loom))]
+mod rotation;
+#[cfg(not(loom))]
 mod start_error;
 #[cfg(not(loom))]
 mod state_directory;
@@ -62,6 +67,7 @@ pub use self::{
     fixed::{fixed_timing, fixed_worker},
     info::{LaneInfo, NodeInfo},
     node::{Issued, Node, NotIssued},
+    rotation::{Moved, NotRotated},
     start_error::StartError,
     state_directory::{state_directory, store_or_default},
 };

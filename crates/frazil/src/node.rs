@@ -15,6 +15,7 @@ use crate::clock::DisciplinedClock;
 use crate::info::{LaneInfo, NodeInfo};
 use crate::lane::{NodeLane, Stamped};
 use crate::lanes::Lanes;
+use crate::rotation::{Moved, NotRotated};
 
 /// Nobody wakes a waiting caller, so a longer wait looks around from time to time.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -292,6 +293,25 @@ impl Node {
     /// Takes the lane added last out of use and releases its worker. `false`: only one is left.
     pub async fn drop_lane(&self) -> bool {
         self.shared.lanes.drop_last().await
+    }
+
+    /// Moves to other workers without a gap: the lane that holds `worker`, or all that hold one.
+    /// For each lane another worker is leased, waited for, and put to use; then the old one is
+    /// released. The Ids of the lane go on and still increase. Either all of these lanes move or
+    /// none, so the pool must have a free worker for each.
+    ///
+    /// One rotation runs at a time; others wait, and their patience begins with their turn. If the
+    /// future is dropped, each lane has moved or it has not, and what was leased in vain is
+    /// released in the background.
+    ///
+    /// # Errors
+    /// Why nothing has moved.
+    pub async fn rotate(
+        &self,
+        worker: Option<u32>,
+        patience: Duration,
+    ) -> Result<Vec<Moved>, NotRotated> {
+        self.shared.lanes.rotate(worker, patience).await
     }
 
     /// Ends issuing, releases the workers and waits until that is done. Further calls do nothing.

@@ -79,20 +79,14 @@ struct Driver {
 impl Driver {
     async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
         loop {
-            tokio::select! {
-                biased;
-                _ = &mut stopped => break,
-                done = self.step() => {
-                    match done {
-                        Ok(true) => break,
-                        Ok(false) => {}
-                        // No random bits: nothing can be claimed, and nothing more is risked.
-                        Err(refusal) => {
-                            tracing::error!(%refusal, "the lease ends");
-                            self.plan.refuse(refusal);
-                            break;
-                        }
-                    }
+            match self.turn(&mut stopped).await {
+                Ok(true) => break,
+                Ok(false) => {}
+                // No random bits: nothing can be claimed, and nothing more is risked.
+                Err(refusal) => {
+                    tracing::error!(%refusal, "the lease ends");
+                    self.plan.refuse(refusal);
+                    break;
                 }
             }
             self.tell();
@@ -105,13 +99,31 @@ impl Driver {
         }
     }
 
-    /// Does the next thing. `true`: there is nothing more to do.
+    /// Does the next thing, unless the owner stops it. `true`: there is nothing more to do.
+    async fn turn(&mut self, stopped: &mut oneshot::Receiver<()>) -> Result<bool, Refusal> {
+        let now = present(self.lane.as_ref())?;
+        let next = self.plan.next(now);
+        let is_claim = matches!(next, Next::Acquire(_));
+        let mut step = std::pin::pin!(self.carry_out(next, now));
+        tokio::select! {
+            biased;
+            _ = stopped => {}
+            done = &mut step => return done,
+        }
+        // A claim may be carried out whether or not somebody waits for the answer. Without it
+        // nobody would release the worker, and while this process lives it may never lapse.
+        if is_claim {
+            let _ = tokio::time::timeout(RELEASE_PATIENCE, step).await;
+        }
+        Ok(true)
+    }
+
+    /// Does one thing. `true`: there is nothing more to do.
     ///
     /// Dropping this in the middle is safe: whatever the store was asked, the plan has not counted
-    /// on it yet.
-    async fn step(&mut self) -> Result<bool, Refusal> {
-        let now = present(self.lane.as_ref())?;
-        match self.plan.next(now) {
+    /// on it yet. What a claim took may stay taken, however.
+    async fn carry_out(&mut self, next: Next, now: Now) -> Result<bool, Refusal> {
+        match next {
             Next::Stop => return Ok(true),
             Next::Wait(until) => {
                 // What is waited for is told before, not after.

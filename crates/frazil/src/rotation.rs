@@ -1,0 +1,46 @@
+//! Moving to other workers: what happened, and why not.
+
+use std::fmt;
+
+use frazil_coord::keeper::{Refusal, Waiting};
+
+/// A lane that has moved from one worker to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The worker that it held, which is released.
+    pub from: u32,
+    /// The worker that it holds now.
+    pub to: u32,
+}
+
+/// Why no lane has moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotRotated {
+    /// This node does not hold the worker that it should leave.
+    NotHeld,
+    /// No other worker could be had in time.
+    NoOther(Waiting),
+    /// The node was shut down.
+    Ended,
+    /// The store does not let the node have another worker.
+    Refused(Refusal),
+}
+
+impl fmt::Display for NotRotated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotHeld => f.write_str(
+                "this node does not hold that worker: see who does with `frazil workers ls`",
+            ),
+            Self::NoOther(waiting) => write!(
+                f,
+                "no other worker in time, so nothing has changed; waited for {waiting}. Try again \
+                 later, or free workers first"
+            ),
+            Self::Ended => f.write_str("the node was shut down: it holds no worker any more"),
+            Self::Refused(refusal) => refusal.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NotRotated {}
