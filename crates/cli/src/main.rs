@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod output;
 mod progress;
+mod remote;
 mod words;
 
 use std::process::ExitCode;

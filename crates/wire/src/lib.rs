@@ -3,7 +3,7 @@
 //! | to | see |
 //! |---|---|
 //! | know every error, and how HTTP, gRPC and RESP write it | [`Reason`], [`ApiError`] |
-//! | read and write the JSON objects | [`IdsReply`], [`Decoded`], [`Info`], [`Cluster`], [`Problem`] |
+//! | read and write the JSON objects | [`IdsReply`], [`Decoded`], [`Info`], [`Cluster`], [`Drained`], [`Rotated`], [`Problem`] |
 //! | call or serve gRPC (feature `grpc`) | `proto` |
 //! | check another implementation | the files in `vectors/` |
 
@@ -18,6 +18,7 @@ pub mod proto;
 mod reason;
 #[cfg(feature = "grpc")]
 mod status;
+mod verbs;
 
 pub use self::api_error::ApiError;
 pub use self::cluster::{Cluster, ClusterNode, WorkerCounts};
@@ -28,3 +29,4 @@ pub use self::info::{
 };
 pub use self::problem::Problem;
 pub use self::reason::{Reason, UnknownReason};
+pub use self::verbs::{Drained, Moved, Rotated};
