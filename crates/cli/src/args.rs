@@ -3,12 +3,14 @@
 mod config;
 mod key;
 mod serve;
+mod server;
 mod store;
+mod verbs;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use frazil_id::{Format, Layout, rfc3339};
 
@@ -17,11 +19,13 @@ pub(crate) use self::key::{
     KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, RoleArg,
 };
 pub(crate) use self::serve::{CONFIG_VARIABLE, RollbackArg, ServeArgs};
+pub(crate) use self::server::ServerArg;
 pub(crate) use self::store::{
     ExportArgs, ImportArgs, InitArgs, PlaceArg, QuarantineArgs, RepairArgs, STORE_VARIABLE,
     ShowArgs, StoreCommand, WorkersArg, WorkersCommand, WorkersLsArgs, WorkersRepairArgs,
     WorkersWatchArgs,
 };
+pub(crate) use self::verbs::{DrainArgs, ReleaseArgs, RotateArgs, TargetArg};
 
 /// Ids that one `next` prints at the most: 40 minutes at the default layout's cap. Whoever asks
 /// for more has mistyped, or wants the library.
@@ -77,6 +81,8 @@ pub(crate) enum Command {
 /// under the state directory ($FRAZIL_STATE_DIR, $XDG_STATE_HOME/frazil or ~/.local/state/frazil),
 /// which the processes of one machine share.
 ///
+/// With --server a running server is asked, and no worker is leased.
+///
 /// With --worker no store is used: nobody but you sees to it that no other process uses that
 /// worker number at the same time; processes that use it one after the other repeat nothing as
 /// long as the clock does not go back in between.
@@ -88,15 +94,15 @@ Examples:
   frazil next -n 3 --store redis://127.0.0.1:6379
   frazil next --store file:/var/lib/frazil --patience 5s
   frazil next -n 10 --server http://127.0.0.1:7780
-  frazil next -n 5 --worker 3 --layout discord --json")]
+  frazil next -n 5 --worker 3 --layout discord --json",
+          group(ArgGroup::new("leasing").args(["store", "worker", "workers"]).multiple(true)
+              .conflicts_with("server")))]
 pub(crate) struct NextArgs {
     /// How many Ids to print, up to 10,000,000,000.
     #[arg(short = 'n', long, default_value = "1", value_name = "N", value_parser = count)]
     pub(crate) count: u64,
-    /// Ask a running server, as http://127.0.0.1:7780, instead of leasing a worker.
-    #[arg(long, value_name = "URL", env = "FRAZIL_SERVER",
-          conflicts_with_all = ["worker", "workers", "store"])]
-    pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) server: ServerArg,
     /// A scope that the server declares.
     #[arg(long, value_name = "S", requires = "server")]
     pub(crate) scope: Option<String>,

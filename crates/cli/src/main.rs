@@ -8,6 +8,7 @@ mod config;
 mod log;
 mod output;
 mod progress;
+mod remote;
 mod words;
 
 use std::process::ExitCode;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Subcommand};
 use frazil_coord::{BadNamespace, Namespace};
 
+use super::verbs::{DrainArgs, ReleaseArgs, RotateArgs};
 use super::{LayoutArg, duration, field};
 
 /// Names the store where the flag does not.
@@ -67,11 +68,14 @@ pub(crate) struct WorkersArg {
     pub(crate) workers: Option<(u32, u32)>,
 }
 
-/// Look at the workers of a namespace, and mend them.
+/// Look at the workers of a namespace, let nodes release them, and mend them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkersCommand {
     Ls(WorkersLsArgs),
     Watch(WorkersWatchArgs),
+    Drain(DrainArgs),
+    Rotate(RotateArgs),
+    Release(ReleaseArgs),
     Repair(WorkersRepairArgs),
 }
 
@@ -81,12 +85,19 @@ pub(crate) enum WorkersCommand {
 /// (the last time that its holder may stamp), how many seconds are left until then, and its state:
 /// held; free; blocked until its horizon has passed; quarantined; poisoned (its horizon is further
 /// ahead than any correct holder can have put it); lost (its record is gone).
+///
+/// With --node it says whether that node can be stopped: the exit code is 0 if it holds no worker,
+/// and 1 if it holds some.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
   frazil workers ls
+  frazil workers ls --node web-1
   frazil workers ls --store etcd://10.0.0.1:2379 --json")]
 pub(crate) struct WorkersLsArgs {
+    /// Only the workers that this node holds, by its name under HOLDER.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node: Option<String>,
     #[command(flatten)]
     pub(crate) place: PlaceArg,
     /// Print one JSON object a line.

@@ -29,7 +29,7 @@ struct Issue {
 }
 
 pub(crate) fn run(args: &NextArgs) -> Result<(), Failure> {
-    if let Some(server) = &args.server {
+    if let Some(server) = &args.server.server {
         return remote::run(args, server);
     }
     let Some(worker) = args.worker else { return lease::run(args) };

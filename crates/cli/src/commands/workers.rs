@@ -1,8 +1,11 @@
-//! `frazil workers`: who holds what.
+//! `frazil workers`: who holds what, and letting go of it.
 
+mod drain;
 mod ls;
+mod nodes;
 mod pool;
 mod repair;
+mod rotate;
 mod table;
 mod view;
 mod watch;
@@ -19,6 +22,9 @@ pub(crate) fn run(command: &WorkersCommand) -> Result<(), Failure> {
     match command {
         WorkersCommand::Ls(args) => runtime.block_on(ls::run(args)),
         WorkersCommand::Watch(args) => runtime.block_on(watch::run(args)),
+        WorkersCommand::Drain(args) => runtime.block_on(drain::run(args)),
+        WorkersCommand::Rotate(args) => runtime.block_on(rotate::run(args)),
+        WorkersCommand::Release(args) => runtime.block_on(rotate::release(args)),
         WorkersCommand::Repair(args) => runtime.block_on(repair::run(args)),
     }
 }

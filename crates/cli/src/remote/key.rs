@@ -1,0 +1,34 @@
+//! The API key: from a file or the environment, never from the command line, where all can see it.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use frazil_coord::Secret;
+
+use crate::output::Failure;
+
+/// Where the key is looked for when no file is named.
+const KEY_VARIABLE: &str = "FRAZIL_KEY";
+/// A key is a line, not a disk image: what is longer is the wrong file.
+const KEY_BYTES_MAX: u64 = 4096;
+
+/// The key of a file, else of the environment, if there is one.
+pub(super) fn read(file: Option<&Path>) -> Result<Option<Secret>, Failure> {
+    let Some(path) = file.filter(|path| !path.as_os_str().is_empty()) else {
+        let key = std::env::var(KEY_VARIABLE).ok();
+        return Ok(key.filter(|key| !key.is_empty()).map(Secret::new));
+    };
+    let bad = |why: String| Failure::usage(format_args!("the key file {path:?} {why}"));
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(KEY_BYTES_MAX + 1).read_to_string(&mut text))
+        .map_err(|error| bad(format!("cannot be read: {error}")))?;
+    if text.len() as u64 > KEY_BYTES_MAX {
+        return Err(bad(format!("has more than {KEY_BYTES_MAX} bytes: write the key alone")));
+    }
+    match text.trim() {
+        "" => Err(bad("is empty: write the key into it, as one line".into())),
+        key => Ok(Some(Secret::new(key.to_owned()))),
+    }
+}
