@@ -1,5 +1,6 @@
 //! What can be typed. The help, the man pages and the completions all come from here.
 
+mod doctor;
 mod serve;
 mod store;
 
@@ -10,6 +11,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use frazil_id::{Format, Layout, rfc3339};
 
+pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::serve::{Address, LogLevel, RollbackArg, ServeArgs};
 pub(crate) use self::store::{
     ExportArgs, ImportArgs, InitArgs, PlaceArg, QuarantineArgs, RepairArgs, STORE_VARIABLE,
@@ -56,6 +58,7 @@ pub(crate) enum Command {
     Workers(WorkersCommand),
     #[command(subcommand)]
     Store(StoreCommand),
+    Doctor(Box<DoctorArgs>),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod completions;
 mod decode;
+mod doctor;
 mod encode;
 mod layout;
 mod man;
@@ -25,6 +26,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Bench(args) => bench::run(&args),
         Command::Workers(command) => workers::run(&command),
         Command::Store(command) => store::run(&command),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

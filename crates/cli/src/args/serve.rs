@@ -159,7 +159,7 @@ pub(crate) enum LogLevel {
     Trace,
 }
 
-fn address(text: &str) -> Result<Address, String> {
+pub(super) fn address(text: &str) -> Result<Address, String> {
     if text == "off" {
         return Ok(Address(None));
     }
