@@ -157,8 +157,8 @@ impl Store for RedisStore {
     }
 
     async fn diagnose(&self, _timing: &Timing) -> Result<Vec<Finding>, Error> {
-        // A connection that was lost is made anew, and the server asked again.
-        self.session.link().await?;
+        // If the connection was lost, it is made anew, and the server asked again.
+        self.session.run(&Self::reading("diagnose")).await?;
         Ok(promise::findings(&self.session))
     }
 

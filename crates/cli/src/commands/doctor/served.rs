@@ -100,7 +100,10 @@ fn warnings(peer: &Peer) -> Vec<Row> {
             .node
             .warnings
             .iter()
-            .map(|warning| Row::warn(CHECK, format!("it warns: {}", printable(warning)), ""))
+            .map(|warning| {
+                let fix = "frazil doctor with the flags of that server tells more";
+                Row::warn(CHECK, format!("it warns: {}", printable(warning)), fix)
+            })
             .collect(),
         Err(401 | 403) => vec![Row::skipped(CHECK, "its warnings are shown to those with a key")],
         Err(status) => {

@@ -87,7 +87,10 @@ impl Survey {
                 "run three",
             )),
             Some(_) => {}
-            None => found.push(Finding::warning("the number of members could not be read", "")),
+            None => found.push(Finding::warning(
+                "the number of members could not be read",
+                "let the user list them (etcdctl member list)",
+            )),
         }
         if self.login_ignored {
             found.push(Finding::warning(
