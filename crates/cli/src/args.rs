@@ -1,6 +1,7 @@
 //! What can be typed. The help, the man pages and the completions all come from here.
 
 mod config;
+mod doctor;
 mod key;
 mod serve;
 mod server;
@@ -15,6 +16,7 @@ use clap_complete::Shell;
 use frazil_id::{Format, Layout, rfc3339};
 
 pub(crate) use self::config::{ConfigCheckArgs, ConfigCommand, ConfigExampleArgs, ConfigShowArgs};
+pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::key::{
     KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, RoleArg,
 };
@@ -70,6 +72,7 @@ pub(crate) enum Command {
     Store(StoreCommand),
     #[command(subcommand)]
     Key(KeyCommand),
+    Doctor(Box<DoctorArgs>),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

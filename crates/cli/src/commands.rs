@@ -4,6 +4,7 @@ mod bench;
 mod completions;
 mod config;
 mod decode;
+mod doctor;
 mod encode;
 mod key;
 mod layout;
@@ -29,6 +30,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Workers(command) => workers::run(&command),
         Command::Store(command) => store::run(&command),
         Command::Key(command) => key::run(&command),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

@@ -18,6 +18,14 @@ pub(crate) fn counter() -> ProgressBar {
     beside_data(bar(None, "{spinner} {human_pos} Ids, {per_sec}"))
 }
 
+/// A sign that something is waited for, with what it is. It is on a terminal even if data is there
+/// too: whoever writes data clears it first.
+pub(crate) fn waiting(what: &str) -> ProgressBar {
+    let bar = bar(None, "{spinner} {msg}, {elapsed}").with_message(what.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
 /// Hides a bar where data goes to a terminal: the data shows how far the work is, and would mix
 /// with the bar.
 fn beside_data(bar: ProgressBar) -> ProgressBar {

@@ -425,7 +425,8 @@ fn the_version_is_the_package_version() {
 
 #[test]
 fn every_command_has_an_example_in_its_help() {
-    let commands: [&[&str]; 16] = [
+    let commands: [&[&str]; 17] = [
+        &["doctor"],
         &["next"],
         &["decode"],
         &["encode"],

@@ -18,6 +18,7 @@ pub mod choose;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
+mod finding;
 mod guarantees;
 pub mod keeper;
 pub mod mend;
@@ -30,12 +31,14 @@ mod slot;
 mod standing;
 mod store;
 pub mod stores;
+mod tally;
 pub mod time;
 mod timing;
 mod url;
 mod wrappers;
 
 pub use self::error::{Error, ErrorKind};
+pub use self::finding::{Finding, Severity};
 pub use self::guarantees::{Guarantees, Strength};
 pub use self::namespace::{BadNamespace, Namespace};
 pub use self::nonce::{BadNonce, Nonce};
@@ -47,6 +50,7 @@ pub use self::store::{
     Acquired, Announcer, Ask, Census, Changes, Choice, Claim, Entry, Extended, Found, Guard, Loss,
     Presence, Put, Released, Store, Tenure,
 };
+pub use self::tally::Tally;
 pub use self::timing::{BadTiming, Timing};
 pub use self::url::{BadUrl, PASSWORD_VARIABLE, Scheme, Secret, StoreUrl, duration};
 pub use self::wrappers::{Act, Chances, Faults, Faulty, Metered, Operations, Outcome, Prefixed};

@@ -9,10 +9,12 @@ use async_trait::async_trait;
 use tokio::sync::mpsc;
 
 use crate::error::Error;
+use crate::finding::Finding;
 use crate::guarantees::Guarantees;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Record, Token, UnixMs, Version, Versioned};
 use crate::slot::{Group, Slot};
+use crate::timing::Timing;
 
 /// A coordination backend, bound to one namespace.
 ///
@@ -27,6 +29,14 @@ use crate::slot::{Group, Slot};
 pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
     /// What this store promises, and what would void it.
     fn guarantees(&self) -> Guarantees;
+
+    /// What is not as it should be with the store as it is now, for whoever looks after it: all
+    /// that weakens the promises, and more where a closer look shows it. `timing`: of the leases
+    /// that it is to keep. Nothing is written.
+    async fn diagnose(&self, _timing: &Timing) -> Result<Vec<Finding>, Error> {
+        let warnings = self.guarantees().warnings;
+        Ok(warnings.into_iter().map(|warning| Finding::warning(warning, "")).collect())
+    }
 
     /// The namespace's meta record.
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error>;

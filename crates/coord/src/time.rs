@@ -1,9 +1,12 @@
 //! The one door to the machine's clocks.
 
+mod kernel;
+
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
+pub use self::kernel::{KernelClock, kernel_clock};
 use crate::record::UnixMs;
 
 /// Time since the machine started, suspension included: what deadlines are counted in.

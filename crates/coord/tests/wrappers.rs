@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use frazil_coord::conformance::{self, Subject, Violation};
+use frazil_coord::stores::file::Copied;
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::{
     Acquired, Act, Ask, Chances, Choice, Claim, Error, ErrorKind, Extended, FORMAT, Faulty, Group,
-    Meta, Metered, Namespace, Nonce, Outcome, Prefixed, Put, Released, Slot, Store, Tenure,
-    Version,
+    Meta, Metered, Namespace, Nonce, Outcome, Prefixed, Put, Released, Slot, Store, StoreUrl,
+    Tenure, Timing, Version,
 };
 
 /// The memory store in a wrapper, and how its slots are called inside.
@@ -121,6 +122,31 @@ async fn a_metered_store_conforms() {
 async fn a_faulty_store_without_faults_conforms() {
     let wrap = |store| Arc::new(Faulty::new(store, Chances::default(), 1)) as Arc<dyn Store>;
     conformance::run(&Wrapped::new(wrap)).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_a_store_finds_about_itself_is_not_lost_in_a_wrapper() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let url = StoreUrl::file(directory.path().to_str().unwrap());
+    let namespace = Namespace::default();
+    let open = || frazil_coord::open(&url, &namespace, Copied::Refuse);
+    drop(open().await.unwrap());
+    let seen_by_all = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(directory.path().join("default"), seen_by_all).unwrap();
+    let store = open().await.unwrap();
+    let timing = Timing::default();
+    let found = store.diagnose(&timing).await.unwrap();
+    // Its fix is apart, which what is made of the warnings alone has not.
+    assert!(found.iter().any(|finding| finding.fix.starts_with("chmod 700")), "{found:?}");
+    let wrapped: [Arc<dyn Store>; 3] = [
+        Arc::new(Metered::new(store.clone())),
+        Arc::new(Prefixed::new(store.clone(), "app").unwrap()),
+        Arc::new(Faulty::new(store, Chances::default(), 1)),
+    ];
+    for wrapper in wrapped {
+        assert_eq!(wrapper.diagnose(&timing).await.as_ref(), Ok(&found), "{wrapper:?}");
+    }
 }
 
 #[tokio::test]

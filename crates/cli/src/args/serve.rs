@@ -224,7 +224,7 @@ fn filter(text: &str) -> Result<Filter, String> {
     text.parse()
 }
 
-fn address(text: &str) -> Result<Address, String> {
+pub(super) fn address(text: &str) -> Result<Address, String> {
     if text == "off" {
         return Ok(Address(None));
     }

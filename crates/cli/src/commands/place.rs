@@ -97,6 +97,11 @@ pub(super) fn warn_of_memory(url: &StoreUrl) {
     }
 }
 
+/// What to do about an error of a store, where the error does not say.
+pub(super) fn next_step_after(error: &Error) -> Option<&'static str> {
+    advice::next_step_after(error)
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit = match error.kind() {

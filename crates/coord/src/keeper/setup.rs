@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::status::Refusal;
+use crate::record::Meta;
 use crate::timing::Timing;
 
 /// What a keeper is to keep.
@@ -23,6 +25,21 @@ pub struct Setup {
     pub info: BTreeMap<String, String>,
     /// The worker to try first.
     pub favourite: Option<u32>,
+}
+
+impl Setup {
+    /// Why a namespace cannot be used with this, if so.
+    #[must_use]
+    pub fn disagreement(&self, meta: &Meta) -> Option<Refusal> {
+        if meta.layout != self.layout {
+            let (here, there) = (self.layout.clone(), meta.layout.clone());
+            return Some(Refusal::OtherLayout { here, there });
+        }
+        let there = (meta.first_worker, meta.last_worker);
+        let here = self.workers.unwrap_or(there);
+        let fits = there.0 <= there.1 && there.1 <= self.last_worker;
+        (here != there || !fits).then_some(Refusal::OtherWorkers { here, there })
+    }
 }
 
 /// When a namespace that does not exist yet is used for the first time.

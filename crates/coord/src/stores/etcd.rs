@@ -11,6 +11,7 @@ mod history;
 mod keys;
 mod leases;
 mod remote;
+mod roll_call;
 mod sight;
 mod survey;
 mod tenure;
@@ -34,10 +35,12 @@ use self::sight::{Sight, revision, written};
 use self::survey::Survey;
 use crate::Namespace;
 use crate::error::Error;
+use crate::finding::Finding;
 use crate::guarantees::Guarantees;
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::slot::{Group, Slot};
 use crate::store::{Acquired, Ask, Changes, Claim, Entry, Extended, Put, Released, Store, Tenure};
+use crate::timing::Timing;
 use crate::url::StoreUrl;
 
 /// A namespace in an etcd cluster.
@@ -112,6 +115,12 @@ async fn greet(call: &Call<'_>, keys: &Keys) -> Result<Survey, Failure> {
 impl Store for EtcdStore {
     fn guarantees(&self) -> Guarantees {
         self.survey.guarantees()
+    }
+
+    async fn diagnose(&self, _timing: &Timing) -> Result<Vec<Finding>, Error> {
+        let mut found = self.survey.findings(self.remote.doors.count());
+        found.extend(roll_call::findings(&self.remote.call("diagnose")).await);
+        Ok(found)
     }
 
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {

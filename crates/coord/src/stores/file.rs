@@ -32,6 +32,7 @@ pub use self::directory::Copied;
 pub(crate) use self::directory::Entrance;
 pub(crate) use self::promise::Purpose;
 use crate::error::{Error, ErrorKind};
+use crate::finding::{Finding, sentences};
 use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
 use crate::nonce::Nonce;
@@ -42,6 +43,7 @@ use crate::store::{
     Acquired, Ask, Changes, Choice, Claim, Entry, Extended, Found, Loss, Presence, Put, Released,
     Store, Tenure,
 };
+use crate::timing::Timing;
 use crate::url::StoreUrl;
 
 /// Coordinates the processes of one machine through a directory. Clones share their locks.
@@ -65,7 +67,7 @@ struct Shared {
     purpose: Purpose,
     /// Whether it was only looked into: a directory that is not there is an empty one then.
     is_look: bool,
-    warnings: Vec<String>,
+    weaknesses: Vec<Finding>,
     /// The slots that this store is present in. Locked during every act: no write may outlive the
     /// lock on its slot.
     present: Mutex<HashMap<Slot, (Nonce, LockedCell)>>,
@@ -97,11 +99,11 @@ impl FileStore {
         let root = Path::new(&place.directory).join(namespace.as_str());
         let any_filesystem = url.option("unsafe_filesystem") == Some("allow");
         let shared = blocking(move || {
-            let warnings = directory::prepare(&root, any_filesystem, entrance)
+            let weaknesses = directory::prepare(&root, any_filesystem, entrance)
                 .map_err(|(kind, why)| Error::new(kind, "open the directory", &name, why))?;
             let is_look = entrance == Entrance::Look;
             let purpose = place.purpose;
-            Ok(Shared { root, name, purpose, is_look, warnings, present: Mutex::default() })
+            Ok(Shared { root, name, purpose, is_look, weaknesses, present: Mutex::default() })
         });
         Ok(Self { shared: Arc::new(shared.await?) })
     }
@@ -364,7 +366,11 @@ fn why_lost(found: Found, tenure: &Tenure, ask: &Ask) -> Loss {
 #[async_trait]
 impl Store for FileStore {
     fn guarantees(&self) -> Guarantees {
-        self.shared.purpose.guarantees(self.shared.warnings.clone())
+        self.shared.purpose.guarantees(sentences(&self.shared.weaknesses))
+    }
+
+    async fn diagnose(&self, _timing: &Timing) -> Result<Vec<Finding>, Error> {
+        Ok(self.shared.weaknesses.clone())
     }
 
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {

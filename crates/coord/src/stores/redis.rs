@@ -38,6 +38,7 @@ use self::scripts::{ACQUIRE, Call, EXTEND, PUT, PUT_META, READ, RELEASE};
 use self::session::{Answer, Session, Step};
 use self::settings::Settings;
 use crate::error::{Error, ErrorKind};
+use crate::finding::Finding;
 use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
 use crate::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
@@ -47,6 +48,7 @@ use crate::store::{
     Acquired, Ask, Census, Changes, Choice, Claim, Entry, Extended, Found, Guard, Loss, Presence,
     Put, Released, Store, Tenure,
 };
+use crate::timing::Timing;
 use crate::url::StoreUrl;
 
 /// A namespace on Redis.
@@ -152,6 +154,12 @@ impl RedisStore {
 impl Store for RedisStore {
     fn guarantees(&self) -> Guarantees {
         promise::guarantees(&self.session)
+    }
+
+    async fn diagnose(&self, _timing: &Timing) -> Result<Vec<Finding>, Error> {
+        // If the connection was lost, it is made anew, and the server asked again.
+        self.session.run(&Self::reading("diagnose")).await?;
+        Ok(promise::findings(&self.session))
     }
 
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {

@@ -34,6 +34,7 @@ use self::promise::Setup;
 use self::session::{Get, Got, Session};
 use self::write::Writer;
 use crate::error::{Error, ErrorKind};
+use crate::finding::Finding;
 use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
@@ -41,6 +42,7 @@ use crate::slot::{Group, Slot};
 use crate::store::{
     Acquired, Ask, Changes, Choice, Claim, Entry, Extended, Put, Released, Store, Tenure,
 };
+use crate::timing::Timing;
 use crate::url::StoreUrl;
 
 /// A namespace in ZooKeeper, over one session.
@@ -138,6 +140,10 @@ fn error(act: &'static str, url: &StoreUrl, failure: Failure) -> Error {
 impl Store for ZooKeeperStore {
     fn guarantees(&self) -> Guarantees {
         self.setup.guarantees()
+    }
+
+    async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
+        Ok(self.setup.findings(timing))
     }
 
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {

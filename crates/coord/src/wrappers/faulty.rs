@@ -11,12 +11,14 @@ use async_trait::async_trait;
 use self::dice::Dice;
 use self::request::Request;
 use crate::error::{Error, ErrorKind};
+use crate::finding::Finding;
 use crate::guarantees::Guarantees;
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::slot::{Group, Slot};
 use crate::store::{
     Acquired, Ask, Changes, Choice, Claim, Entry, Extended, Guard, Put, Released, Store, Tenure,
 };
+use crate::timing::Timing;
 
 /// Lets requests and replies to a store go wrong. For tests: which ones is decided by a seed, so a
 /// run can be repeated if the calls come in the same order.
@@ -204,6 +206,10 @@ impl State {
 impl Store for Faulty {
     fn guarantees(&self) -> Guarantees {
         self.inner.guarantees()
+    }
+
+    async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
+        self.read("diagnose", self.inner.diagnose(timing)).await
     }
 
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::error::{Error, ErrorKind};
+use crate::finding::Finding;
 use crate::guarantees::Guarantees;
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::slot::{Group, Slot};
@@ -15,6 +16,7 @@ use crate::store::{
     Acquired, Ask, Changes, Claim, Entry, Extended, Guard, Put, Released, Store, Tenure,
 };
 use crate::time::boot_time;
+use crate::timing::Timing;
 
 /// Counts the operations on a store by act and outcome, and how long they took.
 #[derive(Debug)]
@@ -188,6 +190,10 @@ fn of_put(put: &Put) -> Outcome {
 impl Store for Metered {
     fn guarantees(&self) -> Guarantees {
         self.inner.guarantees()
+    }
+
+    async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
+        self.inner.diagnose(timing).await
     }
 
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::error::{Error, ErrorKind};
+use crate::finding::Finding;
 use crate::guarantees::Guarantees;
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::slot::{BadName, Group, Slot};
 use crate::store::{
     Acquired, Ask, Changes, Choice, Claim, Entry, Extended, Guard, Put, Released, Store, Tenure,
 };
+use crate::timing::Timing;
 
 /// Ends the prefix. No prefix contains it, so no name belongs to two prefixes.
 const MARK: char = ':';
@@ -70,6 +72,10 @@ impl Prefixed {
 impl Store for Prefixed {
     fn guarantees(&self) -> Guarantees {
         self.inner.guarantees()
+    }
+
+    async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
+        self.inner.diagnose(timing).await
     }
 
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {

@@ -94,7 +94,7 @@ fn described(pool: &Pool) -> String {
     if poisoned > 0 {
         add(format!("{poisoned} poisoned (frazil store repair names them)"));
     }
-    let free = pool.never_used() + of(Standing::Free).count();
+    let free = pool.tally.never_used + pool.tally.free;
     if free > 0 {
         add(format!("{free} free by now"));
     }

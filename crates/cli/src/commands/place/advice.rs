@@ -10,14 +10,18 @@ pub(super) struct Advised<'a>(pub(super) &'a Error);
 impl fmt::Display for Advised<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.0.to_string();
-        let text = text.trim_end_matches('.');
-        f.write_str(text)?;
-        let is_local = ["file:", "static:"].iter().any(|name| self.0.store().starts_with(name));
-        match next_step(self.0.kind(), is_local, text) {
+        f.write_str(text.trim_end_matches('.'))?;
+        match next_step_after(self.0) {
             Some(step) => write!(f, "; {step}"),
             None => Ok(()),
         }
     }
+}
+
+/// What to do next, where the error does not say.
+pub(super) fn next_step_after(error: &Error) -> Option<&'static str> {
+    let is_local = ["file:", "static:"].iter().any(|name| error.store().starts_with(name));
+    next_step(error.kind(), is_local, &error.to_string())
 }
 
 fn next_step(kind: ErrorKind, is_local: bool, text: &str) -> Option<&'static str> {

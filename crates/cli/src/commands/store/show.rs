@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Guarantees, Guard, Meta, Standing, Store};
+use frazil::coord::{Guarantees, Guard, Meta, Store, Tally};
 use serde::Serialize;
 
 use crate::args::ShowArgs;
@@ -17,7 +17,7 @@ struct Shown {
     namespace: String,
     meta: Option<Meta>,
     guard: Option<ShownGuard>,
-    workers: Counts,
+    workers: Tally,
     guarantees: Guarantees,
 }
 
@@ -27,18 +27,6 @@ struct ShownGuard {
     until_ms: u64,
     until: String,
     reason: String,
-}
-
-/// How many workers are in which state.
-#[derive(Default, Serialize)]
-struct Counts {
-    never_used: usize,
-    held: u32,
-    free: u32,
-    blocked: u32,
-    quarantined: u32,
-    poisoned: u32,
-    lost: u32,
 }
 
 pub(super) async fn run(args: &ShowArgs) -> Result<(), Failure> {
@@ -58,7 +46,7 @@ async fn look(args: &ShowArgs, store: &dyn Store) -> Result<Shown, Failure> {
         Some(meta) => Some(Pool::read(store, meta, unix_ms()).await?),
         None => None,
     };
-    let workers = pool.as_ref().map(Counts::of).unwrap_or_default();
+    let workers = pool.as_ref().map(|pool| pool.tally).unwrap_or_default();
     let (meta, guard) = pool.map(|pool| (pool.meta, pool.guard)).unzip();
     Ok(Shown {
         store: store.to_string(),
@@ -76,32 +64,6 @@ impl From<Guard> for ShownGuard {
     }
 }
 
-impl Counts {
-    fn of(pool: &Pool) -> Self {
-        let mut counts = Self { never_used: pool.never_used(), ..Self::default() };
-        for view in &pool.views {
-            let count = match view.state {
-                Standing::Held => &mut counts.held,
-                Standing::Free => &mut counts.free,
-                Standing::Blocked => &mut counts.blocked,
-                Standing::Quarantined => &mut counts.quarantined,
-                Standing::Poisoned => &mut counts.poisoned,
-                Standing::Lost => &mut counts.lost,
-            };
-            *count += 1;
-        }
-        counts
-    }
-
-    fn text(&self) -> String {
-        let Self { never_used, held, free, blocked, quarantined, poisoned, lost } = self;
-        format!(
-            "{held} held, {free} free, {blocked} blocked, {quarantined} quarantined, {poisoned} \
-             poisoned, {lost} lost, {never_used} never used"
-        )
-    }
-}
-
 fn text(shown: &Shown) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
@@ -115,7 +77,7 @@ fn text(shown: &Shown) -> String {
         Some(meta) => {
             line("layout", &meta.layout);
             line("workers", &format!("{} to {}", meta.first_worker, meta.last_worker));
-            line("", &shown.workers.text());
+            line("", &shown.workers.to_string());
             line("window", &format!("{} s", meta.window_ms / 1000));
             line("created", &instant(meta.created));
             if meta.quarantine > unix_ms() {

@@ -1,6 +1,6 @@
 //! All workers of a namespace as a user sees them.
 
-use frazil::coord::{Claim, Error, Group, Guard, Meta, Store, UnixMs, Versioned};
+use frazil::coord::{Claim, Error, Group, Guard, Meta, Store, Tally, UnixMs, Versioned};
 
 use super::view::View;
 use crate::output::say;
@@ -11,6 +11,8 @@ pub(crate) struct Pool {
     pub(crate) meta: Meta,
     /// Why and until when the store lets nobody new in.
     pub(crate) guard: Option<Guard>,
+    /// How many of them are good for what.
+    pub(crate) tally: Tally,
     /// Every worker that was ever used, by number.
     pub(crate) views: Vec<View>,
 }
@@ -26,17 +28,11 @@ impl Pool {
         let mut judge = Claim::to_judge(&meta, now);
         // Whatever keeps everybody out is a quarantine to those outside.
         judge.quarantine = judge.quarantine.max(guard.as_ref().map_or(0, |guard| guard.until));
+        let tally = Tally::of(&entries, &meta.value, &judge);
         let mut views: Vec<_> =
             entries.into_iter().filter_map(|entry| View::new(entry, &judge)).collect();
         views.sort_by_key(|view| view.worker);
-        Ok(Self { meta: meta.value, guard, views })
-    }
-
-    /// How many workers of the range nobody ever used.
-    pub(crate) fn never_used(&self) -> usize {
-        let range = self.meta.workers();
-        let used = self.views.iter().filter(|view| range.contains(&view.worker)).count();
-        range.count().saturating_sub(used)
+        Ok(Self { meta: meta.value, guard, tally, views })
     }
 
     /// Says what keeps new holders out of all workers.

@@ -3,7 +3,6 @@
 use super::{Now, Plan, millis};
 use crate::error::Error;
 use crate::keeper::setup::FirstUse;
-use crate::keeper::status::Refusal;
 use crate::record::{FORMAT, Meta, Versioned};
 use crate::rules::{RUN_AHEAD_MS, WINDOW_MAX_MS};
 use crate::store::Put;
@@ -25,7 +24,7 @@ impl Plan {
             Err(error) => self.failed(now, error),
             Ok(Some(meta)) => {
                 self.answered();
-                match self.disagreement(&meta.value) {
+                match self.setup.disagreement(&meta.value) {
                     Some(refusal) => self.refuse(refusal),
                     None => self.adopt(meta),
                 }
@@ -48,17 +47,6 @@ impl Plan {
             self.forgotten = None;
             self.meta = Some(meta);
         }
-    }
-
-    fn disagreement(&self, meta: &Meta) -> Option<Refusal> {
-        if meta.layout != self.setup.layout {
-            let (here, there) = (self.setup.layout.clone(), meta.layout.clone());
-            return Some(Refusal::OtherLayout { here, there });
-        }
-        let there = (meta.first_worker, meta.last_worker);
-        let here = self.setup.workers.unwrap_or(there);
-        let fits = there.0 <= there.1 && there.1 <= self.setup.last_worker;
-        (here != there || !fits).then_some(Refusal::OtherWorkers { here, there })
     }
 
     fn new_meta(&self, now: Now, orphans: bool) -> Meta {

@@ -58,6 +58,11 @@ impl Doors {
         self.url.hosts.len().max(1)
     }
 
+    /// Where each of them is.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = String> {
+        self.url.addresses()
+    }
+
     /// Whether connections are encrypted.
     pub(super) fn is_tls(&self) -> bool {
         self.tls.is_some()

@@ -214,7 +214,10 @@ impl Call<'_> {
 /// A server that turns a client's certificate down says so right after the handshake, and at
 /// times the client library loses what was said together with the connection. Asking again soon
 /// gets to hear it.
-async fn greet(doors: &Doors, index: usize) -> Result<(Member, StatusResponse), Failure> {
+pub(super) async fn greet(
+    doors: &Doors,
+    index: usize,
+) -> Result<(Member, StatusResponse), Failure> {
     let mut tries = 0;
     loop {
         tries += 1;

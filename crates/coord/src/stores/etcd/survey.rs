@@ -3,6 +3,7 @@
 use etcd_client::StatusResponse;
 
 use super::remote::{Call, Nature};
+use crate::finding::{Finding, sentences};
 use crate::guarantees::{Guarantees, Strength};
 
 /// What is known of a cluster.
@@ -52,59 +53,111 @@ impl Survey {
                 "members that do not sync to disk (--unsafe-no-fsync) and lose power".into(),
                 "deleting or changing keys by hand".into(),
             ],
-            warnings: self.warnings(),
+            warnings: sentences(&self.weaknesses()),
         }
     }
 
-    fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
+    /// What weakens the promises, or makes leases end early.
+    fn weaknesses(&self) -> Vec<Finding> {
+        let mut found = Vec::new();
+        if loses_data(&self.version) {
+            found.push(Finding::danger(
+                format!(
+                    "etcd {} can lose data when a member ends unexpectedly under load, and members \
+                     then differ",
+                    self.version
+                ),
+                "upgrade to 3.5.3 or later, best to the latest 3.5 or 3.6",
+            ));
+        }
         if ends_live_leases(&self.version) {
-            warnings.push(format!(
-                "etcd {} can end leases that are being renewed, after its leader was stuck: a \
-                 leader may be replaced early, ids stay unique; upgrade to 3.4.31, 3.5.13 or later",
-                self.version
+            found.push(Finding::warning(
+                format!(
+                    "etcd {} can end leases that are being renewed, after its leader was stuck: a \
+                     leader may be replaced early, ids stay unique",
+                    self.version
+                ),
+                "upgrade to 3.4.31, 3.5.13 or later",
             ));
         }
         match self.members {
-            Some(1) => warnings.push(
+            Some(1) => found.push(Finding::warning(
                 "the cluster has one member: while it is away nobody can acquire, and its disk is \
-                 the only copy; run three"
-                    .into(),
-            ),
+                 the only copy",
+                "run three",
+            )),
             Some(_) => {}
-            None => warnings.push("the number of members could not be read".into()),
+            None => found.push(Finding::warning(
+                "the number of members could not be read",
+                "let the user list them (etcdctl member list)",
+            )),
         }
         if self.login_ignored {
-            warnings.push(
-                "the cluster asks nobody for a password: run etcdctl auth enable, or leave the \
-                 user out of the URL"
-                    .into(),
-            );
+            found.push(Finding::warning(
+                "the cluster asks nobody for a password",
+                "run etcdctl auth enable, or leave the user out of the URL",
+            ));
         }
-        warnings
+        found
     }
+
+    /// The weaknesses, and what else whoever looks after the cluster should know. `named`: how many
+    /// members the URL names.
+    pub(super) fn findings(&self, named: usize) -> Vec<Finding> {
+        let mut found = self.weaknesses();
+        if is_unmaintained(&self.version) {
+            found.push(Finding::warning(
+                format!("etcd {} gets no fixes any more", self.version),
+                "upgrade to the latest 3.5 or 3.6",
+            ));
+        }
+        if let Some(members) = self.members.filter(|members| named == 1 && *members > 1) {
+            found.push(Finding::warning(
+                format!(
+                    "the URL names 1 of {members} members: while that one is away, so is the store"
+                ),
+                "name all of them: etcd://h1:2379,h2:2379,h3:2379",
+            ));
+        }
+        found
+    }
+}
+
+/// Whether a version has the defect that made members differ after one of them crashed.
+fn loses_data(version: &str) -> bool {
+    matches!(parts(version), Some((3, 5, 0..=2)))
+}
+
+/// Whether nobody mends defects of a version any more.
+fn is_unmaintained(version: &str) -> bool {
+    parts(version).is_some_and(|(major, minor, _)| (major, minor) < (3, 5))
 }
 
 /// Whether a version is older than the fix that keeps a stuck leader from ending live leases. One
 /// that cannot be read counts as old.
 fn ends_live_leases(version: &str) -> bool {
+    match parts(version) {
+        Some((3, 4, patch)) => patch < 31,
+        Some((3, 5, patch)) => patch < 13,
+        Some((major, minor, _)) => (major, minor) < (3, 4),
+        None => true,
+    }
+}
+
+/// The numbers of a version.
+fn parts(version: &str) -> Option<(u32, u32, u32)> {
     let plain = version.split(['-', '+']).next().unwrap_or_default();
     let mut parts = plain.split('.').map(str::parse::<u32>);
-    let (Some(Ok(major)), Some(Ok(minor)), Some(Ok(patch))) =
-        (parts.next(), parts.next(), parts.next())
-    else {
-        return true;
-    };
-    match (major, minor) {
-        (3, 4) => patch < 31,
-        (3, 5) => patch < 13,
-        newer_or_older => newer_or_older < (3, 4),
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(Ok(major)), Some(Ok(minor)), Some(Ok(patch))) => Some((major, minor, patch)),
+        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::Severity;
 
     #[test]
     fn versions_before_the_fix_are_warned_about() {
@@ -114,5 +167,25 @@ mod tests {
         for new in ["3.4.31", "3.5.13", "3.5.13+deb", "3.6.0-rc.1", "3.6.0", "4.0.0"] {
             assert!(!ends_live_leases(new), "{new}");
         }
+    }
+
+    #[test]
+    fn versions_that_lose_data_are_a_danger_and_old_ones_a_warning() {
+        let survey = |version: &str| Survey {
+            version: version.into(),
+            members: Some(3),
+            login_ignored: false,
+        };
+        for bad in ["3.5.0", "3.5.1", "3.5.2+patched"] {
+            let found = survey(bad).findings(3);
+            assert!(found.iter().any(|f| f.severity == Severity::Danger), "{bad}: {found:?}");
+        }
+        let old = survey("3.4.34").findings(3);
+        assert!(matches!(&old[..], [one] if one.what.contains("no fixes")), "{old:?}");
+        for good in ["3.5.13", "3.5.21", "3.6.0"] {
+            assert_eq!(survey(good).findings(3), [], "{good}");
+        }
+        let lonely = survey("3.6.0").findings(1);
+        assert!(matches!(&lonely[..], [one] if one.what.contains("1 of 3 members")), "{lonely:?}");
     }
 }

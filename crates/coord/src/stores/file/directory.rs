@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::FILE_MODE;
 use crate::error::ErrorKind;
+use crate::finding::Finding;
 use crate::nonce::Nonce;
 use crate::slot::Group;
 
@@ -54,7 +55,7 @@ pub(super) fn prepare(
     root: &Path,
     any_filesystem: bool,
     entrance: Entrance,
-) -> Result<Vec<String>, (ErrorKind, String)> {
+) -> Result<Vec<Finding>, (ErrorKind, String)> {
     let broken = |error: io::Error| {
         let kind = match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
@@ -75,9 +76,9 @@ pub(super) fn prepare(
     // Before anything is created, so that a refusal leaves nothing behind.
     // A relative path ends in the current directory.
     let there = root.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
-    let mut warnings = check_filesystem(there, any_filesystem)?;
+    let mut weaknesses = check_filesystem(there, any_filesystem)?;
     match entrance {
-        Entrance::Look if !root.exists() => return Ok(warnings),
+        Entrance::Look if !root.exists() => return Ok(weaknesses),
         Entrance::Look => {}
         Entrance::Use(_) => {
             create(root)?;
@@ -99,9 +100,12 @@ pub(super) fn prepare(
     })?;
     let mode = fs::metadata(root).map_err(broken)?.mode() & 0o077;
     if mode != 0 {
-        warnings.push(format!("others can look into {}: chmod 700", root.display()));
+        weaknesses.push(Finding::warning(
+            format!("others can look into {}", root.display()),
+            format!("chmod 700 {}", root.display()),
+        ));
     }
-    Ok(warnings)
+    Ok(weaknesses)
 }
 
 /// Fails if the directory is not there, or is not the one that was opened.
@@ -132,23 +136,24 @@ enum Kept {
     Unknown,
 }
 
-fn check_filesystem(root: &Path, any: bool) -> Result<Vec<String>, (ErrorKind, String)> {
+fn check_filesystem(root: &Path, any: bool) -> Result<Vec<Finding>, (ErrorKind, String)> {
     let unreadable = |error| (ErrorKind::Unavailable, format!("{}: {error}", root.display()));
     let stat = rustix::fs::statfs(root).map_err(unreadable)?;
     let magic = u64::try_from(stat.f_type).unwrap_or(0) & 0xFFFF_FFFF;
     Ok(match kept(magic) {
         Kept::Well => Vec::new(),
-        Kept::UntilReboot => {
-            vec!["in memory (tmpfs): all is forgotten when the machine restarts".into()]
-        }
-        Kept::InContainer => {
-            vec![
-                "in a container's own layer (overlayfs): all is forgotten with the container; \
-                  mount a volume"
-                    .into(),
-            ]
-        }
-        Kept::Unknown if any => vec!["an unknown file system was allowed by the URL".into()],
+        Kept::UntilReboot => vec![Finding::warning(
+            "in memory (tmpfs): all is forgotten when the machine restarts",
+            "use a directory on a disk",
+        )],
+        Kept::InContainer => vec![Finding::warning(
+            "in a container's own layer (overlayfs): all is forgotten with the container",
+            "mount a volume",
+        )],
+        Kept::Unknown if any => vec![Finding::warning(
+            "an unknown file system was allowed by the URL",
+            "use a local disk, and leave out unsafe_filesystem",
+        )],
         Kept::Unknown => {
             let why = format!(
                 "{} is on a file system ({magic:#x}) not known to keep locks and renames on one \

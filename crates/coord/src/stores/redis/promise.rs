@@ -3,6 +3,7 @@
 use super::scripts::SKEW_MS;
 use super::session::Session;
 use super::settings::Durability;
+use crate::finding::{Finding, sentences};
 use crate::guarantees::{Guarantees, Strength};
 use crate::url::Scheme;
 
@@ -49,7 +50,7 @@ pub(super) fn guarantees(session: &Session) -> Guarantees {
         leadership,
         token: token.into(),
         voided_by: voided_by(is_single),
-        warnings: warnings(session),
+        warnings: sentences(&weaknesses(session)),
     }
 }
 
@@ -92,34 +93,94 @@ fn voided_by(is_single: bool) -> Vec<String> {
     voids.into_iter().map(str::to_owned).collect()
 }
 
-fn warnings(session: &Session) -> Vec<String> {
+/// What weakens the promises as the server is set up.
+fn weaknesses(session: &Session) -> Vec<Finding> {
     let (settings, server) = (&session.settings, session.server());
     let is_single = settings.url.scheme == Scheme::Redis;
-    let mut warnings = Vec::new();
+    let mut found = Vec::new();
     if !server.keeps_log {
-        warnings.push("no append-only file: a restart forgets; set appendonly yes".to_owned());
+        found.push(Finding::warning(
+            "no append-only file: a restart forgets",
+            "set appendonly yes (redis-cli CONFIG SET appendonly yes, and CONFIG REWRITE to keep it)",
+        ));
     } else if is_single && !server.syncs_each_write() {
-        warnings.push(match &server.log_sync {
-            Some(sync) => format!("appendfsync is {sync}: a crash forgets; set it to always"),
-            None => "appendfsync may not be read (+config|get), so the worst is assumed".to_owned(),
+        found.push(match &server.log_sync {
+            Some(sync) => Finding::warning(
+                format!(
+                    "appendfsync is {sync}: a crash of the machine forgets the last writes, so new \
+                     workers wait for a window after each restart"
+                ),
+                "set it to always (redis-cli CONFIG SET appendfsync always, and CONFIG REWRITE to \
+                 keep it)",
+            ),
+            None => Finding::warning(
+                "appendfsync may not be read, so the worst is assumed",
+                "give the user +config|get (ACL SETUSER NAME +config|get)",
+            ),
         });
     }
     if is_single && server.syncs_each_write() && !server.is_alone() {
-        warnings.push(
+        found.push(Finding::warning(
             "the server has or had replicas, and a restart cannot be told from a promotion: new \
-             workers wait after either; for fail-over use redis+sentinel:"
-                .to_owned(),
-        );
+             workers wait after either",
+            "for fail-over use redis+sentinel:",
+        ));
     }
     if settings.durability != Durability::Async && server.replicas == 0 {
-        warnings.push("replicas are waited for and none is connected: nothing succeeds".to_owned());
+        found.push(Finding::danger(
+            "replicas are waited for and none is connected: nothing succeeds",
+            "connect one, or leave out the option durability",
+        ));
     }
     if settings.url.scheme == Scheme::RedisSentinel && !server.needs_replicas {
-        warnings.push(
-            "min-replicas-to-write is 0: an isolated master acknowledges without end; set it to 1, \
-             and min-replicas-max-lag to less than the option isolation"
-                .to_owned(),
-        );
+        found.push(Finding::warning(
+            "min-replicas-to-write is 0: an isolated master acknowledges without end",
+            "set it to 1, and min-replicas-max-lag to less than the option isolation",
+        ));
     }
-    warnings
+    found
+}
+
+/// What else whoever looks after the server should know.
+pub(super) fn findings(session: &Session) -> Vec<Finding> {
+    let (settings, server) = (&session.settings, session.server());
+    let mut found = weaknesses(session);
+    match server.maxmemory_policy.as_str() {
+        "noeviction" => {}
+        "" => found.push(Finding::warning(
+            "INFO does not tell maxmemory_policy, so whether records can be evicted is not known",
+            "see that the service evicts nothing (noeviction)",
+        )),
+        // Those that evict any key are refused when the store is entered.
+        other => found.push(Finding::warning(
+            format!(
+                "maxmemory-policy is {other}: it takes only keys that expire, which ours do \
+                     not, but it is one word away from one that takes all"
+            ),
+            "redis-cli CONFIG SET maxmemory-policy noeviction",
+        )),
+    }
+    if server.maxmemory > 0 && server.used_memory >= server.maxmemory / 10 * 9 {
+        found.push(Finding::warning(
+            format!(
+                "{} of {} bytes of maxmemory are used: when all are, nothing can be renewed",
+                server.used_memory, server.maxmemory
+            ),
+            "raise maxmemory, or give Frazil a server of its own",
+        ));
+    }
+    if server.disk_fails {
+        found.push(Finding::danger(
+            "the server cannot write to its disk, and then refuses writes",
+            "see its log, and make room on its disk",
+        ));
+    }
+    if server.replicas > 0 && settings.durability == Durability::Async {
+        found.push(Finding::warning(
+            "replicas are not waited for: a fail-over can lose the last writes, and new workers \
+             wait after each",
+            "add durability=wait-all to the URL",
+        ));
+    }
+    found
 }

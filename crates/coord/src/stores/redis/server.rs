@@ -26,6 +26,11 @@ pub(super) struct Server {
     /// Whether it stops acknowledging when its replicas are out of reach.
     pub(super) needs_replicas: bool,
     pub(super) maxmemory_policy: String,
+    /// In bytes; 0 if there is no limit.
+    pub(super) maxmemory: u64,
+    pub(super) used_memory: u64,
+    /// Whether its last attempts to write to its disk failed.
+    pub(super) disk_fails: bool,
     pub(super) keeps_log: bool,
     /// When the log is synced to disk, if we may know.
     pub(super) log_sync: Option<String>,
@@ -56,6 +61,8 @@ impl Server {
             pairs.find_map(|(known, value)| (known == name).then_some(value))
         };
         let text = |name: &str| field(name).unwrap_or_default().to_owned();
+        let bytes = |name: &str| field(name).and_then(|n| n.parse().ok()).unwrap_or(0);
+        let fails = |name: &str| field(name) == Some("err");
         Self {
             version: text("redis_version"),
             is_master: field("role") == Some("master"),
@@ -65,6 +72,9 @@ impl Server {
             was_promoted: text("master_replid2").chars().any(|c| c != '0'),
             needs_replicas: field("min_slaves_good_slaves").is_some(),
             maxmemory_policy: text("maxmemory_policy"),
+            maxmemory: bytes("maxmemory"),
+            used_memory: bytes("used_memory"),
+            disk_fails: fails("aof_last_write_status") || fails("rdb_last_bgsave_status"),
             keeps_log: field("aof_enabled") == Some("1"),
             log_sync: None,
         }

@@ -7,7 +7,9 @@ use zookeeper_client as zk;
 
 use super::door::Door;
 use super::session::Deadline;
+use crate::finding::{Finding, sentences};
 use crate::guarantees::{Guarantees, Strength};
+use crate::timing::Timing;
 
 /// How the servers are set up, as far as a client can see.
 #[derive(Clone, Debug)]
@@ -57,36 +59,71 @@ impl Setup {
                 "deleting or restoring nodes by hand".into(),
                 "servers with forceSync=no, if the power fails".into(),
             ],
-            warnings: self.warnings(),
+            warnings: sentences(&self.weaknesses()),
         }
     }
 
-    fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
+    fn weaknesses(&self) -> Vec<Finding> {
+        let mut found = Vec::new();
         match self.voters {
-            Some(0 | 1) => warnings.push(
-                "a single server: its disk is the only copy of the records; use three or five"
-                    .into(),
-            ),
-            Some(voters) if voters % 2 == 0 => warnings.push(format!(
-                "{voters} voting servers survive no more failures than {}: use an odd number",
-                voters - 1
+            Some(0 | 1) => found.push(Finding::warning(
+                "a single server: its disk is the only copy of the records",
+                "use three or five",
+            )),
+            Some(voters) if voters % 2 == 0 => found.push(Finding::warning(
+                format!("{voters} voting servers survive no more failures than {}", voters - 1),
+                "use an odd number",
             )),
             _ => {}
         }
         if self.negotiated != self.asked {
-            warnings.push(format!(
-                "sessions last {:?} and not {:?} as asked for: set the option session within \
-                 minSessionTimeout and maxSessionTimeout of the servers",
-                self.negotiated, self.asked
+            found.push(Finding::warning(
+                format!(
+                    "sessions last {:?} and not {:?} as asked for",
+                    self.negotiated, self.asked
+                ),
+                "set the option session within minSessionTimeout and maxSessionTimeout of the \
+                 servers (2 and 20 times their tickTime, unless set)",
             ));
         }
         if !self.authenticated {
-            warnings.push("anybody who reaches the servers can change the records: log in".into());
+            found.push(Finding::warning(
+                "anybody who reaches the servers can change the records",
+                "log in: zk://USER@HOST with the password in password_file= or \
+                 FRAZIL_STORE_PASSWORD",
+            ));
         } else if !self.encrypted {
-            warnings.push("the password crosses the network in the clear: use zks:".into());
+            found.push(Finding::warning(
+                "the password crosses the network in the clear",
+                "use zks:",
+            ));
         }
-        warnings
+        found
+    }
+
+    /// The weaknesses, and whether leases of these durations fit the sessions.
+    pub(super) fn findings(&self, timing: &Timing) -> Vec<Finding> {
+        let mut found = self.weaknesses();
+        let (ttl, lasts) = (timing.ttl, self.negotiated);
+        if ttl > lasts {
+            found.push(Finding::danger(
+                format!(
+                    "a TTL of {ttl:?} is longer than a session of {lasts:?}: no worker is leased"
+                ),
+                format!(
+                    "set --ttl to {}s, or ?session= to {}s with maxSessionTimeout of the servers \
+                     no less",
+                    lasts.as_secs().max(1),
+                    ttl.as_secs_f64().ceil()
+                ),
+            ));
+        } else if self.voters.is_none() {
+            found.push(Finding::warning(
+                "how many servers vote could not be read",
+                "let the user read /zookeeper/config",
+            ));
+        }
+        found
     }
 }
 

@@ -1,0 +1,67 @@
+//! Can the layout still hold the time, and for how long?
+
+use frazil::coord::UnixMs;
+use frazil::coord::time::unix_ms;
+use frazil_id::Layout;
+
+use super::report::Row;
+use crate::words::instant;
+
+const CHECK: &str = "lifetime";
+const DAYS_PER_YEAR: u64 = 365;
+/// Moving to another layout takes planning: this much of it should be left.
+const DAYS_MIN: u64 = 2 * DAYS_PER_YEAR;
+
+pub(super) fn of_layout(layout: &Layout) -> Row {
+    judge(layout, unix_ms())
+}
+
+fn judge(layout: &Layout, now: UnixMs) -> Row {
+    const ANOTHER: &str = "use a layout with a later epoch or more bits for the time, and a \
+                           namespace of its own for it: frazil layout --help";
+    let (first, last) = (layout.epoch_ms(), layout.last_instant_ms());
+    if now < first {
+        let detail = format!(
+            "the layout begins at {}, and the clock shows {}",
+            instant(first),
+            instant(now)
+        );
+        return Row::fail(CHECK, detail, "set the clock right, or use a layout that began before");
+    }
+    if now > last {
+        return Row::fail(CHECK, format!("the layout ended at {}", instant(last)), ANOTHER);
+    }
+    let days = layout.days_left(now);
+    let detail =
+        format!("Ids last until {}, {} years from now", instant(last), days / DAYS_PER_YEAR);
+    match days {
+        ..DAYS_MIN => {
+            let detail = format!("Ids last until {} only, {days} days from now", instant(last));
+            Row::warn(CHECK, detail, ANOTHER)
+        }
+        _ => Row::ok(CHECK, detail),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::Status;
+    use super::*;
+
+    #[test]
+    fn a_layout_is_well_between_its_epoch_and_two_years_before_its_end() {
+        let layout = Layout::FRAZIL;
+        let (first, last) = (layout.epoch_ms(), layout.last_instant_ms());
+        let year = DAYS_PER_YEAR * 86_400_000;
+        for (now, status) in [
+            (first - 1, Status::Fail),
+            (first, Status::Ok),
+            (last - 3 * year, Status::Ok),
+            (last - year, Status::Warn),
+            (last, Status::Warn),
+            (last + 1, Status::Fail),
+        ] {
+            assert_eq!(judge(&layout, now).status(), status, "{now}");
+        }
+    }
+}

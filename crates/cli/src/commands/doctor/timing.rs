@@ -1,0 +1,59 @@
+//! Do the durations, the workers and the layout go together?
+
+use frazil::coord::{BadTiming, Timing};
+use frazil::{Node, StartError, fixed_worker};
+
+use super::case::Case;
+use super::report::Row;
+use crate::words::span;
+
+const CHECK: &str = "timing";
+
+pub(super) fn look(case: &Case) -> Row {
+    let mut node = Node::builder()
+        .store_url(case.url.clone())
+        .namespace(case.namespace.clone())
+        .layout(case.layout)
+        .timing(case.timing);
+    if let Some((first, last)) = case.workers {
+        node = node.workers(first..=last);
+    }
+    match node.check() {
+        Ok(()) => Row::ok(CHECK, described(case)),
+        Err(error) => Row::fail(CHECK, error.to_string(), fix(&error)),
+    }
+}
+
+fn described(case: &Case) -> String {
+    let Timing { ttl, heartbeat, outage_budget } = case.effective_timing();
+    let of = if fixed_worker(&case.url).is_some() { "of a fixed worker: " } else { "" };
+    let request = match case.url.hosts.is_empty() {
+        true => String::new(),
+        false => format!(", {} for a request", span(case.url.timeout().min(ttl / 4))),
+    };
+    format!(
+        "{of}TTL {}, heartbeat {}, outage budget {}{request}",
+        span(ttl),
+        span(heartbeat),
+        span(outage_budget)
+    )
+}
+
+/// The flag that makes it right.
+fn fix(error: &StartError) -> String {
+    match error {
+        StartError::Timing(BadTiming::HeartbeatTooLong(timing)) => {
+            format!("--heartbeat {}, or --ttl {}", span(timing.ttl / 3), span(timing.heartbeat * 3))
+        }
+        StartError::Timing(BadTiming::TooShort(_)) => "--ttl 30s --heartbeat 10s".into(),
+        StartError::Timing(BadTiming::BudgetTooShort(timing)) => {
+            format!("--outage-budget {}", span(timing.ttl * 3))
+        }
+        StartError::Timing(BadTiming::BudgetTooLong(_)) => "--outage-budget 1h --ttl 30s".into(),
+        StartError::Timeout { timeout, most } => {
+            format!("?timeout={} in the URL, or --ttl {}", span(*most), span(*timeout * 4))
+        }
+        StartError::Workers { last, .. } => format!("--workers 0-{last}"),
+        _ => "correct that flag: frazil serve --help".into(),
+    }
+}
