@@ -33,8 +33,8 @@ const LATENCIES: [(f64, Duration); 4] = [
 
 /// A way to ask for Ids.
 #[derive(Clone, Copy, Debug)]
-struct Way {
-    name: &'static str,
+pub(crate) struct Way {
+    pub(crate) name: &'static str,
     /// Which of the node's addresses.
     address: usize,
     batch: u64,
@@ -79,14 +79,17 @@ const WAYS: [Way; 5] = [
         request: Request::Http("application/octet-stream"),
         cpu_max: Some(0.05),
     },
-    Way {
-        name: "HTTP JSON, batches of 100",
-        address: 0,
-        batch: 100,
-        request: Request::Http("application/json"),
-        cpu_max: Some(0.15),
-    },
+    HEALTHY,
 ];
+
+/// What most clients do.
+pub(crate) const HEALTHY: Way = Way {
+    name: "HTTP JSON, batches of 100",
+    address: 0,
+    batch: 100,
+    request: Request::Http("application/json"),
+    cpu_max: Some(0.15),
+};
 
 pub(crate) fn report(effort: Effort) -> Outcome {
     println!(
@@ -147,11 +150,11 @@ fn idle(effort: Effort) -> Outcome {
     Ok(())
 }
 
-type Measured = Result<(Histogram<u64>, u64), Box<dyn std::error::Error>>;
+pub(crate) type Measured = Result<(Histogram<u64>, u64), Box<dyn std::error::Error>>;
 
 /// Asks at the rate from several connections, each with a thread that sleeps until a request is
 /// due, and notes how long each took since then.
-fn paced(node: &Process, way: Way, span: Duration) -> Measured {
+pub(crate) fn paced(node: &Process, way: Way, span: Duration) -> Measured {
     let connections = if matches!(way.request, Request::Stream) { 1 } else { CONNECTIONS };
     let every = Duration::from_nanos(1_000_000_000 * way.batch * connections / RATE);
     let (mut all, mut issued) = (histogram()?, 0);

@@ -5,6 +5,7 @@
 mod at_rate;
 mod bare;
 mod grpc;
+mod hostile;
 mod http;
 mod node;
 mod process;
@@ -42,5 +43,6 @@ fn report(effort: Effort) -> Outcome {
     http::report(effort)?;
     redis::report(effort)?;
     grpc::report(effort)?;
-    at_rate::report(effort)
+    at_rate::report(effort)?;
+    hostile::report(effort)
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use frazil::coord::time::{boot_time, unix_ms};
+use frazil::coord::time::{boot_time, kernel_clock, unix_ms};
 use frazil::coord::{Act, Outcome};
 use frazil::{Layout, NodeInfo};
 use prometheus_client::metrics::counter::Counter;
@@ -58,6 +58,9 @@ pub(crate) struct Gauges {
     waited: FloatCounter,
     steps: Family<Labels, Counter>,
     backwards: Counter,
+    clock_offset: Family<Labels, FloatGauge>,
+    clock_error: FloatGauge,
+    clock_synchronized: Gauge,
     store_up: Gauge,
     operations: Family<Labels, Counter>,
     renewals: Family<Labels, Counter>,
@@ -86,6 +89,9 @@ impl Gauges {
             waited: FloatCounter::default(),
             steps: Family::default(),
             backwards: Counter::default(),
+            clock_offset: Family::default(),
+            clock_error: FloatGauge::default(),
+            clock_synchronized: Gauge::default(),
             store_up: Gauge::default(),
             operations: Family::default(),
             renewals: Family::default(),
@@ -124,6 +130,12 @@ impl Gauges {
         to.register("sequence_wait_seconds", help, self.waited.clone());
         to.register("clock_steps", "Steps of the clock", self.steps.clone());
         to.register("clock_backwards", "Steps of the clock back", self.backwards.clone());
+        let help = "How far the clock is from right, as the kernel knows it";
+        to.register("clock_offset_seconds", help, self.clock_offset.clone());
+        let help = "How far the clock is from right at the most, as the kernel knows it";
+        to.register("clock_maximum_error_seconds", help, self.clock_error.clone());
+        let help = "Whether a daemon keeps the clock right, as the kernel knows it";
+        to.register("clock_synchronized", help, self.clock_synchronized.clone());
         let help = "When the layout's time is used up";
         to.register("time_exhaustion_timestamp_seconds", help, self.time_exhaustion.clone());
     }
@@ -166,10 +178,22 @@ impl Gauges {
         for (reason, count) in seen.losses {
             set(&self.losses.get_or_create(&one("reason", reason)), *count);
         }
+        self.refresh_clock();
         self.refresh_pool(seen.pool);
         self.refresh_operations(seen.node);
         self.refresh_info(seen.info);
         self.refresh_utilization(seen, requests);
+    }
+
+    /// A kernel that does not say is one whose clock nobody keeps right.
+    fn refresh_clock(&self) {
+        let clock = kernel_clock();
+        self.clock_synchronized.set(i64::from(clock.is_some_and(|clock| clock.is_synchronized)));
+        let Some(clock) = clock else { return };
+        let offset = Duration::from_nanos(clock.offset_ns.unsigned_abs()).as_secs_f64();
+        let offset = if clock.offset_ns < 0 { -offset } else { offset };
+        self.clock_offset.get_or_create(&one("source", "kernel")).set(offset);
+        self.clock_error.set(clock.maximum_error.as_secs_f64());
     }
 
     fn refresh_pool(&self, pool: Option<Pool>) {
