@@ -21,7 +21,10 @@ const DEAF_IDS: u64 = 100_000;
 const SETTLE: Duration = Duration::from_millis(500);
 
 pub(crate) fn report(effort: Effort) -> Outcome {
-    println!("{} while {SLOW} clients never finish a request and {DEAF} read nothing", HEALTHY.name);
+    println!(
+        "{} while {SLOW} clients never finish a request and {DEAF} read nothing",
+        HEALTHY.name
+    );
     let node = Process::start(&["node", "4"])?;
     let mut table = Table::new(&["", "p50 ms", "p99 ms", "p99 ratio", "MiB"]);
     // The first requests find everything cold.

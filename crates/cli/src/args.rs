@@ -332,3 +332,27 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         .filter(|duration| !duration.is_zero() && *duration <= DURATION_MAX);
     valid.ok_or_else(|| "write a whole number with ms, s, m or h, from 1ms to 24h".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_typed_is_not_shown_where_it_may_hold_a_password() {
+        let url = "redis://user:canary@127.0.0.1:6379";
+        for words in [
+            &["serve"][..],
+            &["doctor"],
+            &["next"],
+            &["config", "show"],
+            &["workers", "ls"],
+            &["store", "show"],
+            &["workers", "drain", "node"],
+        ] {
+            let line = [&["frazil"][..], words, &["--store", url]].concat();
+            let args = Args::try_parse_from(&line).unwrap_or_else(|why| panic!("{line:?}: {why}"));
+            let shown = format!("{args:?}");
+            assert!(shown.contains("PlaceArg") && !shown.contains("canary"), "{shown}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! What can be typed about stores and the workers in them.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -44,7 +45,7 @@ The password is best kept out of it: in the file that password_file names, or in
 $FRAZIL_STORE_PASSWORD.";
 
 /// Where the workers are leased.
-#[derive(Clone, Debug, ClapArgs)]
+#[derive(Clone, ClapArgs)]
 pub(crate) struct PlaceArg {
     /// The store: file:DIRECTORY, static:N, redis://, etcd://, zk:// and others. By default a
     /// directory under the state directory.
@@ -57,6 +58,17 @@ pub(crate) struct PlaceArg {
     #[arg(long, value_name = "NAME", default_value = "default", env = "FRAZIL_NAMESPACE",
           value_parser = namespace)]
     pub(crate) namespace: Namespace,
+}
+
+/// The URL may hold a password.
+impl fmt::Debug for PlaceArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let store = self.store.as_ref().map(|_| "***");
+        f.debug_struct("PlaceArg")
+            .field("store", &store)
+            .field("namespace", &self.namespace)
+            .finish()
+    }
 }
 
 /// Which workers to lease from.
