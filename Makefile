@@ -4,14 +4,15 @@ export CARGO_TERM_COLOR ?= auto
 # Loom replaces the atomics, so its build is kept apart from the ordinary one.
 LOOM = RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom
 
-.PHONY: help deps check fix test loom bench doc
+.PHONY: help deps check fix test loom fuzz bench doc
 
 help:
 	@echo "make deps    install what the tests start and use (apt, as root or with sudo; PyPI)"
-	@echo "make check   formatting, lints, docs, dependency direction, house rules; changes nothing"
+	@echo "make check   formatting, lints, docs, dependencies, house rules; changes nothing"
 	@echo "make fix     format, and apply what the lints suggest"
 	@echo "make test    deps, check, then every test; ends with a count"
 	@echo "make loom    search the interleavings of the generator and of its replacement"
+	@echo "make fuzz    inputs that nobody would write, for minutes (FUZZ_CASES=N of each kind)"
 	@echo "make bench   measure beside the peers and print ratios (QUICK=1: a few seconds)"
 	@echo "make doc     build the API documentation"
 
@@ -27,6 +28,8 @@ check:
 	cargo check -p frazil-id --no-default-features --features serde
 	tools/tidy
 	tools/tidy --self-test
+	tools/deny
+	tools/deny --self-test
 
 fix:
 	cargo fmt --all
@@ -38,6 +41,9 @@ test:
 loom:
 	$(LOOM) cargo test -p frazil-id --lib loom_tests
 	$(LOOM) cargo test -p frazil --lib loom_tests
+
+fuzz:
+	FUZZ_CASES=$(or $(FUZZ_CASES),100000) cargo test -p frazil-id -p frazil-coord -p frazil-server --test fuzz
 
 bench: deps
 	cargo run --release -p frazil-bench -- $(if $(QUICK),--quick)

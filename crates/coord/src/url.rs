@@ -149,7 +149,7 @@ impl StoreUrl {
 
     /// The hosts as `host:port`, with brackets around IPv6 addresses.
     pub fn addresses(&self) -> impl Iterator<Item = String> {
-        self.hosts.iter().map(|(host, port)| match host.contains(':') {
+        self.hosts.iter().map(|(host, port)| match host.contains([':', '%']) {
             true => format!("[{host}]:{port}"),
             false => format!("{host}:{port}"),
         })
@@ -177,24 +177,50 @@ impl fmt::Display for StoreUrl {
         write!(f, "{}:", self.scheme_name())?;
         if !self.hosts.is_empty() {
             f.write_str("//")?;
+            let user = encoded(self.user.as_deref().unwrap_or_default(), "%?/@:");
             match (&self.user, &self.password) {
-                (user, Some(_)) => write!(f, "{}:***@", user.as_deref().unwrap_or_default())?,
+                (_, Some(_)) => write!(f, "{user}:***@")?,
                 // A lone word may well be a password whose colon was forgotten.
                 (Some(_), None) if self.scheme.is_redis() => f.write_str("***@")?,
-                (Some(user), None) => write!(f, "{user}@")?,
+                (Some(_), None) => write!(f, "{user}@")?,
                 (None, None) => {}
             }
             f.write_str(&self.addresses().collect::<Vec<_>>().join(","))?;
             if !self.path.is_empty() {
                 f.write_str("/")?;
             }
+        } else if self.path.starts_with("//") {
+            f.write_str("//")?;
         }
-        f.write_str(&self.path)?;
+        // The last slash is no part of a path behind a host, unless it is written otherwise.
+        let stem = match self.hosts.is_empty() {
+            true => self.path.as_str(),
+            false => self.path.trim_end_matches('/'),
+        };
+        f.write_str(&encoded(stem, "%?"))?;
+        f.write_str(&encoded(&self.path[stem.len()..], "/"))?;
         for (index, (name, value)) in self.options.iter().enumerate() {
+            let value = encoded(value, "%&");
             write!(f, "{}{name}={value}", if index == 0 { '?' } else { '&' })?;
         }
         Ok(())
     }
+}
+
+/// A text that is read back as what it was: with percent signs for these characters, and for those
+/// that steer a terminal.
+fn encoded(text: &str, special: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for c in text.chars() {
+        if special.contains(c) || c.is_control() {
+            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                encoded.push_str(&format!("%{byte:02X}"));
+            }
+        } else {
+            encoded.push(c);
+        }
+    }
+    encoded
 }
 
 impl fmt::Debug for StoreUrl {

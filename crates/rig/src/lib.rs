@@ -14,6 +14,7 @@
 //! | [`Proxy`] | threads that forward, hold back, lose or delay what passes |
 //! | [`Certificates`] | a CA with a server's and a client's certificate, and an unrelated CA |
 //! | [`FalseClock`] | a C compiler; then a clock that can be set without being root |
+//! | [`Corpus`] | inputs that nobody would write, for parsers |
 //! | [`SmallDisk`] | a tmpfs that is soon full |
 //! | [`wait_until`] | the one place that polls |
 
@@ -22,6 +23,7 @@ mod daemon;
 mod directory;
 mod etcd;
 mod false_clock;
+mod fuzzing;
 mod nursery;
 mod ports;
 mod process;
@@ -36,6 +38,7 @@ pub use certificates::Certificates;
 pub use daemon::Daemon;
 pub use etcd::{Etcd, EtcdBuilder, EtcdCluster};
 pub use false_clock::FalseClock;
+pub use fuzzing::{Broken, Corpus};
 pub use proxy::Proxy;
 pub use redis::{AppendOnly, Redis, RedisBuilder, RedisCluster, Sentinels};
 pub use small_disk::{SmallDisk, full_disk};
