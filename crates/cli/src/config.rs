@@ -66,4 +66,6 @@ impl Wrong {
 }
 
 #[cfg(test)]
+mod fuzz_tests;
+#[cfg(test)]
 mod tests;

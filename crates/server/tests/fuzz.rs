@@ -35,6 +35,21 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A file of keys that is read has nothing that could be refused later.
+#[test]
+fn a_file_of_keys_is_read_or_refused() {
+    let checked = corpus("keys").check(USUAL, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        match frazil_server::keys::parse(&text) {
+            Ok(entries) => entries.iter().for_each(|entry| assert_eq!(entry.check(), Ok(()))),
+            Err(error) => assert!(error.problems.iter().all(|problem| {
+                problem.split(':').next().is_some_and(|line| line.parse::<usize>().is_ok())
+            })),
+        }
+    });
+    checked.unwrap_or_else(|broken| panic!("{broken}"));
+}
+
 fn corpus(name: &str) -> Corpus {
     let corpora = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
     Corpus::read(format!("{corpora}/{name}")).unwrap()
