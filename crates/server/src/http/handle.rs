@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use frazil::coord::time::boot_time;
 use frazil_wire::{ApiError, Reason};
+use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT, ALLOW, AUTHORIZATION, CONNECTION, HeaderMap, HeaderValue, WWW_AUTHENTICATE,
@@ -43,7 +44,7 @@ impl From<ApiError> for Failed {
 /// Answers a request and counts it.
 pub(super) async fn handle(
     shared: &Arc<Shared>,
-    pulse: &Pulse,
+    pulse: &Arc<Pulse>,
     visit: Visit,
     request: Request<Incoming>,
 ) -> Answer {
@@ -54,6 +55,9 @@ pub(super) async fn handle(
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     pulse.answered(boot_time());
+    if let Either::Right(long) = answer.body_mut() {
+        long.feel(pulse);
+    }
     answer
 }
 

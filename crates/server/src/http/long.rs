@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use frazil::Batch;
 use frazil_id::Run;
 use hyper::body::{Body, Frame, SizeHint};
 
+use super::patience::Pulse;
 use crate::encode::{Pieces, digits_of, push_run};
 
 /// How each Id is written.
@@ -59,6 +61,8 @@ pub(super) struct LongBody {
     /// There until it was written.
     end: Option<Vec<u8>>,
     left: u64,
+    /// Feels whether the client reads.
+    pulse: Option<Arc<Pulse>>,
 }
 
 impl LongBody {
@@ -70,7 +74,13 @@ impl LongBody {
     ) -> Self {
         let others = (beginning.len() + end.len()) as u64;
         let left = around.length(batch) + others;
-        Self { beginning, pieces: Pieces::new(batch), around, end: Some(end), left }
+        Self { beginning, pieces: Pieces::new(batch), around, end: Some(end), left, pulse: None }
+    }
+
+    /// Lets a connection feel whether its client reads.
+    pub(super) fn feel(&mut self, pulse: &Arc<Pulse>) {
+        pulse.goes_on();
+        self.pulse = Some(pulse.clone());
     }
 
     /// The next stretch of bytes; the first has the beginning, the last the end.
@@ -92,6 +102,14 @@ impl LongBody {
     }
 }
 
+impl Drop for LongBody {
+    fn drop(&mut self) {
+        if let Some(pulse) = &self.pulse {
+            pulse.is_finished();
+        }
+    }
+}
+
 impl Body for LongBody {
     type Data = Bytes;
     type Error = Infallible;
@@ -100,6 +118,9 @@ impl Body for LongBody {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if let Some(pulse) = &self.pulse {
+            pulse.goes_on();
+        }
         let next = self.next();
         self.left -= next.as_ref().map_or(0, |bytes| bytes.len() as u64);
         Poll::Ready(next.map(|bytes| Ok(Frame::data(bytes.into()))))

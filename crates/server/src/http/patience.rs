@@ -3,7 +3,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ use crate::stream::Stream;
 pub(super) struct Pulse {
     /// Milliseconds of boot time, and the phase in the two lowest bits.
     word: AtomicU64,
+    /// Whether more of the answer is still to be written than was.
+    is_unfinished: AtomicBool,
 }
 
 /// What a connection is doing.
@@ -51,7 +53,8 @@ impl Patience {
 
 impl Pulse {
     pub(super) fn new() -> Self {
-        Self { word: AtomicU64::new(word(Phase::Idle, now_ms())) }
+        let word = AtomicU64::new(word(Phase::Idle, now_ms()));
+        Self { word, is_unfinished: AtomicBool::new(false) }
     }
 
     /// A request's head has arrived.
@@ -65,6 +68,17 @@ impl Pulse {
         self.word.store(word(Phase::Reading, to_ms(now)), Ordering::Relaxed);
     }
 
+    /// A piece of a long answer was taken, and more are to come.
+    pub(super) fn goes_on(&self) {
+        self.is_unfinished.store(true, Ordering::Relaxed);
+        self.answered(boot_time());
+    }
+
+    /// The last piece was taken, or nobody wants it.
+    pub(super) fn is_finished(&self) {
+        self.is_unfinished.store(false, Ordering::Relaxed);
+    }
+
     /// Bytes came.
     fn heard(&self) {
         if self.seen().0 == Phase::Idle {
@@ -75,7 +89,7 @@ impl Pulse {
     /// Everything that was written is on its way.
     fn flushed(&self) {
         let (phase, since_ms) = self.seen();
-        if phase == Phase::Reading {
+        if phase == Phase::Reading && !self.is_unfinished.load(Ordering::Relaxed) {
             self.word.store(word(Phase::Idle, since_ms), Ordering::Relaxed);
         }
     }
