@@ -66,6 +66,4 @@ impl Wrong {
 }
 
 #[cfg(test)]
-mod fuzz_tests;
-#[cfg(test)]
 mod tests;

@@ -2,6 +2,8 @@
 
 #[path = "config/desk.rs"]
 mod desk;
+#[path = "config/fuzz.rs"]
+mod fuzz;
 #[path = "config/rules.rs"]
 mod rules;
 mod serving;
