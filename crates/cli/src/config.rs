@@ -16,9 +16,12 @@ mod suggestion;
 use crate::args::ServeArgs;
 
 pub(crate) use self::key::{KEYS, Key, Kind};
-pub(crate) use self::layers::{Setting, Settings, parse_command_line, settings_command};
+pub(crate) use self::layers::{
+    Setting, Settings, named_file, parse_command_line, settings_command,
+};
+use self::problem::Origin;
 pub(crate) use self::problem::Problem;
-pub(crate) use self::server::server_config;
+pub(crate) use self::server::{server_config, store_url, timing, tls_files};
 
 /// Whether the files that a configuration names are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +41,28 @@ pub(crate) enum Wrong {
 
 /// The configuration of a command line, if nothing is wrong with it.
 pub(crate) fn load(flags: &ServeArgs, files: Files) -> Result<Settings, Wrong> {
+    let Examined { settings, problems, .. } = examine(flags, files)?;
+    if problems.is_empty() { Ok(settings) } else { Err(Wrong::Problems(problems)) }
+}
+
+/// What can be understood of a configuration; values that make no sense are left out.
+pub(crate) struct Examined {
+    pub(crate) settings: Settings,
+    pub(crate) problems: Vec<Problem>,
+    /// Whether the file could be understood.
+    pub(crate) is_whole: bool,
+}
+
+impl Examined {
+    /// Whether somebody said something about this key that makes no sense.
+    pub(crate) fn left_out(&self, path: &str) -> bool {
+        let is_wrong = self.problems.iter().any(|problem| problem.key().as_deref() == Some(path));
+        is_wrong && self.settings.setting(path).origin == Origin::Default
+    }
+}
+
+/// The configuration of a command line with everything that is wrong.
+pub(crate) fn examine(flags: &ServeArgs, files: Files) -> Result<Examined, Wrong> {
     let loaded = layers::load(flags)?;
     let mut problems = loaded.problems;
     if loaded.is_whole {
@@ -46,7 +71,7 @@ pub(crate) fn load(flags: &ServeArgs, files: Files) -> Result<Settings, Wrong> {
         problems.extend(rules::check(&loaded.settings, files).into_iter().filter(is_new));
     }
     problems.sort_by_key(Problem::rank);
-    if problems.is_empty() { Ok(loaded.settings) } else { Err(Wrong::Problems(problems)) }
+    Ok(Examined { settings: loaded.settings, problems, is_whole: loaded.is_whole })
 }
 
 /// The values of a command line, whether or not they go together.

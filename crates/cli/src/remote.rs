@@ -57,9 +57,20 @@ impl Server {
         Ok(Self { agent: config.build().into(), base: base.to_owned(), key })
     }
 
+    /// Where it is.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
     /// Asks without a body.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         self.ask("GET", path, TIMEOUT)?.map_err(|problem| self.refused(&problem))
+    }
+
+    /// The status and the text of what it answers, whatever that is.
+    pub(crate) fn look(&self, path: &str, limit: Duration) -> Result<(u16, String), Failure> {
+        let (status, body) = self.call("GET", path, limit)?;
+        Ok((status, String::from_utf8_lossy(&body).into_owned()))
     }
 
     /// Asks it to do something, without a body.
@@ -82,17 +93,21 @@ impl Server {
         path: &str,
         limit: Duration,
     ) -> Result<Result<T, Problem>, NoAnswer> {
-        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
-        if let Some(key) = &self.key {
-            request = request.header(AUTHORIZATION, bearer(key)?);
-        }
-        let request = request.body(()).map_err(Failure::usage)?;
-        let (status, body) = self.send(request, limit).map_err(|error| self.unanswered(error))?;
+        let (status, body) = self.call(method, path, limit)?;
         if (200..300).contains(&status) {
             return serde_json::from_slice(&body).map(Ok).map_err(|_| self.stranger(status).into());
         }
         let problem = serde_json::from_slice(&body).map_err(|_| self.stranger(status))?;
         Ok(Err(problem))
+    }
+
+    fn call(&self, method: &str, path: &str, limit: Duration) -> Result<(u16, Vec<u8>), NoAnswer> {
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
+        if let Some(key) = &self.key {
+            request = request.header(AUTHORIZATION, bearer(key)?);
+        }
+        let request = request.body(()).map_err(Failure::usage)?;
+        self.send(request, limit).map_err(|error| self.unanswered(error))
     }
 
     fn send(

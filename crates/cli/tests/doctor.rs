@@ -1,9 +1,14 @@
 //! `frazil doctor` on real servers: what is well, what is not, and what mends it.
 
+#[path = "doctor/configuration.rs"]
+mod configuration;
 #[path = "doctor/examination.rs"]
 mod examination;
 #[path = "doctor/host.rs"]
 mod host;
+#[expect(dead_code, reason = "each test file uses some of it")]
+#[path = "logs/logged.rs"]
+mod logged;
 #[path = "doctor/secrecy.rs"]
 mod secrecy;
 #[expect(dead_code, reason = "each test file uses some of it")]
@@ -107,7 +112,7 @@ fn a_store_that_is_gone_or_silent_fails_in_bounded_time_and_the_rest_is_examined
     let url = redis.url();
     redis.pause().unwrap();
     let args = ["doctor", "--json", "--http", "off", "--grpc", "off", "--resp", "off"];
-    let args = [&args[..], &["--store", &url]].concat();
+    let args = [&args[..], &["--max-connections", "100", "--store", &url]].concat();
     let mut child = shell.command(&args).spawn().unwrap();
     wait_until("the examination of a silent store to end", Duration::from_secs(20), || {
         child.try_wait().unwrap().is_some()

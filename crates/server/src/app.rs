@@ -32,8 +32,9 @@ use crate::{grpc, http, monitor, open, resp, scaling};
 /// Scopes are labels of metrics and words on the wire; more would be another design.
 const SCOPES_MAX: usize = 100;
 
-/// File descriptors that connections leave alone: for the store, the files and the log.
-const DESCRIPTORS_KEPT: usize = 64;
+/// File descriptors that the connections of the three protocols leave alone: for the store, the
+/// files, the log, probes and administrators.
+pub const DESCRIPTORS_KEPT: usize = 64 + ADMIN_CONNECTIONS + 4 * SPARE_DESCRIPTORS;
 
 /// A server that listens and does not serve yet.
 #[derive(Debug)]
@@ -301,13 +302,11 @@ impl Shared {
     }
 }
 
-/// As many connections of each protocol as file descriptors allow, with some kept for the store, the
-/// log, probes and administrators.
+/// As many connections of each protocol as file descriptors allow.
 fn connections_max(wanted: usize) -> usize {
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
-    let kept = DESCRIPTORS_KEPT + ADMIN_CONNECTIONS + 4 * SPARE_DESCRIPTORS;
-    wanted.min((most.saturating_sub(kept) / 3).max(1))
+    wanted.min((most.saturating_sub(DESCRIPTORS_KEPT) / 3).max(1))
 }
 
 async fn listen(

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use frazil::Node;
 use frazil::coord::time::{boot_time, unix_ms};
-use frazil::coord::{Claim, Entry, Error, Found, Group, Meta, Standing};
+use frazil::coord::{Claim, Entry, Error, Found, Group, Meta, Standing, Tally};
 use frazil_id::rfc3339;
 use frazil_wire::{ApiError, Cluster, ClusterNode, Reason, WorkerCounts};
 use tokio::sync::Mutex;
@@ -111,33 +111,20 @@ async fn look(node: &Node, scopes: &[String]) -> Result<Cluster, Error> {
 }
 
 fn count(entries: &[Entry], meta: &Meta, judge: &Claim) -> WorkerCounts {
-    let range = meta.workers();
-    let capacity = range.end() - range.start() + 1;
-    let mut counts = WorkerCounts { capacity, ..WorkerCounts::default() };
-    let inside = entries
-        .iter()
-        .filter(|entry| entry.slot.number().is_some_and(|number| range.contains(&number)));
-    let mut seen = 0;
-    for entry in inside {
-        seen += 1;
-        let place = match Standing::of(entry, judge) {
-            Standing::Held => &mut counts.held,
-            Standing::Free => &mut counts.free,
-            Standing::Blocked => &mut counts.blocked,
-            Standing::Quarantined => &mut counts.quarantined,
-            Standing::Poisoned => &mut counts.poisoned,
-            Standing::Lost => &mut counts.lost,
-        };
-        *place += 1;
+    let tally = Tally::of(entries, meta, judge);
+    let Tally { never_used, held, free, blocked, quarantined, poisoned, lost } = tally;
+    // A quarantine covers those that nobody ever had too.
+    let (resting, ready) =
+        if judge.quarantine > judge.now { (never_used, 0) } else { (0, never_used) };
+    WorkerCounts {
+        capacity: tally.capacity(),
+        held,
+        free: free + ready,
+        blocked,
+        quarantined: quarantined + resting,
+        poisoned,
+        lost,
     }
-    // Those never used have no record; a quarantine covers them too.
-    let unused = capacity.saturating_sub(seen);
-    if judge.quarantine > judge.now {
-        counts.quarantined += unused
-    } else {
-        counts.free += unused
-    }
-    counts
 }
 
 fn nodes(entries: &[Entry], judge: &Claim) -> Vec<ClusterNode> {

@@ -43,7 +43,7 @@ mod stream;
 mod tls;
 
 pub use self::access::Need;
-pub use self::app::{Addrs, App, BindError, RunError, check_scopes};
+pub use self::app::{Addrs, App, BindError, DESCRIPTORS_KEPT, RunError, check_scopes};
 pub use self::condition::{Condition, NodeState};
 pub use self::config::{Config, LaneCount, Limits, TlsFiles};
 pub use self::crew::default_threads;

@@ -82,6 +82,17 @@ impl Tls {
     }
 }
 
+impl TlsFiles {
+    /// Whether a server could use them: they can be read, and belong together. Whether the
+    /// certificate has expired is not looked at.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), TlsError> {
+        config(self).map(drop)
+    }
+}
+
 /// One configuration for each [`Speech`], in its order.
 fn configs(files: &TlsFiles) -> Result<[Arc<ServerConfig>; 3], TlsError> {
     let plain = config(files)?;

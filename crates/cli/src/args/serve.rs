@@ -224,7 +224,7 @@ fn filter(text: &str) -> Result<Filter, String> {
     text.parse()
 }
 
-pub(super) fn address(text: &str) -> Result<Address, String> {
+fn address(text: &str) -> Result<Address, String> {
     if text == "off" {
         return Ok(Address(None));
     }

@@ -4,9 +4,12 @@
 
 mod agreement;
 mod case;
+mod certificate;
 mod clock;
+mod configuration;
 mod descriptors;
 mod directory;
+mod files;
 mod lifetime;
 mod login;
 mod occupant;
@@ -21,7 +24,8 @@ mod timing;
 use self::case::Case;
 use self::report::{Report, Row};
 use super::place;
-use crate::args::DoctorArgs;
+use crate::args::{DoctorArgs, ServeArgs};
+use crate::config::{self, Examined, Files};
 use crate::output::Failure;
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
@@ -34,20 +38,23 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
 
 async fn examine(args: &DoctorArgs) -> Result<(), Failure> {
     let mut report = Report::new(args.json);
-    report.add(vec![clock::kernel(), lifetime::of_layout(&args.layout.layout)])?;
-    match Case::of(args) {
-        Err(row) => {
-            report.add(vec![row])?;
-            for check in STORE_CHECKS {
-                report.add(vec![Row::skipped(check, "there is no store to look at")])?;
-            }
+    report.add(vec![clock::kernel()])?;
+    match config::examine(&args.serve, Files::Look) {
+        Ok(examined) if examined.is_whole => {
+            examine_node(&args.serve, &examined, &mut report).await?;
         }
-        Ok(case) => examine_store(&case, &mut report).await?,
+        unknown => {
+            report.add(match unknown {
+                Ok(Examined { problems, .. }) => configuration::rows(&args.serve, &problems, None),
+                Err(wrong) => configuration::unreadable(&wrong),
+            })?;
+            let rest = ["files", "descriptors"].into_iter().chain(ports::LISTENERS);
+            let all = ["lifetime", "store"].into_iter().chain(STORE_CHECKS).chain(rest);
+            skip(&mut report, all, "the configuration is not known")?;
+        }
     }
-    report.check("ports", ports::look(args)).await?;
-    report.add(vec![descriptors::look(args)])?;
-    if let Some(url) = &args.server {
-        report.check("server", served::look(url)).await?;
+    if let Some(url) = args.server.server.as_deref().filter(|url| !url.is_empty()) {
+        report.check("server", served::look(url, &args.server)).await?;
     }
     report.finish()
 }
@@ -58,18 +65,59 @@ const STORE_CHECKS: [&str; 7] =
 /// Those of them that need an answer of the store.
 const ANSWER_CHECKS: [&str; 4] = ["store-clock", "guarantees", "namespace", "pool"];
 
+fn skip(
+    report: &mut Report,
+    checks: impl IntoIterator<Item = &'static str>,
+    why: &str,
+) -> Result<(), Failure> {
+    report.add(checks.into_iter().map(|check| Row::skipped(check, why)).collect())
+}
+
+async fn examine_node(
+    flags: &ServeArgs,
+    examined: &Examined,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let (args, problems) = (&examined.settings.args, &examined.problems);
+    let case = Case::of(args);
+    let clash = case.as_ref().ok().filter(|_| !args.dev).and_then(timing::clash);
+    report.add(configuration::rows(flags, problems, clash.as_ref()))?;
+    report.add(vec![lifetime::of_layout(&args.layout.layout)])?;
+    match case {
+        _ if args.dev => {
+            let why = "a server with --dev makes a store of its own";
+            skip(report, STORE_CHECKS.into_iter().chain(["store"]), why)?;
+        }
+        _ if ["store.url", "store.namespace"].iter().any(|key| examined.left_out(key)) => {
+            let why = "which one is not known: see configuration";
+            skip(report, STORE_CHECKS.into_iter().chain(["store"]), why)?;
+        }
+        Ok(case) => {
+            report.add(vec![timing::row(&case, clash.as_ref(), problems)])?;
+            examine_store(&case, report).await?;
+        }
+        Err(why) => {
+            report.add(vec![match problems.iter().any(|problem| problem.says(&why)) {
+                true => Row::skipped("store", "see configuration"),
+                false => Row::fail("store", why, "write --store as `frazil doctor --help` shows"),
+            }])?;
+            skip(report, STORE_CHECKS, "there is no store to look at")?;
+        }
+    }
+    report.check("files", files::look(args)).await?;
+    report.check("ports", ports::look(args)).await?;
+    report.add(vec![descriptors::look(args.limits.max_connections)])
+}
+
 async fn examine_store(case: &Case, report: &mut Report) -> Result<(), Failure> {
-    report.add(vec![timing::look(case)])?;
     report.check("login", login::look(case)).await?;
     report.check("directory", directory::look(case)).await?;
     let mut reached = None;
     report.check("store", reach::look(case, &mut reached)).await?;
     let Some(store) = reached else {
         let open = ANSWER_CHECKS.into_iter().filter(|check| !report.has(check));
-        for check in open.collect::<Vec<_>>() {
-            report.add(vec![Row::skipped(check, "the store could not be looked into")])?;
-        }
-        return Ok(());
+        let open: Vec<_> = open.collect();
+        return skip(report, open, "the store could not be looked into");
     };
     let store = store.as_ref();
     report.check("store-clock", clock::of_store(store)).await?;

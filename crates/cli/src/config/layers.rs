@@ -86,15 +86,25 @@ pub(crate) fn parse_command_line() -> Args {
 
 /// The command line with something changed about the arguments that are settings.
 fn with_settings(change: impl Fn(Arg) -> Arg + Copy) -> Command {
-    let change = move |command: Command| command.mut_args(change);
-    Args::command().mut_subcommand("serve", change).mut_subcommand("config", |config| {
-        config.mut_subcommand("check", change).mut_subcommand("show", change)
-    })
+    let change_setting = move |arg: Arg| if is_setting(&arg) { change(arg) } else { arg };
+    let change = move |command: Command| command.mut_args(change_setting);
+    let config =
+        |config: Command| config.mut_subcommand("check", change).mut_subcommand("show", change);
+    Args::command()
+        .mut_subcommand("serve", change)
+        .mut_subcommand("doctor", change)
+        .mut_subcommand("config", config)
+}
+
+/// Whether an argument is a server's, or names the file: a command may have others beside them.
+fn is_setting(arg: &Arg) -> bool {
+    let name = arg.get_id().as_str();
+    name == "config" || key_of(name).is_some()
 }
 
 /// Puts the layers under the flags.
 pub(super) fn load(flags: &ServeArgs) -> Result<Loaded, Wrong> {
-    let document = match file(flags) {
+    let document = match named_file(flags) {
         Some(path) => read(&path).map_err(Wrong::Unreadable)?,
         None => Document::default(),
     };
@@ -118,7 +128,7 @@ pub(super) fn load(flags: &ServeArgs) -> Result<Loaded, Wrong> {
 }
 
 /// The file that is named: by the flag, else by the variable.
-fn file(flags: &ServeArgs) -> Option<PathBuf> {
+pub(crate) fn named_file(flags: &ServeArgs) -> Option<PathBuf> {
     let named = || std::env::var_os(CONFIG_VARIABLE).filter(|name| !name.is_empty());
     flags.config.clone().or_else(|| named().map(PathBuf::from))
 }

@@ -80,6 +80,22 @@ impl Problem {
         }
     }
 
+    /// Whether it says this.
+    pub(crate) fn says(&self, text: &str) -> bool {
+        self.message.contains(text)
+    }
+
+    /// What to change: the line, the variable or the flag.
+    pub(crate) fn culprit(&self) -> String {
+        match &self.origin {
+            Origin::Default => self.path.clone().unwrap_or_default(),
+            Origin::File(Place { file, line, .. }) => {
+                format!("line {line} of {}", printable(&file.display().to_string()))
+            }
+            Origin::Environment(name) | Origin::Flag(name) => name.clone(),
+        }
+    }
+
     /// For programs.
     pub(crate) fn object(&self) -> impl Serialize + use<> {
         let place = match &self.origin {

@@ -40,7 +40,7 @@ pub(crate) fn server_config(args: &ServeArgs, scratch: Option<&Path>) -> Result<
 }
 
 /// The store: the one that is named, the fixed worker's, or the default one.
-pub(super) fn store_url(args: &ServeArgs) -> Result<StoreUrl, String> {
+pub(crate) fn store_url(args: &ServeArgs) -> Result<StoreUrl, String> {
     let named = match args.worker {
         Some(worker) => Some(format!("static:{worker}")),
         None => args.place.store.clone(),
@@ -61,7 +61,7 @@ pub(super) fn store_url(args: &ServeArgs) -> Result<StoreUrl, String> {
 }
 
 /// The durations of the lease.
-pub(super) const fn timing(args: &ServeArgs) -> Timing {
+pub(crate) const fn timing(args: &ServeArgs) -> Timing {
     let lease = &args.lease;
     Timing { ttl: lease.ttl, heartbeat: lease.heartbeat, outage_budget: lease.outage_budget }
 }
@@ -88,7 +88,7 @@ fn node(args: &ServeArgs) -> frazil::Builder {
 }
 
 /// Those that go together; what is missing was refused before.
-fn tls_files(args: &ServeArgs) -> Option<TlsFiles> {
+pub(crate) fn tls_files(args: &ServeArgs) -> Option<TlsFiles> {
     let cert = args.tls.tls_cert.clone()?;
     let key = args.tls.tls_key.clone()?;
     Some(TlsFiles { cert, key, client_ca: args.tls.tls_client_ca.clone() })

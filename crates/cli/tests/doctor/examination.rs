@@ -14,15 +14,16 @@ pub(crate) struct Examination {
 }
 
 impl Examination {
-    /// Without ports, which other tests of this machine may use.
+    /// Without ports, which other tests of this machine may use, and with few connections, which
+    /// any machine has file descriptors for.
     pub(crate) fn of(shell: &Shell, args: &[&str]) -> Self {
         Self::with(shell, args, &[])
     }
 
     /// With variables of the environment too.
     pub(crate) fn with(shell: &Shell, args: &[&str], variables: &[(&str, &str)]) -> Self {
-        let off = ["--http", "off", "--grpc", "off", "--resp", "off"];
-        let args = [&["doctor", "--json"][..], &off, args].concat();
+        let few = ["--http", "off", "--grpc", "off", "--resp", "off", "--max-connections", "100"];
+        let args = [&["doctor", "--json"][..], &few, args].concat();
         Self::ended(&shell.command(&args).envs(variables.iter().copied()).output().unwrap())
     }
 

@@ -114,7 +114,8 @@ fn a_port_in_use_fails_with_who_uses_it_unless_it_is_a_frazil_server() {
         &["--http", "127.0.0.1:0", "--grpc", &address, "--resp", &address],
     );
     found.ok("grpc", "is free");
-    found.fail("resp", "for grpc too", "a port of its own");
+    found.fail("configuration", "is taken by listen.grpc", "correct --resp");
+    found.skipped("resp", "for grpc too");
 }
 
 #[test]
@@ -128,25 +129,30 @@ fn a_server_that_runs_is_examined_too() {
     let found = Examination::of(&shell, &["--server", "http://127.0.0.1:1"]);
     found.fail("server", "does not answer", "frazil serve");
     let found = Examination::of(&shell, &["--server", "127.0.0.1:1"]);
-    found.fail("server", "not the URL", "http://HOST:PORT");
+    found.fail("server", "write the server as http://HOST:PORT", "correct --server");
 }
 
 #[test]
 fn what_makes_no_sense_fails_with_the_flag_that_mends_it_and_the_rest_is_examined() {
     let shell = Shell::new();
-    for (args, check, fix) in [
-        (&["--heartbeat", "20s"][..], "timing", "--heartbeat 10s, or --ttl 1m"),
-        (&["--ttl", "500ms"], "timing", "--ttl 30s"),
-        (&["--outage-budget", "30s"], "timing", "--outage-budget 90s"),
-        (&["--workers", "0-9999"], "timing", "--workers 0-1023"),
-        (&["--store", "redis://127.0.0.1:1?timeout=10s"], "timing", "?timeout=7500ms"),
-        (&["--store", "mysql://x"], "store", "--help"),
+    for (args, fix) in [
+        (&["--heartbeat", "20s"][..], "--heartbeat 10s, or --ttl 1m"),
+        (&["--ttl", "500ms"], "--ttl 30s"),
+        (&["--outage-budget", "30s"], "--outage-budget 90s"),
+        (&["--workers", "0-9999"], "--workers 0-1023"),
+        (&["--store", "redis://127.0.0.1:1?timeout=10s"], "?timeout=7500ms"),
     ] {
         let found = Examination::of(&shell, args);
-        found.fail(check, "", fix);
+        found.fail("configuration", "", fix);
+        found.skipped("timing", "see configuration");
         found.ok("lifetime", "years from now");
         assert_eq!(found.code, Some(1), "{args:?}");
     }
+    let found = Examination::of(&shell, &["--store", "mysql://x"]);
+    found.fail("configuration", "no store is called \"mysql\"", "correct --store");
+    found.skipped("store", "see configuration");
+    found.skipped("pool", "no store to look at");
+    assert_eq!(found.named("fail"), ["configuration"]);
 }
 
 #[test]
@@ -156,10 +162,10 @@ fn people_read_a_word_a_name_what_was_found_and_the_fix() {
     let output = shell.output(&args);
     let text = str::from_utf8(&output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let mut lines = text.lines().skip_while(|line| !line.starts_with("fail  timing "));
+    let mut lines = text.lines().skip_while(|line| !line.starts_with("fail  configuration "));
     assert!(lines.next().unwrap().contains("more than a third of the TTL"), "{text}");
     assert!(lines.next().unwrap().trim_start().starts_with("fix: --heartbeat 10s"), "{text}");
     assert!(text.contains("ok    lifetime "), "{text}");
-    assert!(text.contains("      http         skipped: off"), "{text}");
+    assert!(text.contains("      http           skipped: off"), "{text}");
     assert!(str::from_utf8(&output.stderr).unwrap().starts_with("1 failure, "), "{output:?}");
 }

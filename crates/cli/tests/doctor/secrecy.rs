@@ -36,6 +36,7 @@ fn a_password_in_the_url_is_warned_of_and_never_shown() {
         format!("zk://app:{CANARY}@127.0.0.1:1"),
         format!("redis://:{CANARY}?@127.0.0.1:1"),
         format!("redis:{CANARY}"),
+        format!("{CANARY}://127.0.0.1"),
     ];
     for (index, url) in urls.iter().enumerate() {
         for form in [&["doctor"][..], &["doctor", "--json"]] {

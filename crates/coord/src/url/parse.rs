@@ -13,6 +13,8 @@ pub struct BadUrl(String);
 
 /// No store has more addresses than this.
 const HOSTS_MAX: usize = 32;
+/// Bytes of an unknown scheme that are repeated.
+const SCHEME_SHOWN_MAX: usize = 12;
 
 pub(super) fn url(text: &str) -> Result<StoreUrl, BadUrl> {
     let (name, rest) = text.split_once(':').ok_or_else(no_scheme)?;
@@ -45,10 +47,13 @@ fn scheme(name: &str) -> Result<(Scheme, bool), BadUrl> {
             return Ok((scheme, true));
         }
     }
-    let is_word = name.len() <= 20 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '+');
+    // A mistyped scheme looks like one; a password that came to stand there rarely does.
+    let is_word = !name.is_empty()
+        && name.len() <= SCHEME_SHOWN_MAX
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'+');
     Err(match is_word {
         true => bad(format!("no store is called {name:?}: use {}", known_schemes())),
-        false => no_scheme(),
+        false => bad(format!("what is before the colon is no scheme: use {}", known_schemes())),
     })
 }
 

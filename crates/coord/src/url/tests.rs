@@ -51,6 +51,10 @@ fn what_is_wrong_is_said_without_repeating_the_text() {
         ("", "starts with its scheme"),
         ("hunter2", "starts with its scheme"),
         ("mysql://hunter2@h", "no store is called \"mysql\""),
+        ("rediss+sentinal://h", "is no scheme: use "),
+        ("hunter2://h", "is no scheme: use "),
+        ("HUNTER2hunter2:", "is no scheme: use "),
+        (":hunter2", "is no scheme: use "),
         ("redis:h", "two slashes"),
         ("redis://", "write redis://HOST:6379"),
         ("zks://u:hunter2@/path", "write zks://HOST:2281"),
@@ -79,5 +83,18 @@ fn what_is_wrong_is_said_without_repeating_the_text() {
         let error = text.parse::<StoreUrl>().expect_err(text).to_string();
         assert!(error.contains(expected), "{text}: {error}");
         assert!(!error.contains("hunter2"), "{error}");
+    }
+}
+
+#[test]
+fn an_unknown_scheme_is_repeated_only_if_it_looks_like_one() {
+    for shown in ["a", "rdis", "redis+sentnl", "abcdefghijkl"] {
+        let error = format!("{shown}://h").parse::<StoreUrl>().unwrap_err().to_string();
+        assert!(error.contains(&format!("no store is called {shown:?}")), "{error}");
+    }
+    for hidden in ["SECRET", "Redis", "s3cret", "abcdefghijklm", "top-secret", "a b", "caf\u{e9}"] {
+        let error = format!("{hidden}://h").parse::<StoreUrl>().unwrap_err().to_string();
+        assert!(!error.contains(hidden), "{error}");
+        assert!(error.contains("is no scheme: use file:, "), "{error}");
     }
 }

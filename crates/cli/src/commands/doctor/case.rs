@@ -1,11 +1,11 @@
-//! What is to be examined, as a server would take it from its flags.
+//! What is to be examined, as a server would take it from its configuration.
 
-use frazil::coord::{BadUrl, Namespace, StoreUrl, Timing};
-use frazil::{fixed_timing, fixed_worker, store_or_default};
+use frazil::coord::{Namespace, StoreUrl, Timing};
+use frazil::{fixed_timing, fixed_worker};
 use frazil_id::Layout;
 
-use super::report::Row;
-use crate::args::DoctorArgs;
+use crate::args::ServeArgs;
+use crate::config::{store_url, timing};
 
 /// A node as it would be started.
 pub(super) struct Case {
@@ -20,30 +20,16 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// What the flags say, or what is wrong with the store's URL.
-    pub(super) fn of(args: &DoctorArgs) -> Result<Self, Row> {
-        let fixed = args.worker.map(|worker| format!("static:{worker}"));
-        let named = fixed.as_deref().or(args.place.named());
-        let url: Option<StoreUrl> =
-            named.map(str::parse).transpose().map_err(|error: BadUrl| {
-                let fix = "write --store as `frazil doctor --help` shows";
-                Row::fail("store", error.to_string(), fix)
-            })?;
-        let flags = flags(args, url.as_ref());
-        let url = store_or_default(url).ok_or_else(|| {
-            Row::fail("store", "there is no state directory", "set FRAZIL_STATE_DIR or HOME")
-        })?;
+    /// What the settings say, or what is wrong with the store's URL.
+    pub(super) fn of(args: &ServeArgs) -> Result<Self, String> {
+        let url = store_url(args)?;
         Ok(Self {
+            flags: flags(args, &url),
             url,
             namespace: args.place.namespace.clone(),
             layout: args.layout.layout,
-            timing: Timing {
-                ttl: args.ttl,
-                heartbeat: args.heartbeat,
-                outage_budget: args.outage_budget,
-            },
+            timing: timing(args),
             workers: args.workers.workers,
-            flags,
         })
     }
 
@@ -61,10 +47,11 @@ impl Case {
     }
 }
 
-fn flags(args: &DoctorArgs, url: Option<&StoreUrl>) -> String {
+fn flags(args: &ServeArgs, url: &StoreUrl) -> String {
     let mut flags = String::new();
+    let is_named = args.place.store.is_some() || args.worker.is_some();
     // A URL with a login is not printed as it is, so a copy of it would not work.
-    if let Some(url) = url.filter(|url| url.user.is_none() && url.password.is_none()) {
+    if is_named && url.user.is_none() && url.password.is_none() {
         let text = url.to_string();
         let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "+:/.,-_[]%=".contains(c));
         flags += &if is_plain { format!(" --store {text}") } else { format!(" --store '{text}'") };

@@ -1,19 +1,18 @@
 //! Are there file descriptors for as many connections as a server takes?
 
-use frazil_server::Limits;
+use frazil_server::DESCRIPTORS_KEPT;
 use rustix::process::{Resource, Rlimit, getrlimit};
 
 use super::report::Row;
-use crate::args::DoctorArgs;
 
 const CHECK: &str = "descriptors";
-/// What a server keeps for its store, its probes and its log.
-const KEPT: u64 = 64;
+/// A server shares its descriptors out among these, whether or not it serves all of them.
+const PROTOCOLS: u64 = 3;
 
-pub(super) fn look(args: &DoctorArgs) -> Row {
-    let protocols = [args.http, args.grpc, args.resp].iter().filter(|a| a.0.is_some()).count();
-    let connections = Limits::default().max_connections as u64 * protocols as u64;
-    judge(connections + KEPT, getrlimit(Resource::Nofile))
+pub(super) fn look(max_connections: usize) -> Row {
+    let connections = (max_connections as u64).saturating_mul(PROTOCOLS);
+    let needed = connections.saturating_add(DESCRIPTORS_KEPT as u64);
+    judge(needed, getrlimit(Resource::Nofile))
 }
 
 fn judge(needed: u64, limit: Rlimit) -> Row {
@@ -23,11 +22,18 @@ fn judge(needed: u64, limit: Rlimit) -> Row {
         format!("{needed} are needed at the most, the limits are {soft} (soft) and {hard} (hard)");
     // A server raises the soft limit to the hard one by itself.
     match limit.maximum {
-        Some(most) if most < needed => Row::warn(
-            CHECK,
-            format!("{detail}: it will take fewer connections"),
-            format!("LimitNOFILE={needed} in its unit, or ulimit -n {needed} as root before it"),
-        ),
+        Some(most) if most < needed => {
+            let kept = DESCRIPTORS_KEPT as u64;
+            let fewer = (most.saturating_sub(kept) / PROTOCOLS).max(1);
+            Row::warn(
+                CHECK,
+                format!("{detail}: it will take {fewer} connections of each protocol"),
+                format!(
+                    "LimitNOFILE={needed} in its unit, ulimit -n {needed} as root before it, or \
+                     --max-connections {fewer}"
+                ),
+            )
+        }
         _ => Row::ok(CHECK, detail),
     }
 }

@@ -1,17 +1,25 @@
-//! Who listens on a port: asked over HTTP, and looked up among the processes.
+//! Who listens on a port: asked over HTTP, with and without TLS, and looked up among the processes.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_wire::{Info, Problem};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use ureq::Agent;
+use ureq::tls::TlsConfig;
 
-use super::served::Peer;
 use crate::words::printable;
 
-/// Something that listens answers soon, or is no frazil server.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Something that listens on this machine answers soon, or is no frazil server.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Bytes of an answer: what a server says of itself has a few thousand.
+const ANSWER_BYTES_MAX: u64 = 1 << 16;
 /// What the kernel calls a socket that listens.
 const LISTENING: &str = "0A";
 
@@ -24,33 +32,84 @@ pub(super) enum Occupant {
 }
 
 pub(super) fn of(address: SocketAddr) -> Occupant {
-    if let Some(said) = ask(address) {
-        return Occupant::Frazil(said);
+    let agent = agent();
+    let (plain, secured) = (format!("http://{address}"), format!("https://{address}"));
+    if let Some(who) = ask(&agent, &plain).ok().and_then(|body| introduced(&body)) {
+        return Occupant::Frazil(who);
     }
+    if let Some(who) = ask(&agent, &secured).ok().and_then(|body| introduced(&body)) {
+        return Occupant::Frazil(format!("{who}, by TLS"));
+    }
+    let by_tls = match speaks_tls(address) {
+        true => ", which speaks TLS and may be a frazil server that wants a certificate",
+        false => "",
+    };
     match process(address.port()) {
         Some((id, name)) if name == "frazil" => {
             Occupant::Frazil(format!("a frazil server, process {id}"))
         }
-        Some((id, name)) => Occupant::Other(format!("{}, process {id}", printable(&name))),
+        Some((id, name)) => Occupant::Other(format!("{}, process {id}{by_tls}", printable(&name))),
         None => Occupant::Other(format!(
-            "a program that this user cannot see (as root: ss -ltnp 'sport = :{}')",
+            "a program that this user cannot see (as root: ss -ltnp 'sport = :{}'){by_tls}",
             address.port()
         )),
     }
 }
 
-/// What a frazil server there says of itself over HTTP.
-fn ask(address: SocketAddr) -> Option<String> {
-    let peer = Peer::at(format!("http://{address}"), PATIENCE);
-    let (_, body) = peer.get("/v1/info").ok()?;
-    if let Ok(info) = serde_json::from_str::<Info>(&body) {
+/// Asks who somebody is. Nothing secret is sent and nothing depends on the answer, so that no
+/// certificate is checked.
+fn agent() -> Agent {
+    let tls = TlsConfig::builder()
+        .disable_verification(true)
+        .unversioned_rustls_crypto_provider(Arc::new(aws_lc_rs::default_provider()))
+        .build();
+    let config = Agent::config_builder()
+        .timeout_global(Some(PATIENCE))
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .proxy(None)
+        .tls_config(tls);
+    config.build().into()
+}
+
+fn ask(agent: &Agent, base: &str) -> Result<String, ureq::Error> {
+    let mut answer = agent.get(format!("{base}/v1/info")).call()?;
+    answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()
+}
+
+/// What a frazil server says of itself.
+fn introduced(body: &str) -> Option<String> {
+    if let Ok(info) = serde_json::from_str::<Info>(body) {
         let Info { version, namespace, node, .. } = info;
         let (name, state) = (printable(&node.name), printable(&node.state));
         let (version, namespace) = (printable(&version), printable(&namespace));
         return Some(format!("frazil {version}, node {name}, namespace {namespace}, {state}"));
     }
     // One that wants a key says so in the words of its catalogue.
-    serde_json::from_str::<Problem>(&body).ok().map(|_| "a frazil server that wants a key".into())
+    serde_json::from_str::<Problem>(body).ok().map(|_| "a frazil server that wants a key".into())
+}
+
+/// Whether somebody shows a certificate, or refuses us in the words of TLS. We trust nobody, so
+/// that a certificate ends it.
+fn speaks_tls(address: SocketAddr) -> bool {
+    let Err(error) = shake_hands(address) else { return true };
+    let why = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    matches!(why, Some(rustls::Error::InvalidCertificate(_) | rustls::Error::AlertReceived(_)))
+}
+
+fn shake_hands(address: SocketAddr) -> io::Result<()> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth();
+    let name = ServerName::from(address.ip());
+    let mut tls = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    tls.complete_io(&mut stream).map(drop)
 }
 
 /// The process that listens on a port, and its name, as far as this user may know.

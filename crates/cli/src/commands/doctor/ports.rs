@@ -1,22 +1,33 @@
-//! Can a server listen where it is to listen?
+//! Can a server listen where it is to listen, and who reaches it there?
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 
 use super::occupant::{self, Occupant};
 use super::report::{Row, aside};
-use crate::args::DoctorArgs;
+use crate::args::ServeArgs;
 
-/// The protocols, each with its check and its flag.
-const PROTOCOLS: [&str; 3] = ["http", "grpc", "resp"];
+/// The listeners, each with its check and its flag.
+pub(super) const LISTENERS: [&str; 4] = ["http", "grpc", "resp", "admin"];
 
-pub(super) async fn look(args: &DoctorArgs) -> Vec<Row> {
-    let wanted = [args.http.0, args.grpc.0, args.resp.0];
-    aside("ports", move || (0..PROTOCOLS.len()).map(|index| judge(index, &wanted)).collect()).await
+type Wanted = [Option<SocketAddr>; LISTENERS.len()];
+
+pub(super) async fn look(args: &ServeArgs) -> Vec<Row> {
+    let listen = args.listen;
+    let wanted = [listen.http.0, listen.grpc.0, listen.resp.0, listen.admin.0];
+    let missing = missing(args);
+    let mut rows =
+        aside("ports", move || (0..LISTENERS.len()).map(|index| judge(index, &wanted)).collect())
+            .await;
+    // Without the flag that is a fault of the configuration.
+    if let Some(missing) = missing.filter(|_| listen.insecure) {
+        rows.extend(exposed(&wanted, missing));
+    }
+    rows
 }
 
-fn judge(index: usize, wanted: &[Option<SocketAddr>; 3]) -> Row {
-    let check = PROTOCOLS[index];
+fn judge(index: usize, wanted: &Wanted) -> Row {
+    let check = LISTENERS[index];
     let Some(address) = wanted[index] else {
         return Row::skipped(check, "off");
     };
@@ -24,8 +35,9 @@ fn judge(index: usize, wanted: &[Option<SocketAddr>; 3]) -> Row {
         return Row::ok(check, format!("a free port of {} is taken", address.ip()));
     }
     if let Some(other) = (0..index).find(|other| wanted[*other] == Some(address)) {
-        let detail = format!("{address} is to be used for {} too", PROTOCOLS[other]);
-        return Row::fail(check, detail, format!("--{check} with a port of its own"));
+        let other = LISTENERS[other];
+        let why = format!("{address} is to be used for {other} too: see configuration");
+        return Row::skipped(check, why);
     }
     // Closed at once: it was only to be seen whether that can be.
     match TcpListener::bind(address) {
@@ -63,4 +75,30 @@ fn taken(check: &'static str, address: SocketAddr) -> Row {
             format!("--{check} with another port, or stop that program"),
         ),
     }
+}
+
+/// What does not guard the listeners.
+fn missing(args: &ServeArgs) -> Option<&'static str> {
+    match (args.tls.tls_cert.is_some(), args.keys.is_some()) {
+        (false, false) => Some("without TLS and without keys"),
+        (false, true) => Some("without TLS: keys can be read on the way"),
+        (true, false) => Some("without keys: whoever connects gets Ids"),
+        (true, true) => None,
+    }
+}
+
+fn exposed(wanted: &Wanted, missing: &str) -> Vec<Row> {
+    let reachable = LISTENERS.iter().zip(wanted).filter_map(|(check, address)| {
+        let address = address.filter(|at| !at.ip().to_canonical().is_loopback())?;
+        Some((*check, address))
+    });
+    let row = |(check, address): (&'static str, SocketAddr)| {
+        let detail = format!("{address} can be reached from other machines, {missing}");
+        let fix = format!(
+            "--tls-cert, --tls-key and --keys instead of --insecure, or --{check} 127.0.0.1:{}",
+            address.port()
+        );
+        Row::warn(check, detail, fix)
+    };
+    reachable.map(row).collect()
 }

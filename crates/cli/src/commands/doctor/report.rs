@@ -142,9 +142,9 @@ fn text(row: &Row) -> String {
         Status::Fail => ("fail", ""),
         Status::Skipped => ("", "skipped: "),
     };
-    let line = format!("{word:<4}  {:<11}  {gap}{}", row.check, row.detail);
+    let line = format!("{word:<4}  {:<13}  {gap}{}", row.check, row.detail);
     match &row.fix {
-        Some(fix) => format!("{line}\n{:<19}fix: {fix}", ""),
+        Some(fix) => format!("{line}\n{:<21}fix: {fix}", ""),
         None => line,
     }
 }
@@ -182,9 +182,9 @@ mod tests {
         let warned = text(&Row::warn("clock", "not synchronised", "start chrony"));
         assert_eq!(
             warned,
-            "warn  clock        not synchronised\n                   fix: start chrony"
+            "warn  clock          not synchronised\n                     fix: start chrony"
         );
-        assert_eq!(text(&Row::ok("pool", "8 free")), "ok    pool         8 free");
-        assert_eq!(text(&Row::skipped("pool", "no")), "      pool         skipped: no");
+        assert_eq!(text(&Row::ok("pool", "8 free")), "ok    pool           8 free");
+        assert_eq!(text(&Row::skipped("pool", "no")), "      pool           skipped: no");
     }
 }

@@ -5,11 +5,13 @@ use frazil::{Node, StartError, fixed_worker};
 
 use super::case::Case;
 use super::report::Row;
+use crate::config::Problem;
 use crate::words::span;
 
 const CHECK: &str = "timing";
 
-pub(super) fn look(case: &Case) -> Row {
+/// The first relation that does not hold.
+pub(super) fn clash(case: &Case) -> Option<StartError> {
     let mut node = Node::builder()
         .store_url(case.url.clone())
         .namespace(case.namespace.clone())
@@ -18,9 +20,16 @@ pub(super) fn look(case: &Case) -> Row {
     if let Some((first, last)) = case.workers {
         node = node.workers(first..=last);
     }
-    match node.check() {
-        Ok(()) => Row::ok(CHECK, described(case)),
-        Err(error) => Row::fail(CHECK, error.to_string(), fix(&error)),
+    node.check().err()
+}
+
+/// What there is to say about it, unless the configuration's problems say it.
+pub(super) fn row(case: &Case, clash: Option<&StartError>, problems: &[Problem]) -> Row {
+    let Some(clash) = clash else { return Row::ok(CHECK, described(case)) };
+    let what = clash.to_string();
+    match problems.iter().any(|problem| problem.says(&what)) {
+        true => Row::skipped(CHECK, "see configuration"),
+        false => Row::fail(CHECK, what, fix(clash)),
     }
 }
 
@@ -40,7 +49,7 @@ fn described(case: &Case) -> String {
 }
 
 /// The flag that makes it right.
-fn fix(error: &StartError) -> String {
+pub(super) fn fix(error: &StartError) -> String {
     match error {
         StartError::Timing(BadTiming::HeartbeatTooLong(timing)) => {
             format!("--heartbeat {}, or --ttl {}", span(timing.ttl / 3), span(timing.heartbeat * 3))
