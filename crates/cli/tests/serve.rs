@@ -40,7 +40,7 @@ fn a_second_signal_ends_it_at_once() {
     let mut served = Served::start(&["--store", &store, "--drain-delay", "1h"]);
     served.wait_until_ready();
     served.signal("-INT");
-    served.line_with("shutting down");
+    served.line_with("the node is draining");
     assert_eq!(served.request("GET", "/readyz").0, 503);
     assert_eq!(served.request("POST", "/ids").0, 200, "it still issues while balancers look");
     served.signal("-TERM");

@@ -75,6 +75,9 @@ pub(crate) struct KeyRotateArgs {
     /// The id of the old one, as `key ls` shows it.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
+    /// When the new one ends, as RFC 3339 or Unix milliseconds; needed if the old one has an end.
+    #[arg(long, value_name = "T", value_parser = time)]
+    pub(crate) expires: Option<i64>,
     /// How long the old one still works.
     #[arg(long, value_name = "D", default_value = "24h", value_parser = duration)]
     pub(crate) grace: Duration,

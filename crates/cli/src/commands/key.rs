@@ -35,12 +35,8 @@ fn new(args: &KeyNewArgs) -> Result<(), Failure> {
     let mut entry = KeyEntry::of(&key, &args.name, roles);
     entry.scopes = Some(args.scopes.clone()).filter(|scopes| !scopes.is_empty());
     entry.ids_per_second = args.ids_per_second;
-    entry.expires = args.expires.map(|at| instant(u64::try_from(at).unwrap_or(0)));
+    entry.expires = end(args.expires)?;
     entry.check().map_err(Failure::usage)?;
-    if let Some(at) = entry.expires_ms().filter(|at| *at <= unix_ms()) {
-        let at = instant(at);
-        return Err(Failure::usage(format_args!("a key that ended at {at} opens nothing")));
-    }
     match &args.file {
         Some(path) => {
             let mut file = KeyFile::open_or_new(path)?;
@@ -51,6 +47,17 @@ fn new(args: &KeyNewArgs) -> Result<(), Failure> {
         None => say(format_args!("add this to the file of keys:\n\n{}", file::text_of(&entry))),
     }
     print(&key, &entry, args.json)
+}
+
+/// When a key ends, which must be later than now.
+fn end(expires: Option<i64>) -> Result<Option<String>, Failure> {
+    let Some(at) = expires else { return Ok(None) };
+    let at = u64::try_from(at).unwrap_or(0);
+    if at <= unix_ms() {
+        let at = instant(at);
+        return Err(Failure::usage(format_args!("a key that ended at {at} opens nothing")));
+    }
+    Ok(Some(instant(at)))
 }
 
 /// What makes a running server see a change.
@@ -104,9 +111,15 @@ fn expiry(entry: &KeyEntry) -> String {
 fn rotate(args: &KeyRotateArgs) -> Result<(), Failure> {
     let mut file = KeyFile::open(&args.file.path)?;
     let old = find(&file, &args.id)?;
+    if let (Some(at), None) = (&old.expires, args.expires) {
+        let why =
+            format_args!("the old key ends at {at}: say with --expires when the new one does");
+        return Err(Failure::usage(why));
+    }
+    let expires = end(args.expires)?;
     let key = mint()?;
     let (id, sha256) = (key.id().to_owned(), key.sha256());
-    let entry = KeyEntry { id, sha256, ..old.clone() };
+    let entry = KeyEntry { id, sha256, expires, ..old.clone() };
     let grace = u64::try_from(args.grace.as_millis()).unwrap_or(u64::MAX);
     let end = unix_ms().saturating_add(grace);
     let end = old.expires_ms().map_or(end, |already| already.min(end));

@@ -1,9 +1,10 @@
 //! A tiny HTTP server that answers as a test says, and notes what it was asked.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -52,6 +53,7 @@ impl Counter {
         let (noted, tls) = (asked.clone(), tls.map(Arc::new));
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
+                let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));
                 // A client that goes, or does not trust us, is part of a test.
                 let _ = serve_one(stream, tls.clone(), &noted, &answer);
             }
@@ -124,7 +126,9 @@ fn exchange(
          connection: close\r\n\r\n{body}",
         body.len()
     )?;
-    stream.get_mut().flush()
+    stream.get_mut().flush()?;
+    // Whoever closes before everything was read resets the connection, and the answer with it.
+    stream.read_to_end(&mut Vec::new()).map(drop)
 }
 
 /// A server's side of TLS; with `client_ca` only clients with a certificate of it get in.
