@@ -3,6 +3,8 @@
 
 #[path = "verbs/counter.rs"]
 mod counter;
+#[path = "verbs/live.rs"]
+mod live;
 mod serving;
 #[path = "leasing/shell.rs"]
 mod shell;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use frazil::StartError;
 use frazil::coord::keeper::Refusal;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use crate::access::{Door, Gate};
@@ -26,7 +26,8 @@ use crate::metrics::{Metrics, Seen};
 use crate::monitor::{End, Losses, note_change};
 use crate::places::{ADMIN_CONNECTIONS, AllPlaces, SPARE_DESCRIPTORS};
 use crate::reload::{self, Reloader};
-use crate::tls::{Tls, TlsError};
+use crate::stream::Stream;
+use crate::tls::{NoHandshake, Speech, Tls, TlsError};
 use crate::{grpc, http, monitor, open, resp, scaling};
 
 /// Scopes are labels of metrics and words on the wire; more would be another design.
@@ -259,6 +260,17 @@ impl Shared {
             drain_delay: config.drain_delay,
             trouble: arc_swap::ArcSwapOption::empty(),
         }
+    }
+
+    /// A connection as it is spoken over: through TLS, if there is a certificate.
+    pub(crate) async fn secured(
+        &self,
+        stream: TcpStream,
+        speech: Speech,
+    ) -> Result<Stream, NoHandshake> {
+        let Some(tls) = &self.tls else { return Ok(Stream::Plain(stream)) };
+        let stream = tls.accept(stream, speech, self.issuer.limits()).await?;
+        Ok(Stream::Tls(Box::new(stream)))
     }
 
     /// The workers that the node holds.

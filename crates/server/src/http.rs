@@ -57,7 +57,7 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, crew: Arc<
         let shared = shared.clone();
         async move {
             let visit = Visit { door, is_spare: place.is_spare() };
-            match secured(&shared, stream).await {
+            match shared.secured(stream, Speech::Http).await {
                 Ok(stream) => connection(stream, shared, visit).await,
                 Err(NoHandshake::Plain(stream)) => tell_of_tls(stream).await,
                 // How a connection ends is the client's affair.
@@ -75,16 +75,6 @@ struct Visit {
     door: Door,
     /// Beyond the limit: only those who watch the node are answered.
     is_spare: bool,
-}
-
-async fn secured(shared: &Shared, stream: TcpStream) -> Result<Stream, NoHandshake> {
-    match &shared.tls {
-        None => Ok(Stream::Plain(stream)),
-        Some(tls) => {
-            let stream = tls.accept(stream, Speech::Http, shared.issuer.limits()).await?;
-            Ok(Stream::Tls(Box::new(stream)))
-        }
-    }
 }
 
 /// Answers a client that speaks plainly where TLS is spoken.

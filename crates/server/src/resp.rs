@@ -20,7 +20,6 @@ use crate::access::Need;
 use crate::app::Shared;
 use crate::crew::Crew;
 use crate::listener::{self, Arrival};
-use crate::stream::Stream;
 use crate::tls::{NoHandshake, Speech};
 
 /// How long somebody who is sent away is waited for.
@@ -37,7 +36,7 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, crew: Arc<
             if place.is_spare() {
                 return tell(stream, b"-ERR max number of clients reached\r\n").await;
             }
-            match secured(&shared, stream).await {
+            match shared.secured(stream, Speech::Resp).await {
                 Ok(stream) => Connection::new(shared, stream, number).run().await,
                 Err(NoHandshake::Plain(stream)) => {
                     tell(stream, b"-ERR this port speaks TLS: use rediss://\r\n").await;
@@ -54,16 +53,6 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, crew: Arc<
 /// Every command, and what it needs.
 pub(crate) fn table() -> impl Iterator<Item = (String, Need)> {
     COMMANDS.iter().map(|(name, need)| (name.to_ascii_uppercase(), *need))
-}
-
-async fn secured(shared: &Shared, stream: TcpStream) -> Result<Stream, NoHandshake> {
-    match &shared.tls {
-        None => Ok(Stream::Plain(stream)),
-        Some(tls) => {
-            let stream = tls.accept(stream, Speech::Resp, shared.issuer.limits()).await?;
-            Ok(Stream::Tls(Box::new(stream)))
-        }
-    }
 }
 
 /// Says why a connection ends, if the client listens.

@@ -26,7 +26,12 @@ pub(crate) struct Served {
 impl Served {
     /// Starts a server on free ports; waits until it listens.
     pub(crate) fn start(args: &[&str]) -> Self {
-        let free = ["serve", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"];
+        Self::start_at("127.0.0.1:0", args)
+    }
+
+    /// The same with HTTP at an address.
+    pub(crate) fn start_at(http: &str, args: &[&str]) -> Self {
+        let free = ["serve", "--http", http, "--grpc", "127.0.0.1:0"];
         let free = [&free[..], &["--resp", "127.0.0.1:0"]].concat();
         Self::spawn(&[&free[..], args].concat(), &[])
     }

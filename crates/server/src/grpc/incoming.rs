@@ -76,10 +76,9 @@ async fn accept(
         // A client that is slow to shake hands holds up nobody else.
         let (own, sender) = (shared.clone(), sender.clone());
         shared.going.connections.spawn(async move {
-            let Some(tls) = &own.tls else { return };
-            if let Ok(stream) = tls.accept(stream, Speech::Grpc, own.issuer.limits()).await {
+            if let Ok(stream) = own.secured(stream, Speech::Grpc).await {
                 // Nobody is left to serve it when the server goes.
-                let _ = sender.send(placed(Stream::Tls(Box::new(stream)))).await;
+                let _ = sender.send(placed(stream)).await;
             }
         });
     }
