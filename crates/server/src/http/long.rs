@@ -14,6 +14,10 @@ use hyper::body::{Body, Frame, SizeHint};
 use super::patience::Pulse;
 use crate::encode::{Pieces, digits_of, push_run};
 
+/// Pieces that are written before other connections of the thread have their turn: most answers have
+/// fewer.
+const IN_A_ROW: u32 = 8;
+
 /// How each Id is written.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Around {
@@ -61,6 +65,8 @@ pub(super) struct LongBody {
     /// There until it was written.
     end: Option<Vec<u8>>,
     left: u64,
+    /// Pieces since others had their turn.
+    in_a_row: u32,
     /// Feels whether the client reads.
     pulse: Option<Arc<Pulse>>,
 }
@@ -74,7 +80,15 @@ impl LongBody {
     ) -> Self {
         let others = (beginning.len() + end.len()) as u64;
         let left = around.length(batch) + others;
-        Self { beginning, pieces: Pieces::new(batch), around, end: Some(end), left, pulse: None }
+        Self {
+            beginning,
+            pieces: Pieces::new(batch),
+            around,
+            end: Some(end),
+            left,
+            in_a_row: 0,
+            pulse: None,
+        }
     }
 
     /// Lets a connection feel whether its client reads.
@@ -116,8 +130,14 @@ impl Body for LongBody {
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.in_a_row == IN_A_ROW {
+            self.in_a_row = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.in_a_row += 1;
         if let Some(pulse) = &self.pulse {
             pulse.goes_on();
         }
