@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arc_swap::{ArcSwapOption, Guard};
 use frazil_wire::{ApiError, Reason};
 
-use crate::keys::{Denied, Key, Keyring, Left, Quota, Role};
+use crate::keys::{Denied, Key, Keyring, Left, Quota, Role, public_id};
 
 /// What a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,9 +107,14 @@ impl Gate {
             let detail = "send a key: Authorization: Bearer KEY";
             ApiError::new(Reason::Unauthenticated, detail)
         })?;
-        let key = keys.find(shown).map_err(denied)?;
+        let key = keys.find(shown).map_err(|why| {
+            tracing::warn!(id = public_id(shown), ?why, "a key was shown that opens nothing");
+            denied(why)
+        })?;
         let caller = Caller::Key(key.clone());
-        caller.check(need).map(|()| caller)
+        caller.check(need).map(|()| caller).inspect_err(|error| {
+            tracing::warn!(id = key.entry.id, "{}", error.detail);
+        })
     }
 }
 

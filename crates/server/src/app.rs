@@ -180,9 +180,11 @@ impl App {
             end = keep(&shared, &config, &condition) => end,
         };
         let reason = outcome.as_ref().err().map(ToString::to_string);
+        // Who was drained before it was stopped has given balancers their time.
+        let was_drained = going.draining.is_cancelled();
         going.draining.cancel();
         note_change(&condition, &Condition::new(NodeState::Draining, reason));
-        if outcome.is_ok() {
+        if outcome.is_ok() && !was_drained {
             tokio::time::sleep(config.drain_delay).await;
         }
         if !going.close(config.drain_timeout).await {
@@ -352,6 +354,10 @@ fn check_exposure(config: &Config) -> Result<(), BindError> {
     let exposed = listeners.into_iter().flatten().find(|address| !address.ip().is_loopback());
     match exposed {
         Some(address) if !is_guarded && !config.insecure => Err(BindError::Exposed(address)),
+        Some(address) if !is_guarded => {
+            tracing::warn!(%address, "others can reach a listener without TLS or without keys");
+            Ok(())
+        }
         _ => Ok(()),
     }
 }

@@ -18,6 +18,7 @@ pub use self::entry::{KeyEntry, Role};
 pub use self::file::{KeysError, parse, read};
 pub(crate) use self::quota::{Left, Quota};
 pub use self::text::NewKey;
+pub(crate) use self::text::public_id;
 use self::text::{HASH_BYTES, hash, id_of};
 
 /// The keys that a server knows.

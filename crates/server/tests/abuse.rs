@@ -72,6 +72,39 @@ async fn half_a_request_is_not_waited_for() {
     never.stop().await.unwrap();
 }
 
+/// A client that sends a byte whenever the server might lose patience.
+async fn is_trickle_dropped(address: Option<SocketAddr>, bytes: &[u8], watch: Duration) -> bool {
+    let mut stream = TcpStream::connect(address.unwrap()).await.unwrap();
+    let mut pace = tokio::time::interval(SOON / 3);
+    let trickling = async {
+        for byte in bytes.iter().cycle() {
+            pace.tick().await;
+            // A server that has closed resets what comes later.
+            if stream.write_all(&[*byte]).await.is_err() {
+                return;
+            }
+            let mut said = [0; 64];
+            if matches!(stream.try_read(&mut said), Ok(0)) {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(watch, trickling).await.is_ok()
+}
+
+#[tokio::test]
+async fn a_request_that_trickles_in_is_not_waited_for() {
+    let soon = with_limits(|limits| limits.head_timeout = SOON).await;
+    let never = with_limits(|limits| limits.head_timeout = NEVER).await;
+    for pick in [|s: &Site| s.addrs.http, |s: &Site| s.addrs.resp] {
+        // No line of it ever ends.
+        assert!(is_trickle_dropped(pick(&soon), b"x", WATCH).await);
+        assert!(!is_trickle_dropped(pick(&never), b"x", CONTROL).await);
+    }
+    soon.stop().await.unwrap();
+    never.stop().await.unwrap();
+}
+
 #[tokio::test]
 async fn idle_connections_end_where_they_have_a_limit() {
     let soon = with_limits(|limits| {

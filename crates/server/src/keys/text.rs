@@ -64,6 +64,12 @@ pub(super) fn id_of(text: &str) -> Option<&str> {
     Some(id)
 }
 
+/// The public id for the log; nothing that could be a part of a secret, whatever was shown.
+pub(crate) fn public_id(text: &str) -> &str {
+    let is_id = |id: &&str| id.len() == 2 * ID_BYTES && id.bytes().all(|b| b.is_ascii_hexdigit());
+    id_of(text).filter(is_id).unwrap_or("none")
+}
+
 pub(super) fn hash(text: &str) -> [u8; HASH_BYTES] {
     let digest = digest(&SHA256, text.as_bytes());
     let mut bytes = [0; HASH_BYTES];

@@ -41,6 +41,8 @@ pub(super) struct Connection {
     replies: Replies,
     session: Session,
     tally: Tally,
+    /// When the command began that is not whole yet.
+    half_since: Option<Duration>,
 }
 
 /// What was done since the metrics were told.
@@ -77,6 +79,7 @@ impl Connection {
             replies: Replies::new(),
             session,
             tally: Tally::default(),
+            half_since: None,
         }
     }
 
@@ -93,12 +96,14 @@ impl Connection {
         let mut arguments = Arguments::new();
         loop {
             self.input.reserve(READ_BYTES);
-            let is_half = !self.input.is_empty();
+            if !self.input.is_empty() {
+                self.half_since.get_or_insert_with(boot_time);
+            }
             let read = tokio::select! {
                 biased;
                 // Between commands: nothing is in flight.
                 () = &mut closing => return,
-                read = self.read(is_half) => read,
+                read = self.read() => read,
             };
             // How a connection ends is the client's affair.
             if !matches!(read, Ok(1..)) {
@@ -116,11 +121,18 @@ impl Connection {
     }
 
     /// Idle connections may be kept for ever, as with Redis; half a command is not.
-    async fn read(&mut self, is_half: bool) -> io::Result<usize> {
+    async fn read(&mut self) -> io::Result<usize> {
         let Limits { head_timeout, resp_idle_timeout, .. } = self.limits;
-        let limit = if is_half { head_timeout } else { resp_idle_timeout };
         let reading = self.stream.read_buf(&mut self.input);
-        if limit.is_zero() { reading.await } else { in_time(limit, reading).await }
+        match self.half_since {
+            // However slowly it trickles in.
+            Some(since) => {
+                let left = (since + head_timeout).saturating_sub(boot_time());
+                in_time(left, reading).await
+            }
+            None if resp_idle_timeout.is_zero() => reading.await,
+            None => in_time(resp_idle_timeout, reading).await,
+        }
     }
 
     /// Answers every whole command that was read. `false`: the connection ends.
@@ -129,6 +141,7 @@ impl Connection {
         loop {
             match frame::parse(&self.input, arguments, self.limits.max_command_bytes) {
                 Ok(Some(used)) => {
+                    self.half_since = None;
                     let left = self.execute(arguments);
                     self.input.advance(used);
                     match left {
@@ -177,8 +190,12 @@ impl Connection {
             requests.done_many(Protocol::Resp, Method::Other, tally.others);
         }
         if !self.replies.bytes.is_empty() {
-            in_time(self.limits.write_timeout, self.stream.write_all(&self.replies.bytes)).await?;
-            self.stream.flush().await?;
+            let Self { stream, replies, limits, .. } = self;
+            let writing = async {
+                stream.write_all(&replies.bytes).await?;
+                stream.flush().await
+            };
+            in_time(limits.write_timeout, writing).await?;
             self.replies.bytes.clear();
             self.replies.bytes.shrink_to(KEPT_BYTES);
         }
