@@ -87,6 +87,55 @@ fn what_people_wrote_into_the_file_stays() {
 }
 
 #[test]
+fn keys_that_are_made_at_once_are_all_there_and_the_file_stays_what_it_is() {
+    let desk = Desk::new();
+    let path = desk.home().join("keys.toml");
+    fs::write(&path, "").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let link = desk.home().join("link.toml");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let file = link.to_str().unwrap();
+    std::thread::scope(|scope| {
+        let made: Vec<_> = (0..12).map(|_| scope.spawn(|| new(&desk, file, &[]))).collect();
+        made.into_iter().for_each(|one| drop(one.join().unwrap()));
+    });
+    assert_eq!(list(&desk, path.to_str().unwrap()).len(), 12);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+}
+
+#[test]
+fn the_whole_key_names_its_entry_and_is_not_repeated() {
+    let desk = Desk::new();
+    let path = desk.home().join("keys.toml");
+    let file = path.to_str().unwrap();
+    let key = new(&desk, file, &[]);
+    let secret = key.rsplit('_').next().unwrap();
+    let wrong = format!("frz_00000000_{secret}");
+    let refused = desk.output(&["key", "revoke", &wrong, "--file", file]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(!String::from_utf8(refused.stderr).unwrap().contains(secret));
+    desk.data(&["key", "revoke", &key, "--file", file]);
+    assert!(list(&desk, file).is_empty());
+}
+
+#[test]
+fn a_check_of_the_configuration_looks_into_the_files_it_names() {
+    let desk = Desk::new();
+    let keys = desk.home().join("keys.toml");
+    fs::write(&keys, "[[key]]\nid = 7\n").unwrap();
+    let certificates = frazil_rig::Certificates::generate().unwrap();
+    let path = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    let (cert, key) = (path(certificates.server_cert()), path(certificates.client_key()));
+    let files = ["--keys", keys.to_str().unwrap(), "--tls-cert", &cert, "--tls-key", &key];
+    let (code, said) = desk.check(&files);
+    assert_eq!(code, Some(1), "{said:?}");
+    assert!(said.iter().any(|line| line.contains("keys.toml:2: ")), "{said:?}");
+    assert!(said.iter().any(|line| line.contains("do not go together")), "{said:?}");
+    assert_eq!(desk.check(&[&files[..], &["--offline"]].concat()).0, Some(0));
+}
+
+#[test]
 fn nonsense_about_keys_is_told_so_and_changes_nothing() {
     let desk = Desk::new();
     let path = desk.home().join("keys.toml");

@@ -198,6 +198,11 @@ fn tls_trusts_only_the_authority_that_is_named_and_shows_a_certificate() {
         assert_eq!(was_asked, code == 0, "the key is sent to nobody who is not trusted");
         assert!(code == 0 || text(&output.stderr).contains("--ca"), "{output:?}");
     }
+    let (server_key, url) = (path(server_key), strict.https());
+    let mixed = ["workers", "rotate", "--server", &url, "--ca", &ca, "--cert", &cert, "--key"];
+    let output = with_key(&shell, &[&mixed[..], &[&server_key]].concat());
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("do not go together"), "{output:?}");
     // Depending on who is faster, the client reads why or only that it was hung up on.
     let output = with_key(&shell, &["workers", "rotate", "--server", &strict.https(), "--ca", &ca]);
     assert!(matches!(output.status.code(), Some(2 | 3)), "{output:?}");

@@ -205,6 +205,14 @@ impl Caller {
         }
     }
 
+    /// The public id of the key, for the log.
+    pub(crate) fn id(&self) -> &str {
+        match self {
+            Self::Anybody => "none",
+            Self::Key(key) => &key.entry.id,
+        }
+    }
+
     /// Whose it is, for the log.
     pub(crate) fn name(&self) -> &str {
         match self {

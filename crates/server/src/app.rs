@@ -98,9 +98,7 @@ impl App {
         config.node.check().map_err(BindError::Node)?;
         let keys = config.keys.as_deref().map(keys::read).transpose().map_err(BindError::Keys)?;
         let tls = config.tls.clone().map(Tls::load).transpose().map_err(BindError::Tls)?;
-        for warning in reload::warnings(&config) {
-            tracing::warn!("{warning}");
-        }
+        reload::warn_of_files(config.tls.as_ref(), config.keys.as_deref());
         let most = connections_max(config.limits.max_connections);
         if most < config.limits.max_connections {
             tracing::info!(most, "connections of each protocol are limited by file descriptors");
@@ -271,8 +269,16 @@ impl Shared {
         speech: Speech,
     ) -> Result<Stream, NoHandshake> {
         let Some(tls) = &self.tls else { return Ok(Stream::Plain(stream)) };
-        let stream = tls.accept(stream, speech, self.issuer.limits()).await?;
-        Ok(Stream::Tls(Box::new(stream)))
+        let peer = stream.peer_addr().map(|peer| peer.ip().to_string()).unwrap_or_default();
+        match tls.accept(stream, speech, self.issuer.limits()).await {
+            Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
+            Err(why) => {
+                if let NoHandshake::Failed(error) = &why {
+                    tracing::info!(peer, %error, "a client did not get through the TLS handshake");
+                }
+                Err(why)
+            }
+        }
     }
 
     /// The workers that the node holds.
@@ -351,7 +357,8 @@ fn described(config: &Config) -> frazil::Builder {
 fn check_exposure(config: &Config) -> Result<(), BindError> {
     let is_guarded = config.tls.is_some() && config.keys.is_some();
     let listeners = [config.http, config.grpc, config.resp, config.admin];
-    let exposed = listeners.into_iter().flatten().find(|address| !address.ip().is_loopback());
+    let exposed =
+        listeners.into_iter().flatten().find(|address| !address.ip().to_canonical().is_loopback());
     match exposed {
         Some(address) if !is_guarded && !config.insecure => Err(BindError::Exposed(address)),
         Some(address) if !is_guarded => {

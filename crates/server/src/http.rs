@@ -36,8 +36,10 @@ use crate::stream::Stream;
 use crate::tls::{NoHandshake, Speech};
 
 /// How long a client may take for anything once the server closes: long enough to read an answer,
-/// and less than a drain takes. Whoever came beyond the limit has no longer either.
+/// and less than a drain takes.
 const GRACE: Duration = Duration::from_secs(5);
+/// The same for who came beyond the limit: probes ask at once.
+const SPARE_GRACE: Duration = Duration::from_secs(1);
 /// Headers that are read without a list of their own in memory.
 const HEADERS_USUAL: usize = 100;
 
@@ -61,7 +63,7 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, crew: Arc<
                 Ok(stream) => connection(stream, shared, visit).await,
                 Err(NoHandshake::Plain(stream)) => tell_of_tls(stream).await,
                 // How a connection ends is the client's affair.
-                Err(NoHandshake::Failed(error)) => tracing::debug!(%error, "no TLS handshake"),
+                Err(NoHandshake::Failed(_)) => {}
             }
             drop(place);
         }
@@ -112,7 +114,7 @@ async fn connection(stream: Stream, shared: Arc<Shared>, visit: Visit) {
         head: limits.head_timeout,
         reading: limits.write_timeout,
     };
-    let patience = if visit.is_spare { patience.at_most(GRACE) } else { patience };
+    let patience = if visit.is_spare { patience.at_most(SPARE_GRACE) } else { patience };
     let end = Aside::new(async move {
         tokio::select! {
             () = closing.cancelled() => End::Closing,

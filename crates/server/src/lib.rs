@@ -41,6 +41,7 @@ mod scaling;
 mod self_portrait;
 mod stream;
 mod tls;
+mod validity;
 
 pub use self::access::Need;
 pub use self::app::{Addrs, App, BindError, DESCRIPTORS_KEPT, RunError, check_scopes};
@@ -50,3 +51,4 @@ pub use self::crew::default_threads;
 pub use self::endpoints::{Endpoint, endpoints};
 pub use self::reload::Reloader;
 pub use self::tls::TlsError;
+pub use self::validity::Validity;

@@ -72,7 +72,8 @@ pub(crate) async fn arrival(
 fn place(places: &Arc<Places>, peer: SocketAddr) -> Option<Place> {
     let place = places.take(peer.ip());
     if place.as_ref().is_none_or(Place::is_spare) {
-        tracing::warn!(peer = %peer.ip(), "as many connections are open as may be");
+        let (listener, peer) = (places.listener, peer.ip());
+        tracing::warn!(listener, %peer, "as many connections are open as may be, in all or of a peer");
     }
     place
 }

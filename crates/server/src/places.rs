@@ -20,29 +20,27 @@ pub(crate) struct AllPlaces {
 
 impl AllPlaces {
     pub(crate) fn new(limits: &Limits) -> Self {
-        let places = || Places::new(limits.max_connections, limits.max_connections_per_peer);
-        let admin = Places::new(ADMIN_CONNECTIONS, ADMIN_CONNECTIONS);
-        Self { http: places(), grpc: places(), resp: places(), admin }
+        let places = |listener| {
+            Places::new(listener, limits.max_connections, limits.max_connections_per_peer)
+        };
+        let admin = Places::new("admin", ADMIN_CONNECTIONS, ADMIN_CONNECTIONS);
+        Self { http: places("http"), grpc: places("grpc"), resp: places("resp"), admin }
     }
 
     /// How many are taken, by listener.
     pub(crate) fn counts(&self) -> [(&'static str, usize); 4] {
-        let count = |places: &Arc<Places>| {
+        [&self.http, &self.grpc, &self.resp, &self.admin].map(|places| {
             let taken = places.taken();
-            taken.in_all + taken.spare
-        };
-        [
-            ("http", count(&self.http)),
-            ("grpc", count(&self.grpc)),
-            ("resp", count(&self.resp)),
-            ("admin", count(&self.admin)),
-        ]
+            (places.listener, taken.in_all + taken.spare)
+        })
     }
 }
 
 /// The places of one listener.
 #[derive(Debug)]
 pub(crate) struct Places {
+    /// Whose they are.
+    pub(crate) listener: &'static str,
     most: usize,
     most_per_peer: usize,
     taken: Mutex<Taken>,
@@ -57,7 +55,7 @@ struct Taken {
 
 /// Connections that are let in beyond the limit to be told so, and to answer probes: whoever watches
 /// a node must see it when it is full.
-const SPARE: usize = 16;
+const SPARE: usize = 64;
 
 /// File descriptors of one listener beyond its connections.
 pub(crate) const SPARE_DESCRIPTORS: usize = SPARE;
@@ -76,8 +74,8 @@ enum Kind {
 }
 
 impl Places {
-    pub(crate) fn new(most: usize, most_per_peer: usize) -> Arc<Self> {
-        Arc::new(Self { most, most_per_peer, taken: Mutex::default() })
+    pub(crate) fn new(listener: &'static str, most: usize, most_per_peer: usize) -> Arc<Self> {
+        Arc::new(Self { listener, most, most_per_peer, taken: Mutex::default() })
     }
 
     /// A place for somebody from that address; a spare one if there is no other, and none at all if
@@ -150,7 +148,7 @@ mod tests {
 
     #[test]
     fn beyond_the_limits_there_are_a_few_spare_places_and_then_none() {
-        let places = Places::new(3, 2);
+        let places = Places::new("http", 3, 2);
         let one = [(); 2].map(|()| places.take(ip("10.0.0.1")).unwrap());
         assert!(one.iter().all(|place| !place.is_spare()));
         // Its own share is used up, that of others is not.

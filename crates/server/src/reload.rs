@@ -4,20 +4,25 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use frazil::coord::time::unix_ms;
+
 use crate::app::Shared;
-use crate::config::Config;
+use crate::config::{Config, TlsFiles};
 use crate::keys::{self, Keyring};
+use crate::self_portrait::instant;
+use crate::validity::Validity;
 
 /// Reads keys, their quotas, and certificates again. What cannot be read changes nothing.
 #[derive(Clone, Debug)]
 pub struct Reloader {
     shared: Arc<Shared>,
     keys: Option<PathBuf>,
+    tls: Option<TlsFiles>,
 }
 
 impl Reloader {
     pub(crate) fn new(shared: Arc<Shared>, config: &Config) -> Self {
-        Self { shared, keys: config.keys.clone() }
+        Self { shared, keys: config.keys.clone(), tls: config.tls.clone() }
     }
 
     /// Reads everything again. New connections and requests go by it at once; connections that were
@@ -32,6 +37,10 @@ impl Reloader {
                 Ok(entries) => {
                     let ring = Keyring::new(entries, self.shared.gate.keys().as_deref());
                     done.push(format!("{}: {} keys", path.display(), ring.len()));
+                    if ring.len() == 0 {
+                        let path = path.display();
+                        tracing::warn!("{path} has no key: nobody is let in any more");
+                    }
                     self.shared.gate.replace(ring);
                 }
                 Err(error) => problems.extend(error.problems),
@@ -43,15 +52,26 @@ impl Reloader {
                 Err(error) => problems.push(error.to_string()),
             }
         }
+        warn_of_files(self.tls.as_ref(), self.keys.as_deref());
         if problems.is_empty() { Ok(done) } else { Err(problems) }
     }
 }
 
-/// What others could do to the files that hold secrets.
-pub(crate) fn warnings(config: &Config) -> Vec<String> {
-    let key = config.tls.as_ref().map(|tls| tls.key.as_path());
-    let files = key.into_iter().chain(config.keys.as_deref());
-    files.filter_map(readable_by_others).collect()
+/// Says what others could do to the files that hold secrets, and what is over.
+pub(crate) fn warn_of_files(tls: Option<&TlsFiles>, keys: Option<&Path>) {
+    let secret = tls.map(|tls| tls.key.as_path()).into_iter().chain(keys);
+    let over = tls.and_then(|tls| not_valid(&tls.cert));
+    for warning in secret.filter_map(readable_by_others).chain(over) {
+        tracing::warn!("{warning}");
+    }
+}
+
+fn not_valid(cert: &Path) -> Option<String> {
+    let (now, path) = (unix_ms(), cert.display());
+    let found = Validity::of_file(cert)?;
+    let wrong = found.iter().find(|one| !(one.from..one.until).contains(&now))?;
+    let (from, until) = (instant(wrong.from), instant(wrong.until));
+    Some(format!("{path} is valid from {from} until {until}, and not now: clients will refuse it"))
 }
 
 fn readable_by_others(path: &Path) -> Option<String> {

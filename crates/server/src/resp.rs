@@ -42,7 +42,7 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, crew: Arc<
                     tell(stream, b"-ERR this port speaks TLS: use rediss://\r\n").await;
                 }
                 // How a connection ends is the client's affair.
-                Err(NoHandshake::Failed(error)) => tracing::debug!(%error, "no TLS handshake"),
+                Err(NoHandshake::Failed(_)) => {}
             }
             drop(place);
         }

@@ -23,6 +23,7 @@ use tonic::transport::Channel;
 async fn keyed(keys: &Keys) -> Site {
     Site::start_with(|config| {
         config.keys = Some(keys.path());
+        config.open_metrics = true;
         config.scopes = vec!["orders".to_owned(), "users".to_owned()];
     })
     .await
@@ -152,7 +153,7 @@ async fn a_key_for_some_scopes_gets_ids_of_those_alone() {
     }
     let mut talk = Talk::new(&site).await;
     assert_eq!(talk.say(&format!("AUTH {key}")).await, "+OK");
-    assert!(talk.say("INCR x").await.starts_with("-FORBIDDEN "));
+    assert!(talk.say("INCR x").await.starts_with("-NOPERM FORBIDDEN: "));
     assert!(talk.say("ID.NEXT SCOPE orders AS INT").await.starts_with(':'));
     site.stop().await.unwrap();
 }
@@ -236,6 +237,11 @@ async fn a_drained_node_holds_nothing_and_still_answers_probes() {
     assert_eq!(site.get("/livez").await.status, 200);
     let refused = post(site.http(), "/ids", &ids).await;
     assert_eq!((refused.status, refused.reason().as_str()), (503, "DRAINING"));
+    // Nothing says that it could issue.
+    for metric in ["frazil_issuable_seconds", "frazil_lanes"] {
+        assert!(site.metric(metric).await.abs() < f64::EPSILON, "{metric}");
+    }
+    assert!(!site.get("/readyz?verbose").await.text().contains("[+] lane"));
     let again = post(site.http(), "/v1/node:drain", &admin).await;
     assert_eq!((again.status, &again.json()["released"]), (200, &serde_json::json!([])));
     let url = format!("file:{}", site.directory().display()).parse().unwrap();

@@ -79,7 +79,7 @@ catalogue! {
     /// Nothing of that name.
     NotFound "NOT_FOUND" 404 5
         "There is nothing of that name"
-        "Check the path, and that the scope is declared on the node."
+        "Check the path; a scope must be declared on the node, and a worker held by it."
     /// The path exists, the method does not.
     MethodNotAllowed "METHOD_NOT_ALLOWED" 405 12
         "The path has no such method"
@@ -111,7 +111,7 @@ catalogue! {
     /// More than the key's quota.
     QuotaExceeded "QUOTA_EXCEEDED" 429 8
         "The quota is used up"
-        "Wait as long as retry_after_ms says, or ask for a larger quota."
+        "Wait as long as retry_after_ms says; if it says nothing, ask for fewer at once, or for a larger quota."
     /// The node has no worker to issue with.
     NoWorker "NO_WORKER" 503 14
         "The node has no worker"

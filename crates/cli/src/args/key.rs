@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
-use super::{duration, time};
+use super::time;
 
 /// Make, list, replace and revoke the API keys of a server.
 ///
@@ -26,7 +26,7 @@ pub(crate) enum KeyCommand {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  frazil key new --name orders --role ids --file keys.toml > orders.key
+  umask 077; frazil key new --name orders --role ids --file keys.toml > orders.key
   frazil key new --name grafana --role read --expires 2027-01-01T00:00:00Z --file keys.toml
   frazil key new --name shop --role ids --scope orders --ids-per-second 10000 --file keys.toml")]
 pub(crate) struct KeyNewArgs {
@@ -40,7 +40,7 @@ pub(crate) struct KeyNewArgs {
     #[arg(long = "scope", value_name = "S", value_delimiter = ',')]
     pub(crate) scopes: Vec<String>,
     /// How many Ids it may have in a second.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = quota)]
     pub(crate) ids_per_second: Option<NonZeroU32>,
     /// When it ends, as RFC 3339 or Unix milliseconds. By default never.
     #[arg(long, value_name = "T", value_parser = time)]
@@ -78,8 +78,8 @@ pub(crate) struct KeyRotateArgs {
     /// When the new one ends, as RFC 3339 or Unix milliseconds; needed if the old one has an end.
     #[arg(long, value_name = "T", value_parser = time)]
     pub(crate) expires: Option<i64>,
-    /// How long the old one still works.
-    #[arg(long, value_name = "D", default_value = "24h", value_parser = duration)]
+    /// How long the old one still works, as `0s`, `24h` or up to `8760h`.
+    #[arg(long, value_name = "D", default_value = "24h", value_parser = grace)]
     pub(crate) grace: Duration,
     #[command(flatten)]
     pub(crate) file: KeyFileArg,
@@ -92,7 +92,7 @@ pub(crate) struct KeyRotateArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Example:
-  frazil key revoke 1a2b3c4d --file keys.toml && kill -HUP $(pidof frazil)")]
+  frazil key revoke 1a2b3c4d --file keys.toml && systemctl reload frazil")]
 pub(crate) struct KeyRevokeArgs {
     /// The key's id, as `key ls` shows it.
     #[arg(value_name = "ID")]
@@ -119,4 +119,16 @@ pub(crate) enum RoleArg {
     Read,
     /// Look, and drain, rotate and release.
     Admin,
+}
+
+/// A year: a key that shall live longer needs no end.
+const GRACE_MAX: Duration = Duration::from_hours(8760);
+
+fn grace(text: &str) -> Result<Duration, String> {
+    let valid = frazil_coord::duration(text).filter(|grace| *grace <= GRACE_MAX);
+    valid.ok_or_else(|| "write a whole number with ms, s, m or h, from 0s to 8760h".to_owned())
+}
+
+fn quota(text: &str) -> Result<NonZeroU32, String> {
+    text.parse().map_err(|_| "write a whole number from 1 to 4294967295".to_owned())
 }

@@ -30,8 +30,9 @@ pub(crate) const CONFIG_VARIABLE: &str = "FRAZIL_CONFIG";
 /// counts for more than the environment, that for more than the file, and that for more than the
 /// default. `frazil config` shows, checks and explains them.
 ///
-/// SIGHUP reads the configuration again: the log level changes at once, and what needs a restart is
-/// named in the log. A file that has become wrong changes nothing.
+/// SIGHUP reads the configuration, the keys and the certificates again: they and the log level
+/// change at once, and what needs a restart is named in the log. A file that has become wrong changes
+/// nothing.
 ///
 /// SIGTERM or Ctrl-C: not ready at once, a short delay for balancers to notice, no new connections,
 /// requests in flight finished, the worker released, exit code 0. A second signal ends at once.

@@ -4,7 +4,6 @@
 
 mod agreement;
 mod case;
-mod certificate;
 mod clock;
 mod configuration;
 mod descriptors;

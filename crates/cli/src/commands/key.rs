@@ -3,7 +3,7 @@
 mod file;
 
 use frazil::coord::time::unix_ms;
-use frazil_server::keys::{KeyEntry, NewKey, Role};
+use frazil_server::keys::{self, KeyEntry, NewKey, Role};
 use serde::Serialize;
 
 use self::file::KeyFile;
@@ -73,7 +73,7 @@ fn print(key: &NewKey, entry: &KeyEntry, json: bool) -> Result<(), Failure> {
 }
 
 fn ls(args: &KeyLsArgs) -> Result<(), Failure> {
-    let entries = KeyFile::open(&args.file.path)?.entries()?;
+    let entries = keys::read(&args.file.path).map_err(Failure::usage)?;
     let mut data = Data::new();
     if args.json {
         for entry in &entries {
@@ -123,7 +123,7 @@ fn rotate(args: &KeyRotateArgs) -> Result<(), Failure> {
     let grace = u64::try_from(args.grace.as_millis()).unwrap_or(u64::MAX);
     let end = unix_ms().saturating_add(grace);
     let end = old.expires_ms().map_or(end, |already| already.min(end));
-    file.expire(&args.id, &instant(end));
+    file.expire(&old.id, &instant(end));
     file.add(&entry);
     file.save()?;
     say(format_args!(
@@ -138,7 +138,7 @@ fn rotate(args: &KeyRotateArgs) -> Result<(), Failure> {
 fn revoke(args: &KeyRevokeArgs) -> Result<(), Failure> {
     let mut file = KeyFile::open(&args.file.path)?;
     let entry = find(&file, &args.id)?;
-    file.remove(&args.id);
+    file.remove(&entry.id);
     file.save()?;
     say(format_args!("{} of {} was removed; {RELOAD}", entry.id, entry.name));
     if args.json {
@@ -149,7 +149,9 @@ fn revoke(args: &KeyRevokeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The entry of an id. Whoever gives the whole key means its id, and must not see it repeated.
 fn find(file: &KeyFile, id: &str) -> Result<KeyEntry, Failure> {
+    let id = id.strip_prefix("frz_").map_or(id, |rest| rest.split('_').next().unwrap_or_default());
     let found = file.entries()?.into_iter().find(|entry| entry.id == id);
     found.ok_or_else(|| {
         let path = file.path().display();

@@ -6,6 +6,7 @@ mod signals;
 use std::sync::Arc;
 use std::time::Duration;
 
+use frazil::coord::time::boot_time;
 use frazil_server::{App, BindError, Condition, Config, RunError};
 use tempfile::TempDir;
 use tokio::sync::{Notify, watch};
@@ -15,10 +16,13 @@ use self::signals::{Call, Signals};
 use crate::args::ServeArgs;
 use crate::config::{self, Files, Wrong, server_config};
 use crate::log::Log;
-use crate::output::{Exit, Failure, say};
+use crate::output::{self, Exit, Failure, say};
 
 /// How often the log is asked what it held back.
 const CATCH_UP: Duration = Duration::from_secs(1);
+
+/// Signals that are no further apart are one wish.
+const ECHO: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(flags: &ServeArgs) -> Result<(), Failure> {
     let settings = config::load(flags, Files::Look)?;
@@ -79,13 +83,25 @@ async fn serve(config: Config, reloading: Reloading, log: &Arc<Log>) -> Result<(
         let _ = asked.send(());
         break tokio::select! {
             outcome = running => outcome,
-            signal = signals.next_end() => return Err(Failure::Interrupted(signal)),
+            signal = second_end(&mut signals) => return Err(Failure::Interrupted(signal)),
         };
     };
     for task in [told, caught_up, reloaded] {
         task.abort();
     }
     Ok(outcome?)
+}
+
+/// The signal that ends it at once. What comes right after the first one is its echo: some who end
+/// a process signal it and then its group.
+async fn second_end(signals: &mut Signals) -> output::Signal {
+    let first = boot_time();
+    loop {
+        let signal = signals.next_end().await;
+        if boot_time().saturating_sub(first) >= ECHO {
+            return signal;
+        }
+    }
 }
 
 /// Says where it listens.

@@ -12,6 +12,8 @@ use super::{Files, Settings};
 
 mod files;
 
+/// Bytes of a name that others see.
+const NAME_BYTES_MAX: usize = 256;
 /// A head is read into a buffer that is never shorter.
 const HEAD_BYTES_MIN: usize = 8192;
 
@@ -24,6 +26,7 @@ pub(super) fn check(settings: &Settings, files: Files) -> Vec<Problem> {
     findings.scopes();
     findings.tls();
     findings.exposure();
+    findings.names();
     findings.addresses();
     findings.limits();
     if files == Files::Look {
@@ -158,6 +161,37 @@ impl Findings<'_> {
                 self.add(&["store.url", "node.layout"], error.to_string());
             }
             _ => {}
+        }
+    }
+
+    /// What others see of the node is one line that can be read.
+    fn names(&mut self) {
+        let args = &self.settings.args;
+        let named = [
+            ("node.name", &args.node),
+            ("node.region", &args.region),
+            ("node.advertise", &args.advertise),
+        ];
+        let mut wrong = Vec::new();
+        for (path, text) in named {
+            let Some(text) = text else { continue };
+            if text.is_empty() || text.len() > NAME_BYTES_MAX || text.contains(char::is_control) {
+                wrong.push((
+                    path,
+                    format!("write 1 to {NAME_BYTES_MAX} bytes without control characters"),
+                ));
+            } else if path == "node.advertise"
+                && !(text.starts_with("http://") || text.starts_with("https://"))
+            {
+                wrong.push((path, "write a URL, as http://10.0.0.7:7780".to_owned()));
+            }
+        }
+        wrong.into_iter().for_each(|(path, why)| self.add(&[path], why));
+        if self.listeners().is_empty() && !args.dev {
+            self.add(
+                &["listen.http"],
+                "a server that listens nowhere serves nobody: set an address",
+            );
         }
     }
 

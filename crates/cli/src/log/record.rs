@@ -45,6 +45,11 @@ impl Record {
         self.fields.iter().any(|(name, _)| *name == "state")
     }
 
+    /// What somebody did, and what came of it: each time counts.
+    pub(super) fn is_account(&self) -> bool {
+        self.target.ends_with("::audit") || self.target.ends_with("::reload")
+    }
+
     fn add_text(&mut self, field: &Field, value: fmt::Arguments<'_>) {
         let mut part = Part::default();
         self.is_cut |= part.write_fmt(value).is_err();

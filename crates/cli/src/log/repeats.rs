@@ -2,8 +2,8 @@
 //!
 //! The same event (place in the code and message) is written once in a window of ten seconds; how
 //! often it came again is written when the window ends. Other fields with the same message are
-//! written too, up to a few. A change of state is always written, and so is whatever is logged to
-//! debug: who asks for that wants to see all of it.
+//! written too, up to a few. A change of state is always written, and so is what somebody did, and
+//! whatever is logged to debug: who asks for that wants to see all of it.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -40,7 +40,7 @@ struct Window {
 impl Repeats {
     /// Whether an event is to be written.
     pub(super) fn admit(&mut self, place: Identifier, record: &Record, now: Duration) -> bool {
-        if record.is_change_of_state() || record.level > Level::INFO {
+        if record.is_change_of_state() || record.is_account() || record.level > Level::INFO {
             return true;
         }
         let variant = self.hashes.hash_one(&record.fields);

@@ -157,6 +157,16 @@ fn changes_of_state_and_other_messages_are_never_held_back() {
 }
 
 #[test]
+fn what_somebody_did_is_written_each_time() {
+    with_log("info", Form::Text, |_, sink| {
+        for _ in 0..20 {
+            tracing::info!(target: "frazil_server::audit", by = "ops", "the node was told to drain");
+        }
+        assert_eq!(sink.lines().len(), 20);
+    });
+}
+
+#[test]
 fn who_debugs_sees_everything() {
     with_log("debug", Form::Text, |_, sink| {
         (0..50).for_each(|_| tracing::debug!("a step"));

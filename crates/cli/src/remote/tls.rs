@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
 
 use crate::args::ServerArg;
@@ -16,6 +18,7 @@ pub(super) fn config(args: &ServerArg) -> Result<TlsConfig, Failure> {
     };
     let own = match (&args.cert, &args.key) {
         (Some(cert), Some(key)) => {
+            check_pair(cert, key)?;
             Some(ClientCert::new_with_certs(&certificates(cert)?, private_key(key)?))
         }
         _ => None,
@@ -67,6 +70,28 @@ fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>, Failure> {
         true => Err(Failure::usage(format_args!("{path:?} has no certificate in PEM"))),
         false => Ok(found),
     }
+}
+
+/// The client panics over a pair that does not go together, so it never sees one.
+fn check_pair(cert: &Path, key: &Path) -> Result<(), Failure> {
+    let unreadable = |path: &Path, error: &dyn std::fmt::Display| {
+        Failure::usage(format_args!("{path:?} cannot be used: {error}"))
+    };
+    let chain = CertificateDer::pem_file_iter(cert).and_then(Iterator::collect);
+    let chain = chain.map_err(|error| unreadable(cert, &error))?;
+    let own = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, &error))?;
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| {
+            let builder = builder.with_root_certificates(rustls::RootCertStore::empty());
+            builder.with_client_auth_cert(chain, own)
+        })
+        .map(drop)
+        .map_err(|error| {
+            let why = "do not go together: --key must be the private key of --cert";
+            Failure::usage(format_args!("{cert:?} and {key:?} {why} ({error})"))
+        })
 }
 
 fn private_key(path: &Path) -> Result<PrivateKey<'static>, Failure> {

@@ -134,6 +134,20 @@ impl Served {
         status.unwrap()
     }
 
+    /// Sends a signal until it has ended.
+    pub(crate) fn insist(&mut self, name: &str) -> ExitStatus {
+        let mut status = None;
+        wait_until("the server to end", READY, || {
+            status = self.child.try_wait().unwrap();
+            if status.is_none() {
+                self.signal(name);
+            }
+            status.is_some()
+        })
+        .unwrap();
+        status.unwrap()
+    }
+
     /// Asks it to stop and waits for that.
     pub(crate) fn stop(&mut self) -> ExitStatus {
         self.signal("-TERM");

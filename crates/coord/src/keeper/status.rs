@@ -118,7 +118,9 @@ impl LeaseStatus {
     /// How long the grant lasts without the store, from now by the lane's clock.
     #[must_use]
     pub fn left(&self, now: UnixMs) -> Duration {
-        let horizon = self.grant.map_or(0, |grant| grant.horizon);
+        // What was released is not used any more, however long it might have lasted.
+        let grant = self.grant.filter(|_| self.state != LeaseState::Released);
+        let horizon = grant.map_or(0, |grant| grant.horizon);
         Duration::from_millis(horizon.saturating_sub(now))
     }
 }

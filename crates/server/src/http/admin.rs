@@ -29,10 +29,10 @@ pub(super) async fn drain(
 ) -> Result<Answer, ApiError> {
     query::none(request.uri())?;
     body::none(request.into_body(), shared.issuer.limits()).await?;
-    tracing::info!(by = caller.name(), "the node is told to drain");
     // It goes on if the client does not wait for it.
     let retiring = shared.going.connections.spawn(drain::retire(shared.clone()));
     let released = retiring.await.map_err(|error| ApiError::new(Reason::Internal, error))?;
+    audit(caller, "drain", &format_args!("released {released:?}"));
     let (node, state) = (shared.name.clone(), NodeState::Draining.word().to_owned());
     Ok(answer::json(&Drained { node, state, released }))
 }
@@ -45,8 +45,7 @@ pub(super) async fn rotate(
 ) -> Result<Answer, ApiError> {
     query::none(request.uri())?;
     body::none(request.into_body(), shared.issuer.limits()).await?;
-    tracing::info!(by = caller.name(), "the node is told to move to other workers");
-    moved(shared, None).await
+    moved(shared, caller, None).await
 }
 
 /// `POST /v1/workers/{worker}:release[?token=T]`: the node gives the worker back, and takes another
@@ -75,13 +74,26 @@ pub(super) async fn release(
         return Err(ApiError::new(Reason::TokenStale, detail));
     }
     body::none(request.into_body(), shared.issuer.limits()).await?;
-    tracing::info!(by = caller.name(), worker, "the node is told to release a worker");
-    moved(shared, Some(worker)).await
+    moved(shared, caller, Some(worker)).await
 }
 
-async fn moved(shared: &Arc<Shared>, worker: Option<u32>) -> Result<Answer, ApiError> {
+async fn moved(
+    shared: &Arc<Shared>,
+    caller: &Caller,
+    worker: Option<u32>,
+) -> Result<Answer, ApiError> {
     let patience = shared.issuer.limits().request_timeout;
-    let moved = node(shared)?.rotate(worker, patience).await.map_err(|why| {
+    let outcome = node(shared)?.rotate(worker, patience).await;
+    let verb = if worker.is_some() { "release" } else { "rotate" };
+    match &outcome {
+        Ok(moved) => {
+            let ways: Vec<String> =
+                moved.iter().map(|Moved { from, to }| format!("{from} to {to}")).collect();
+            audit(caller, verb, &format_args!("moved from {}", ways.join(", ")));
+        }
+        Err(why) => audit(caller, verb, why),
+    }
+    let moved = outcome.map_err(|why| {
         let error = ApiError::new(
             match why {
                 NotRotated::NotHeld => Reason::NotFound,
@@ -94,6 +106,18 @@ async fn moved(shared: &Arc<Shared>, worker: Option<u32>) -> Result<Answer, ApiE
     })?;
     let moved = moved.into_iter().map(|Moved { from, to }| wire::Moved { from, to }).collect();
     Ok(answer::json(&Rotated { node: shared.name.clone(), moved }))
+}
+
+/// Logs who did what, and what came of it. Every time: see the log's rules for this target.
+fn audit(caller: &Caller, verb: &str, outcome: &dyn std::fmt::Display) {
+    tracing::info!(
+        target: "frazil_server::audit",
+        by = caller.name(),
+        key = caller.id(),
+        verb,
+        %outcome,
+        "the node was told to {verb}"
+    );
 }
 
 fn node(shared: &Shared) -> Result<&Node, ApiError> {
@@ -138,6 +162,7 @@ pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), ApiError> {
     if is_own && is_same {
         return Ok(());
     }
+    tracing::warn!("a page of another origin asked for administration, and was refused");
     let detail = "a page of another origin asks for this: without keys it is refused";
     Err(ApiError::new(Reason::Forbidden, detail))
 }

@@ -45,12 +45,12 @@ pub(super) async fn json<T: DeserializeOwned>(
         let detail = "the body must be application/json, and the Content-Type header must say so";
         return Err(ApiError::new(Reason::UnsupportedMediaType, detail));
     }
+    if request.body().size_hint().lower() > most as u64 {
+        return Err(too_large(most));
+    }
     let bytes = match in_time(limits, Limited::new(request.into_body(), most).collect()).await? {
         Ok(collected) => collected.to_bytes(),
-        Err(error) if error.is::<LengthLimitError>() => {
-            let detail = format_args!("the body is longer than {most} bytes");
-            return Err(ApiError::new(Reason::TooLarge, detail));
-        }
+        Err(error) if error.is::<LengthLimitError>() => return Err(too_large(most)),
         Err(error) => {
             let detail = format_args!("the body cannot be read: {error}");
             return Err(ApiError::new(Reason::InvalidArgument, detail));
@@ -59,4 +59,8 @@ pub(super) async fn json<T: DeserializeOwned>(
     serde_json::from_slice(&bytes).map_err(|error| {
         ApiError::new(Reason::InvalidArgument, format_args!("the body makes no sense: {error}"))
     })
+}
+
+fn too_large(most: usize) -> ApiError {
+    ApiError::new(Reason::TooLarge, format_args!("the body is longer than {most} bytes"))
 }

@@ -40,6 +40,8 @@ pub fn read(path: &Path) -> Result<Vec<KeyEntry>, KeysError> {
     }
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(unreadable)?;
+    // `frazil key` writes under a lock; where there are no locks, it is read as it is.
+    let _ = file.lock_shared();
     file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > FILE_BYTES_MAX {
         return Err(one(format!("{name}: more than {FILE_BYTES_MAX} bytes are no file of keys")));

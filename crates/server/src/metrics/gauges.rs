@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use frazil::coord::keeper::LeaseState;
 use frazil::coord::time::{boot_time, kernel_clock, unix_ms};
 use frazil::coord::{Act, Outcome};
 use frazil::{Layout, NodeInfo};
@@ -227,7 +228,9 @@ impl Gauges {
         set(&self.steps.get_or_create(&one("direction", "back")), steps.back);
         set(&self.backwards, steps.back);
         let Some(info) = info else { return };
-        self.lanes.set(i64::try_from(info.lanes.len()).unwrap_or(i64::MAX));
+        let is_over = |lane: &&frazil::LaneInfo| lane.status.state == LeaseState::Released;
+        let lanes = info.lanes.iter().filter(|lane| !is_over(lane)).count();
+        self.lanes.set(i64::try_from(lanes).unwrap_or(i64::MAX));
         let grants = info.lanes.iter().filter_map(|lane| lane.status.grant);
         let horizon = grants.map(|grant| grant.horizon).max().unwrap_or(0);
         self.horizon.set(seconds(horizon));

@@ -450,6 +450,9 @@ impl Connection {
     }
 
     fn fail(&mut self, method: Method, error: &ApiError) -> Left {
+        if matches!(error.reason, Reason::Unauthenticated | Reason::Forbidden) {
+            return self.refuse(error);
+        }
         self.shared.metrics.requests.failed(Protocol::Resp, method, error.reason);
         self.replies.failure(error);
         Left::Nothing

@@ -29,6 +29,9 @@ pub(super) fn hello(gate: &Gate, session: &mut Session, words: &[&[u8]], replies
                 }
                 rest
             }
+            [option, name, _rest @ ..] if is(option, "SETNAME") && !is_name(name) => {
+                return replies.error(BAD_NAME);
+            }
             [option, name, rest @ ..] if is(option, "SETNAME") => {
                 session.name = name.to_vec();
                 rest
@@ -97,13 +100,23 @@ pub(super) fn select(words: &[&[u8]], replies: &mut Replies) {
     }
 }
 
+const BAD_NAME: &str = "ERR Client names cannot contain spaces, newlines or special characters.";
+
+/// A name that lists of clients can show, as with Redis.
+fn is_name(name: &[u8]) -> bool {
+    name.iter().all(u8::is_ascii_graphic)
+}
+
 /// Answers `CLIENT`.
 pub(super) fn client(session: &mut Session, words: &[&[u8]], replies: &mut Replies) {
     match words {
-        [sub, name] if is(sub, "SETNAME") => {
-            session.name = name.to_vec();
-            replies.simple("OK");
-        }
+        [sub, name] if is(sub, "SETNAME") => match is_name(name) {
+            true => {
+                session.name = name.to_vec();
+                replies.simple("OK");
+            }
+            false => replies.error(BAD_NAME),
+        },
         [sub] if is(sub, "GETNAME") && session.name.is_empty() => replies.null(),
         [sub] if is(sub, "GETNAME") => replies.bulk(&session.name),
         [sub] if is(sub, "ID") => replies.integer(session.number.cast_signed()),

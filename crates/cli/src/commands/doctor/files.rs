@@ -6,10 +6,9 @@ use std::path::Path;
 
 use frazil::coord::UnixMs;
 use frazil::coord::time::unix_ms;
-use frazil_server::TlsFiles;
 use frazil_server::keys::{self, KeyEntry};
+use frazil_server::{TlsFiles, Validity};
 
-use super::certificate::Validity;
 use super::report::{Row, aside};
 use crate::args::ServeArgs;
 use crate::config::tls_files;

@@ -1,8 +1,8 @@
 //! The file of keys, changed without losing what people wrote into it.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use frazil_server::keys::{self, KeyEntry};
@@ -14,31 +14,41 @@ use crate::output::{Exit, Failure};
 /// For its owner alone.
 const MODE: u32 = 0o600;
 
+/// The file, while nobody else changes it: two commands at a time would lose what one of them did.
 pub(super) struct KeyFile {
     path: PathBuf,
+    file: File,
     document: DocumentMut,
-    mode: u32,
 }
 
 impl KeyFile {
     /// An existing one, which makes sense.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
-        keys::read(path).map_err(Failure::usage)?;
-        let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
-        let document = text.parse().map_err(Failure::usage)?;
-        let mode = fs::metadata(path).map_or(MODE, |metadata| metadata.permissions().mode());
-        Ok(Self { path: path.to_owned(), document, mode: mode & 0o7777 })
+        Self::enter(path, OpenOptions::new().read(true).write(true))
     }
 
     /// The same, or an empty one if there is none.
     pub(super) fn open_or_new(path: &Path) -> Result<Self, Failure> {
-        match fs::metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let document = DocumentMut::new();
-                Ok(Self { path: path.to_owned(), document, mode: MODE })
-            }
-            _ => Self::open(path),
-        }
+        let mut options = OpenOptions::new();
+        Self::enter(path, options.read(true).write(true).create(true).truncate(false).mode(MODE))
+    }
+
+    fn enter(path: &Path, options: &OpenOptions) -> Result<Self, Failure> {
+        let unusable = |error: io::Error| {
+            Failure::usage(format_args!("{} cannot be read: {error}", path.display()))
+        };
+        let mut file = options.open(path).map_err(unusable)?;
+        file.lock().map_err(unusable)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(unusable)?;
+        keys::parse(&text).map_err(|error| {
+            let name = path.display();
+            let lines: Vec<String> =
+                error.problems.iter().map(|problem| format!("{name}:{problem}")).collect();
+            Failure::usage(lines.join("\n"))
+        })?;
+        let document = text.parse().map_err(Failure::usage)?;
+        Ok(Self { path: path.to_owned(), file, document })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -74,21 +84,17 @@ impl KeyFile {
         self.document.get_mut("key")?.as_array_of_tables_mut()
     }
 
-    /// Replaces the file whole: a server that reads it meanwhile sees the old one or the new one.
-    pub(super) fn save(&self) -> Result<(), Failure> {
-        let mut name = self.path.clone().into_os_string();
-        name.push(format!(".{}.new", std::process::id()));
-        let new = PathBuf::from(name);
-        let write = || -> io::Result<()> {
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&new)?;
-            file.set_permissions(fs::Permissions::from_mode(self.mode))?;
-            file.write_all(self.document.to_string().as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&new, &self.path)
+    /// Writes it where it is, so that its owner, its mode and links to it stay. Whoever reads it with
+    /// a lock, as a server does, sees the old one or the new one.
+    pub(super) fn save(&mut self) -> Result<(), Failure> {
+        let text = self.document.to_string();
+        let mut write = || -> io::Result<()> {
+            self.file.rewind()?;
+            self.file.write_all(text.as_bytes())?;
+            self.file.set_len(text.len() as u64)?;
+            self.file.sync_all()
         };
         write().map_err(|error| {
-            // Nothing of it is of use.
-            let _ = fs::remove_file(&new);
             let path = self.path.display();
             Failure::new(Exit::Unavailable, format_args!("{path} cannot be written: {error}"))
         })
@@ -124,8 +130,4 @@ fn table(entry: &KeyEntry) -> Table {
 
 fn id_of(table: &Table) -> Option<&str> {
     table.get("id")?.as_str()
-}
-
-fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::usage(format_args!("{} cannot be read: {error}", path.display()))
 }

@@ -11,7 +11,7 @@ use super::Findings;
 const URL_FILES: [&str; 4] = ["password_file", "ca", "cert", "key"];
 
 impl Findings<'_> {
-    /// Looks whether they are there and can be read; not what is in them.
+    /// Looks whether they are there, can be read, and make sense.
     pub(super) fn files(&mut self) {
         let args = &self.settings.args;
         let named = [
@@ -23,7 +23,14 @@ impl Findings<'_> {
         for (path, file) in named {
             if let Some(why) = file.as_deref().and_then(trouble) {
                 self.add(&[path], why);
+                return;
             }
+        }
+        if let Some(Err(error)) = args.keys.as_deref().map(frazil_server::keys::read) {
+            error.problems.into_iter().for_each(|why| self.add(&["auth.keys"], why));
+        }
+        if let Some(Err(error)) = super::super::server::tls_files(args).map(|files| files.check()) {
+            self.add(&["tls.cert", "tls.key"], error.to_string());
         }
     }
 

@@ -9,14 +9,17 @@ use rustls::pki_types::pem::PemObject;
 
 /// From when until when a certificate is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Validity {
-    pub(super) from: UnixMs,
-    pub(super) until: UnixMs,
+pub struct Validity {
+    /// From then on, in Unix milliseconds.
+    pub from: UnixMs,
+    /// Before then.
+    pub until: UnixMs,
 }
 
 impl Validity {
     /// Of every certificate in a file, if all can be read.
-    pub(super) fn of_file(path: &Path) -> Option<Vec<Self>> {
+    #[must_use]
+    pub fn of_file(path: &Path) -> Option<Vec<Self>> {
         let certificates = CertificateDer::pem_file_iter(path).ok()?;
         certificates.map(|certificate| Self::of(&certificate.ok()?)).collect()
     }
