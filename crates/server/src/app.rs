@@ -326,7 +326,9 @@ impl Shared {
 fn connections_max(wanted: usize) -> usize {
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
-    wanted.min((most.saturating_sub(DESCRIPTORS_KEPT) / 3).max(1))
+    // Where there are few, half of them serve all the same.
+    let free = most.saturating_sub(DESCRIPTORS_KEPT).max(most / 2);
+    wanted.min((free / 3).max(1))
 }
 
 async fn listen(
