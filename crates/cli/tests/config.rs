@@ -138,7 +138,7 @@ fn what_is_no_configuration_file_is_exit_code_2() {
 
 #[test]
 fn what_is_shown_is_a_file_with_the_same_values() {
-    let desk = Desk::with("[node]\nname = \"a\\nb \\\"c\\\"\"\nscopes = [\"x\", \"y\"]\n");
+    let desk = Desk::with("[node]\nname = \"a\\\\b \\\"c\\\"\"\nscopes = [\"x\", \"y\"]\n");
     let shown = desk.data(&["config", "show", "--ttl", "40s", "--origin"]);
     let file = desk.file().display().to_string();
     for line in [

@@ -187,12 +187,6 @@ impl Findings<'_> {
             }
         }
         wrong.into_iter().for_each(|(path, why)| self.add(&[path], why));
-        if self.listeners().is_empty() && !args.dev {
-            self.add(
-                &["listen.http"],
-                "a server that listens nowhere serves nobody: set an address",
-            );
-        }
     }
 
     fn scopes(&mut self) {

@@ -62,7 +62,7 @@ fn a_file_that_names_redis_keys_and_certificates_is_followed() {
     found.warn("files", "ca.pem is valid until", "get a new one");
     found.skipped("http", "off");
     found.ok("resp", "a free port of 0.0.0.0");
-    found.ok("descriptors", "492 are needed");
+    found.ok("descriptors", "684 are needed");
     // A flag counts for more than the environment, and that for more than the file.
     let variables = [("FRAZIL_CONFIG", config), ("FRAZIL_TTL", "45s")];
     let found = Examination::with(&shell, &["--namespace", "bills"], &variables);

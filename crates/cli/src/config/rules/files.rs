@@ -20,11 +20,15 @@ impl Findings<'_> {
             ("tls.client_ca", &args.tls.tls_client_ca),
             ("auth.keys", &args.keys),
         ];
+        let mut are_there = true;
         for (path, file) in named {
             if let Some(why) = file.as_deref().and_then(trouble) {
                 self.add(&[path], why);
-                return;
+                are_there = false;
             }
+        }
+        if !are_there {
+            return;
         }
         if let Some(Err(error)) = args.keys.as_deref().map(frazil_server::keys::read) {
             error.problems.into_iter().for_each(|why| self.add(&["auth.keys"], why));
