@@ -1,6 +1,8 @@
 //! A node from its start to its end, over stores that need no server.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use frazil::coord::keeper::{LeaseState, Refusal, Waiting};
@@ -69,14 +71,12 @@ async fn ids_say_the_tenure_they_were_issued_under() {
 async fn lanes_come_and_go_while_ids_are_issued() {
     let (_directory, url) = directory();
     let node = Node::builder().store(&url).unwrap().start().await.unwrap();
+    let is_over = Arc::new(AtomicBool::new(false));
     let issuing = tokio::spawn({
-        let node = node.clone();
+        let (node, is_over) = (node.clone(), is_over.clone());
         async move {
             let mut ids = Vec::new();
-            while node.lanes() < 3 {
-                ids.extend(&node.batch(500).await.unwrap());
-            }
-            while node.lanes() > 1 {
+            while !is_over.load(Ordering::Relaxed) {
                 ids.extend(&node.batch(500).await.unwrap());
             }
             ids
@@ -92,6 +92,7 @@ async fn lanes_come_and_go_while_ids_are_issued() {
     }
     assert!(node.drop_lane().await && node.drop_lane().await);
     assert!(!node.drop_lane().await, "the last lane stays");
+    is_over.store(true, Ordering::Relaxed);
     let ids = issuing.await.unwrap();
     let distinct: BTreeSet<_> = ids.iter().collect();
     assert_eq!(distinct.len(), ids.len());
