@@ -1,5 +1,5 @@
-//! A crowd that means harm, against the real program: nobody else notices, and it leaves nothing
-//! behind.
+//! A crowd that means harm, against the real program: nobody else notices, and what it costs is
+//! bounded. The allocator keeps some of it afterwards.
 
 mod serving;
 

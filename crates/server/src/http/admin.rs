@@ -29,7 +29,8 @@ pub(super) async fn drain(
 ) -> Result<Answer, ApiError> {
     query::none(request.uri())?;
     body::none(request.into_body(), shared.issuer.limits()).await?;
-    // It goes on if the client does not wait for it.
+    // It goes on if the client does not wait for it, and so it is told of first.
+    audit(caller, "drain", &"begins");
     let retiring = shared.going.connections.spawn(drain::retire(shared.clone()));
     let released = retiring.await.map_err(|error| ApiError::new(Reason::Internal, error))?;
     audit(caller, "drain", &format_args!("released {released:?}"));
