@@ -9,6 +9,7 @@
 //! | read every rule in one place | [`rules`] |
 //! | keep a worker leased | [`keeper::Keeper`] |
 //! | open a store by its URL | [`open`](fn@open), [`StoreUrl`] |
+//! | refuse the late writes of a former leader | [`fence`] |
 //! | write a store | [`Store`], and the suite `conformance` |
 //! | know what a store promises | [`Guarantees`] |
 //! | share, count or hurt a store | [`Prefixed`], [`Metered`], [`Faulty`] |
@@ -18,6 +19,7 @@ pub mod choose;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
+pub mod fence;
 mod finding;
 mod guarantees;
 pub mod keeper;
