@@ -8,6 +8,7 @@
 //! |---|---|
 //! | read every rule in one place | [`rules`] |
 //! | keep a worker leased | [`keeper::Keeper`] |
+//! | lead, or follow who leads | [`election`] |
 //! | open a store by its URL | [`open`](fn@open), [`StoreUrl`] |
 //! | refuse the late writes of a former leader | [`fence`] |
 //! | write a store | [`Store`], and the suite `conformance` |
@@ -18,6 +19,7 @@ mod anchor;
 pub mod choose;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod election;
 mod error;
 pub mod fence;
 mod finding;
@@ -37,6 +39,7 @@ mod tally;
 pub mod time;
 mod timing;
 mod url;
+mod watching;
 mod wrappers;
 
 pub use self::error::{Error, ErrorKind};
