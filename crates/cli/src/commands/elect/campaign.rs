@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil::coord::election::{Candidate, Elections, LeaderInfo, Leadership, store_url};
+use frazil::coord::election::{Candidate, Elections, LeaderInfo, Leadership, Observer, store_url};
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::boot_time;
 use frazil::coord::{Scheme, Store};
@@ -29,11 +29,10 @@ pub(super) async fn run(args: &ElectArgs, terms: &Terms) -> Result<(), Failure> 
     let mut deadline = Deadline::new().map_err(|error| {
         Failure::new(Exit::Unavailable, format_args!("no file in memory: {error}"))
     })?;
-    let elected = tokio::select! {
+    let leadership = tokio::select! {
         elected = elected(args, terms) => elected?,
         signal = signals.next() => return Err(Failure::Interrupted(signal)),
     };
-    let leadership = elected;
     let token = leadership.token();
     say(format_args!("leading {} as {} with token {token}", terms.name, shown(terms)));
     prolong(&mut deadline, &leadership, terms)?;
@@ -67,7 +66,7 @@ async fn elected(args: &ElectArgs, terms: &Terms) -> Result<Leadership, Failure>
     tokio::select! {
         biased;
         elected = &mut campaign => return Ok(elected?),
-        leader = async { loop { if let Some(leader) = observer.changed().await { break leader } } } => {
+        leader = somebody_else(&mut observer, &candidate) => {
             say(format_args!("waiting: {} leads {}", described(&leader), terms.name));
         }
     }
@@ -86,8 +85,21 @@ async fn elected_at_once(
     tokio::select! {
         biased;
         elected = candidate.campaign() => Ok(elected?),
-        leader = async { loop { if let Some(leader) = observer.changed().await
-            && leader.instance != candidate.instance() { break leader } } } => Err(taken(&leader)),
+        leader = somebody_else(&mut observer, candidate) => Err(taken(&leader)),
+    }
+}
+
+/// Waits until somebody leads who is not this process.
+async fn somebody_else(observer: &mut Observer, candidate: &Candidate) -> LeaderInfo {
+    let own = candidate.settings();
+    loop {
+        let is_other = |leader: &LeaderInfo| {
+            (leader.pid, &leader.host, &leader.instance)
+                != (std::process::id(), &own.host, &own.instance)
+        };
+        if let Some(leader) = observer.changed().await.filter(is_other) {
+            return leader;
+        }
     }
 }
 
@@ -230,11 +242,7 @@ enum End {
 }
 
 /// Tells the guard until when the command may run.
-fn prolong(
-    deadline: &mut Deadline,
-    leadership: &Leadership,
-    terms: &Terms,
-) -> Result<(), Failure> {
+fn prolong(deadline: &mut Deadline, leadership: &Leadership, terms: &Terms) -> Result<(), Failure> {
     // Before: a little early is no harm.
     let now = boot_time();
     let left = leadership.remaining();
