@@ -135,6 +135,10 @@ impl Tenure<'_> {
     /// back. By then the work has stopped.
     async fn work(&mut self, failures: &mut Failures) -> Next {
         loop {
+            // The answer to a claim may have been long on its way.
+            if self.leadership.ensure(self.job.node.options.stop_budget()).is_err() {
+                return next_after(Why::Expiring);
+            }
             let started = boot_time();
             let pause = match self.attempt().await {
                 Ended::Stopped(why, stopped) => {
