@@ -3,6 +3,7 @@
 mod config;
 mod doctor;
 mod elect;
+mod jobs;
 mod key;
 mod serve;
 mod server;
@@ -19,6 +20,7 @@ use frazil_id::{Format, Layout, rfc3339};
 pub(crate) use self::config::{ConfigCheckArgs, ConfigCommand, ConfigExampleArgs, ConfigShowArgs};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::elect::{ElectArgs, ElectGuardArgs, TermsArg};
+pub(crate) use self::jobs::{JobsCommand, JobsDemoArgs, JobsLsArgs};
 pub(crate) use self::key::{
     KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, RoleArg,
 };
@@ -78,6 +80,8 @@ pub(crate) enum Command {
     Elect(Box<ElectArgs>),
     #[command(hide = true)]
     ElectGuard(ElectGuardArgs),
+    #[command(subcommand)]
+    Jobs(JobsCommand),
     Doctor(Box<DoctorArgs>),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -355,6 +359,8 @@ mod tests {
             &["store", "show"],
             &["workers", "drain", "node"],
             &["elect", "name", "--observe"],
+            &["jobs", "ls"],
+            &["jobs", "demo"],
         ] {
             let line = [&["frazil"][..], words, &["--store", url]].concat();
             let args = Args::try_parse_from(&line).unwrap_or_else(|why| panic!("{line:?}: {why}"));

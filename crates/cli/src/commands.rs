@@ -7,6 +7,7 @@ mod decode;
 mod doctor;
 mod elect;
 mod encode;
+mod jobs;
 mod key;
 mod layout;
 mod man;
@@ -33,6 +34,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Key(command) => key::run(&command),
         Command::Elect(args) => elect::run(&args),
         Command::ElectGuard(args) => elect::guard(&args),
+        Command::Jobs(command) => jobs::run(&command),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
