@@ -155,7 +155,8 @@ impl Tenure<'_> {
                 }
                 Ended::Failed(error) => {
                     let ran = boot_time().saturating_sub(started);
-                    match self.failed(&error, failures.failed(&self.job.node.options.restart, ran)) {
+                    match self.failed(&error, failures.failed(&self.job.node.options.restart, ran))
+                    {
                         Ok(pause) => Some((pause, JobState::Pausing)),
                         Err(next) => return next,
                     }
@@ -249,9 +250,7 @@ impl Tenure<'_> {
                 teller.restarted(name, token);
                 Ok(pause)
             }
-            Verdict::LeaveToOthers(hold_off) => {
-                Err(Next::Campaign(hold_off, JobState::HeldOff))
-            }
+            Verdict::LeaveToOthers(hold_off) => Err(Next::Campaign(hold_off, JobState::HeldOff)),
         }
     }
 

@@ -58,6 +58,7 @@ impl Running {
             instance: options.settings.instance.clone(),
             node: mark.to_string(),
             member: None,
+            trouble: None,
             jobs: names.iter().map(|name| JobStatus::new(name)).collect(),
         });
         let node = Node::new((app, mark.to_string()), elections, options, names, teller.clone());
