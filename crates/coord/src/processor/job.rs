@@ -280,10 +280,7 @@ async fn voluntary(node: &Node, name: &str, at: &mut Option<Instant>) {
     let views = node.elections.view();
     loop {
         sleep_until(*at).await;
-        let is_wanted = || {
-            let scene = node.scene(&views.borrow());
-            scene.picture.lighter(&node.mark).is_some()
-        };
+        let is_wanted = || node.ledger.leave(name, &node.scene(&views.borrow()).picture);
         if node.options.strict || is_wanted() {
             return;
         }

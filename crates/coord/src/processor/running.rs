@@ -27,8 +27,8 @@ pub struct Running {
 /// How a processor ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Jobs whose work could not be stopped or whose store did not answer. Their leaderships lapse
-    /// with this process.
+    /// Jobs whose work could not be stopped, or that are still being given back. Their leaderships
+    /// lapse with this process.
     pub unfinished: Vec<String>,
 }
 
