@@ -92,11 +92,7 @@ pub struct Processor {
 impl Processor {
     /// A processor of an application. `instance` is what people call this node; jobs prefer to
     /// return to the instance that they were on.
-    pub fn new(
-        elections: Elections,
-        app: impl Into<String>,
-        instance: impl Into<String>,
-    ) -> Self {
+    pub fn new(elections: Elections, app: impl Into<String>, instance: impl Into<String>) -> Self {
         let mut options = Options::default();
         options.settings.instance = instance.into();
         Self { elections, app: app.into(), jobs: Vec::new(), options }
@@ -128,10 +124,7 @@ impl Processor {
     }
 
     /// How long this node waits, for each job, before its first campaign.
-    pub fn start_delay(
-        mut self,
-        delay: impl Fn(&str) -> Duration + Send + Sync + 'static,
-    ) -> Self {
+    pub fn start_delay(mut self, delay: impl Fn(&str) -> Duration + Send + Sync + 'static) -> Self {
         self.options.start_delay = Some(Arc::new(delay));
         self
     }

@@ -155,7 +155,8 @@ impl Tenure<'_> {
                 }
                 Ended::Failed(error) => {
                     let ran = boot_time().saturating_sub(started);
-                    match self.failed(&error, failures.failed(&self.job.node.options.restart, ran)) {
+                    match self.failed(&error, failures.failed(&self.job.node.options.restart, ran))
+                    {
                         Ok(pause) => Some((pause, JobState::Pausing)),
                         Err(next) => return next,
                     }
@@ -249,9 +250,7 @@ impl Tenure<'_> {
                 teller.restarted(name, token);
                 Ok(pause)
             }
-            Verdict::LeaveToOthers(hold_off) => {
-                Err(Next::Campaign(hold_off, JobState::HeldOff))
-            }
+            Verdict::LeaveToOthers(hold_off) => Err(Next::Campaign(hold_off, JobState::HeldOff)),
         }
     }
 
@@ -281,10 +280,7 @@ async fn voluntary(node: &Node, name: &str, at: &mut Option<Instant>) {
     let views = node.elections.view();
     loop {
         sleep_until(*at).await;
-        let is_wanted = || {
-            let scene = node.scene(&views.borrow());
-            scene.picture.lighter(&node.mark).is_some()
-        };
+        let is_wanted = || node.ledger.leave(name, &node.scene(&views.borrow()).picture);
         if node.options.strict || is_wanted() {
             return;
         }

@@ -20,6 +20,8 @@ struct Pages {
     /// Since when, in boot time.
     running: BTreeMap<String, Duration>,
     reaching: BTreeSet<String>,
+    /// Given up of one's own accord, and not seen elsewhere yet.
+    leaving: BTreeSet<String>,
 }
 
 impl Ledger {
@@ -31,11 +33,7 @@ impl Ledger {
     /// until it is [begun](Self::begin), [given up](Self::give_up), or seen to be another's.
     pub(super) fn reach(&self, job: &str, picture: &Picture) -> bool {
         let mut pages = self.lock();
-        let is_anothers = |job: &str| {
-            let holder = picture.jobs.get(job).and_then(Option::as_ref);
-            holder.is_some_and(|holder| *holder != self.node)
-        };
-        pages.reaching.retain(|reached| !is_anothers(reached));
+        pages.reaching.retain(|reached| !self.is_anothers(reached, picture));
         pages.reaching.remove(job);
         let may = self.has_room(pages.running.len() + pages.reaching.len());
         if may {
@@ -48,11 +46,29 @@ impl Ledger {
     pub(super) fn begin(&self, job: &str, now: Duration) -> bool {
         let mut pages = self.lock();
         pages.reaching.remove(job);
+        pages.leaving.remove(job);
         let may = self.has_room(pages.running.len());
         if may {
             pages.running.insert(job.to_owned(), now);
         }
         may
+    }
+
+    /// Whether giving a job up would make loads more even, once all that were given up before have
+    /// arrived. If so it counts as given up from now on.
+    pub(super) fn leave(&self, job: &str, picture: &Picture) -> bool {
+        let mut pages = self.lock();
+        pages.leaving.retain(|left| !self.is_anothers(left, picture));
+        let mut expected = picture.clone();
+        for left in pages.leaving.iter().filter(|left| *left != job) {
+            let to = expected.lighter(&self.node).map(str::to_owned);
+            expected.jobs.insert(left.clone(), to);
+        }
+        let helps = expected.lighter(&self.node).is_some();
+        if helps {
+            pages.leaving.insert(job.to_owned());
+        }
+        helps
     }
 
     /// A job has stopped.
@@ -70,6 +86,11 @@ impl Ledger {
         self.lock().running.clone()
     }
 
+    fn is_anothers(&self, job: &str, picture: &Picture) -> bool {
+        let holder = picture.jobs.get(job).and_then(Option::as_ref);
+        holder.is_some_and(|holder| *holder != self.node)
+    }
+
     fn has_room(&self, taken: usize) -> bool {
         self.quota.is_none_or(|quota| taken < quota)
     }
@@ -82,6 +103,7 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
+    use super::super::placement::Peer;
     use super::*;
 
     fn picture(holders: &[(&str, Option<&str>)]) -> Picture {
@@ -129,6 +151,20 @@ mod tests {
         assert!(ledger.begin("b", Duration::ZERO));
         assert!(!ledger.begin("a", Duration::ZERO));
         assert_eq!(ledger.running().len(), 1);
+    }
+
+    #[test]
+    fn jobs_whose_time_is_over_at_once_are_not_all_given_up() {
+        let jobs = ["a", "b", "c", "d", "e"];
+        let mut picture = picture(&jobs.map(|job| (job, Some("me"))));
+        picture.nodes = ["me", "you"].map(|mark| (mark.to_owned(), Peer::default())).into();
+        let ledger = Ledger::new("me".into(), None);
+        let left: Vec<_> = jobs.into_iter().filter(|job| ledger.leave(job, &picture)).collect();
+        assert_eq!(left, ["a", "b"], "three and two are even");
+        // Nobody wanted one of them, and the other arrived.
+        picture.jobs.insert("a".into(), Some("you".into()));
+        assert!(ledger.begin("b", Duration::ZERO));
+        assert!(ledger.leave("c", &picture) && !ledger.leave("d", &picture));
     }
 
     #[test]

@@ -3,19 +3,22 @@
 //! Numbers are used again, so that the store keeps no more records of nodes than there ever were
 //! at a time, and two processes of one name have two of them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use super::attempt::BoxError;
 use super::node::{Node, mark_of};
 use super::stopped;
 use crate::election::{LeaderInfo, Leadership, View};
-use crate::store::Presence;
+use crate::slot::Group;
+use crate::store::{Entry, Presence};
 
-/// After the store refused something that only an operator can mend.
-const REFUSED_PAUSE: Duration = Duration::from_secs(5);
+/// After the store did not answer, or refused something that only an operator can mend.
+const REFUSED_PAUSE: Duration = Duration::from_secs(1);
 /// The work of a node that is being stopped does not wait for longer than this until the others
 /// know of it: to be ranked last is a matter of milliseconds.
 const LEAVE_PATIENCE: Duration = Duration::from_millis(200);
@@ -34,6 +37,7 @@ pub(super) async fn keep(
             place = join(&node) => place,
         };
         node.teller.member(Some(number));
+        node.teller.trouble(None);
         joined.send_replace(true);
         let stops = tokio::select! {
             biased;
@@ -54,34 +58,39 @@ pub(super) async fn keep(
 
 /// Waits for a place.
 async fn join(node: &Node) -> (u32, Leadership) {
-    let mut views = node.elections.view();
     loop {
-        let number = lowest_free(node, &views.borrow_and_update());
-        let name = node.node_slot(number);
-        let error = match node.elections.candidate(&name, node.node_settings()) {
-            Ok(candidate) => tokio::select! {
-                biased;
-                won = candidate.campaign() => match won {
-                    Ok(place) => return (number, place),
-                    Err(error) => error.to_string(),
-                },
-                // Somebody else was faster: to the next number.
-                () = taken(&mut views, &name, &node.mark) => continue,
-            },
-            Err(error) => error.to_string(),
-        };
-        tracing::error!(error, app = node.app, "this node cannot join the others");
-        sleep(REFUSED_PAUSE).await;
+        match try_join(node).await {
+            Ok(Some(joined)) => return joined,
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(%error, app = node.app, "this node cannot join the others");
+                node.teller.trouble(Some(error.to_string()));
+                sleep(REFUSED_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Goes for the lowest place that nobody has now. `None`: somebody else was faster.
+async fn try_join(node: &Node) -> Result<Option<(u32, Leadership)>, BoxError> {
+    let mut views = node.elections.view();
+    // Asked for, because the last view may be older than the end of who was there.
+    let entries = node.elections.store().list(Group::Elections).await;
+    let number = lowest_free(node, &entries?);
+    let name = node.node_slot(number);
+    let candidate = node.elections.candidate(&name, node.node_settings())?;
+    tokio::select! {
+        biased;
+        won = candidate.campaign() => Ok(Some((number, won?))),
+        () = taken(&mut views, &name, &node.mark) => Ok(None),
     }
 }
 
 /// The lowest number that nobody has.
-fn lowest_free(node: &Node, view: &View) -> u32 {
-    let is_free = |number: &u32| {
-        let entry = view.entries.get(&node.node_slot(*number));
-        entry.is_none_or(|entry| entry.presence == Presence::Free)
-    };
-    (0..u32::MAX).find(is_free).unwrap_or(u32::MAX)
+fn lowest_free(node: &Node, entries: &[Entry]) -> u32 {
+    let held = entries.iter().filter(|entry| entry.presence != Presence::Free);
+    let taken: BTreeSet<u32> = held.filter_map(|e| node.number_of(e.slot.name())).collect();
+    (0..u32::MAX).find(|number| !taken.contains(number)).unwrap_or(u32::MAX)
 }
 
 /// Waits until somebody else is seen in a place.

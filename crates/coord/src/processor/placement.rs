@@ -45,14 +45,15 @@ impl Picture {
     /// For every job that nobody has, the nodes that may take it, the one that should first.
     #[must_use]
     pub fn places(&self) -> BTreeMap<&str, Vec<&str>> {
-        let mut loads = self.loads();
+        let loads = self.loads();
+        let mut planned = loads.clone();
         let nodes = self.nodes.len().max(1);
         let even = Even { least: self.jobs.len() / nodes, extra: self.jobs.len() % nodes };
         let free = self.jobs.iter().filter(|(_, holder)| holder.is_none());
         let mut places = BTreeMap::new();
         for (job, _) in free {
-            let order = self.order(job, &loads, even);
-            if let Some(load) = order.first().and_then(|first| loads.get_mut(first)) {
+            let order = self.order(job, &loads, &planned, even);
+            if let Some(load) = order.first().and_then(|first| planned.get_mut(first)) {
                 *load += 1;
             }
             places.insert(job.as_str(), order);
@@ -109,18 +110,27 @@ impl Picture {
         loads
     }
 
-    /// Those with less than an even load by their scores, then the others by their loads.
-    fn order<'a>(&'a self, job: &str, loads: &BTreeMap<&'a str, usize>, even: Even) -> Vec<&'a str> {
-        let above = loads.values().filter(|load| **load > even.least).count();
+    /// Those with less than an even load by their scores, then the others by their loads. Whoever
+    /// has room is in it, even if jobs are planned for it that would fill it: they may be jobs that
+    /// nobody goes for.
+    fn order<'a>(
+        &'a self,
+        job: &str,
+        loads: &BTreeMap<&'a str, usize>,
+        planned: &BTreeMap<&'a str, usize>,
+        even: Even,
+    ) -> Vec<&'a str> {
+        let above = planned.values().filter(|load| **load > even.least).count();
         let is_due = |load: usize| load < even.least || (load == even.least && above < even.extra);
-        let with_room = self.nodes.iter().filter_map(|(mark, peer)| {
-            let load = loads.get(mark.as_str()).copied().unwrap_or(0);
-            peer.has_room(load).then_some((mark, peer, load))
+        let with_room = self.nodes.iter().filter(|(mark, peer)| {
+            loads.get(mark.as_str()).is_some_and(|load| peer.has_room(*load))
         });
         let mut ranked: Vec<_> = with_room
-            .map(|(mark, peer, load)| {
+            .map(|(mark, peer)| {
+                let load = planned.get(mark.as_str()).copied().unwrap_or(0);
                 let surplus = if is_due(load) { 0 } else { load + 1 };
-                ((surplus, Reverse(score(job, &peer.instance))), mark.as_str())
+                let key = (!peer.has_room(load), surplus, Reverse(score(job, &peer.instance)));
+                (key, mark.as_str())
             })
             .collect();
         ranked.sort_unstable();

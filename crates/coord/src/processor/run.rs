@@ -21,9 +21,8 @@ pub struct Run {
 }
 
 /// Work, to be run again and again.
-pub(super) type Work = Arc<
-    dyn Fn(Run) -> Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>> + Send + Sync,
->;
+pub(super) type Work =
+    Arc<dyn Fn(Run) -> Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>> + Send + Sync>;
 
 impl Run {
     pub(super) const fn new(

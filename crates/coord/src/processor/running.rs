@@ -27,8 +27,8 @@ pub struct Running {
 /// How a processor ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Jobs whose work could not be stopped or whose store did not answer. Their leaderships lapse
-    /// with this process.
+    /// Jobs whose work could not be stopped, or that are still being given back. Their leaderships
+    /// lapse with this process.
     pub unfinished: Vec<String>,
 }
 
@@ -58,6 +58,7 @@ impl Running {
             instance: options.settings.instance.clone(),
             node: mark.to_string(),
             member: None,
+            trouble: None,
             jobs: names.iter().map(|name| JobStatus::new(name)).collect(),
         });
         let node = Node::new((app, mark.to_string()), elections, options, names, teller.clone());

@@ -21,6 +21,8 @@ pub struct Status {
     pub node: String,
     /// Its number among the nodes, while it is one of them.
     pub member: Option<u32>,
+    /// Why it is none of them yet, if the store said so.
+    pub trouble: Option<String>,
     /// Its jobs, by name.
     pub jobs: Vec<JobStatus>,
 }
@@ -153,6 +155,14 @@ impl Teller {
         });
     }
 
+    pub(super) fn trouble(&self, trouble: Option<String>) {
+        self.status.send_if_modified(|status| {
+            let changed = status.trouble != trouble;
+            status.trouble = trouble;
+            changed
+        });
+    }
+
     /// Tells of a step under a leadership.
     pub(super) fn step(&self, job: &str, token: Token, step: Step) {
         tracing::debug!(job, %token, ?step, "job");
@@ -187,12 +197,7 @@ impl Teller {
         });
     }
 
-    fn job(
-        &self,
-        job: &str,
-        token: Option<Token>,
-        change: impl FnOnce(&mut JobStatus) -> bool,
-    ) {
+    fn job(&self, job: &str, token: Option<Token>, change: impl FnOnce(&mut JobStatus) -> bool) {
         self.status.send_if_modified(|status| {
             let Some(known) = status.jobs.iter_mut().find(|known| known.name == job) else {
                 return false;
@@ -239,10 +244,7 @@ impl JobState {
     /// Whether this node has the leadership then.
     #[must_use]
     pub const fn leads(self) -> bool {
-        matches!(
-            self,
-            Self::Running | Self::Pausing | Self::Done | Self::Stopping | Self::Stuck
-        )
+        matches!(self, Self::Running | Self::Pausing | Self::Done | Self::Stopping | Self::Stuck)
     }
 
     /// The state in a word.
@@ -279,6 +281,7 @@ mod tests {
             instance: "here".into(),
             node: "n".into(),
             member: None,
+            trouble: None,
             jobs: vec![JobStatus::new("a"), JobStatus::new("b")],
         })
     }

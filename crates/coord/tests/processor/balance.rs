@@ -64,7 +64,8 @@ async fn nodes_that_start_together_share_evenly_and_nothing_moves() {
     let (journal, jobs, store) = (Journal::default(), names(29), Arc::new(MemoryStore::new()));
     let start = |name: &'static str| {
         let processor = node(Elections::new(store.clone()), name).balance(quick_balance());
-        let processor = processor.settle(Duration::from_secs(1));
+        // Long enough for a busy machine.
+        let processor = processor.settle(Duration::from_secs(1)).rank_step(Duration::from_secs(1));
         with_jobs(processor, &journal, name, &jobs).start().unwrap()
     };
     let nodes = NODES.map(start);
@@ -137,5 +138,21 @@ async fn nothing_is_given_to_a_node_that_runs_other_jobs() {
     leads(&second, 1).await;
     assert!(!within(Duration::from_secs(2), || journal.spans().len() > 7).await, "in vain");
     first.stop().await;
+    second.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_balancing_a_node_that_joins_stays_idle() {
+    let (journal, jobs, store) = (Journal::default(), names(6), Arc::new(MemoryStore::new()));
+    let start = |name: &'static str| {
+        let processor = node(Elections::new(store.clone()), name).balance(None);
+        with_jobs(processor, &journal, name, &jobs).start().unwrap()
+    };
+    let first = start("a");
+    leads(&first, 6).await;
+    let second = start("b");
+    assert!(!within(Duration::from_secs(2), || journal.loads(&["b"]) != [0]).await);
+    first.stop().await;
+    leads(&second, 6).await;
     second.stop().await;
 }

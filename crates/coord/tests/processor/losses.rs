@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::election::{Elections, Leadership, Settings};
-use frazil_coord::processor::{Processor, Step, Why};
+use frazil_coord::election::{Elections, Leadership, Settings, store_url};
+use frazil_coord::processor::{Processor, Run, Step, Why};
+use frazil_coord::stores::file::Copied;
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::time::boot_time;
-use frazil_coord::{Group, Presence, Slot, Store};
+use frazil_coord::{Group, Presence, Slot, Store, open};
 use frazil_rig::Proxy;
 
 use crate::crew::{event, leads, names, node, until, with_jobs};
 use crate::gate::Gate;
-use crate::journal::Journal;
+use crate::journal::{Journal, in_order};
 use crate::stage::{Kind, PATIENCE, Stage, on_every_store, settings};
 
 on_every_store! {
@@ -28,10 +29,25 @@ struct Line {
 }
 
 impl Line {
-    async fn new(stage: &Stage) -> Self {
-        let client = stage.client().await;
-        let gate = Gate::new(client.elections.store().clone());
-        Self { elections: Elections::new(gate.clone()), gate, proxy: client.proxy }
+    /// One for leaderships with this time to live.
+    async fn new(stage: &Stage, ttl: Duration) -> Self {
+        let (store, proxy) = match stage.url() {
+            None => (stage.store().await, None),
+            Some(url) => {
+                let (url, proxy) = match url.split_once("://") {
+                    Some((scheme, address)) => {
+                        let proxy = Proxy::start(address).unwrap();
+                        (format!("{scheme}://{}", proxy.address()), Some(proxy))
+                    }
+                    None => (url, None),
+                };
+                let url = store_url(&url.parse().unwrap(), ttl);
+                let namespace = stage.namespace().parse().unwrap();
+                (open(&url, &namespace, Copied::Refuse).await.unwrap(), proxy)
+            }
+        };
+        let gate = Gate::new(store);
+        Self { elections: Elections::new(gate.clone()), gate, proxy }
     }
 
     /// Nothing passes any more, and nobody says so where there is a network.
@@ -147,18 +163,17 @@ async fn a_win_that_is_heard_of_too_late_is_not_taken() {
     journal.check();
 }
 
+/// Much longer than the outage, and the longest that the ZooKeeper of these tests gives.
+const LONG_TTL: Duration = Duration::from_secs(10);
+
 fn patient(processor: Processor, name: &str) -> Processor {
-    // Longer than the outage, with time to spare on a busy machine.
-    processor.settings(Settings {
-        ttl: Duration::from_secs(12),
-        heartbeat: Duration::from_secs(1),
-        ..settings(name)
-    })
+    let heartbeat = Duration::from_secs(1);
+    processor.settings(Settings { ttl: LONG_TTL, heartbeat, ..settings(name) })
 }
 
 async fn a_store_that_is_gone_for_less_than_the_ttl_stops_nothing(stage: Stage) {
     let (journal, jobs) = (Journal::default(), names(5));
-    let line = Line::new(&stage).await;
+    let line = Line::new(&stage, LONG_TTL).await;
     let processor = patient(node(line.elections.clone(), "a"), "a");
     let running = with_jobs(processor, &journal, "a", &jobs).start().unwrap();
     leads(&running, 5).await;
@@ -180,7 +195,7 @@ async fn jobs_stop_before_another_node_has_them_when_the_store_is_gone_for_longe
         return;
     }
     let (journal, jobs) = (Journal::default(), names(6));
-    let line = Line::new(&stage).await;
+    let line = Line::new(&stage, settings("").ttl).await;
     let cut_off = with_jobs(node(line.elections.clone(), "a"), &journal, "a", &jobs);
     let cut_off = cut_off.start().unwrap();
     leads(&cut_off, 6).await;
@@ -198,4 +213,33 @@ async fn jobs_stop_before_another_node_has_them_when_the_store_is_gone_for_longe
     until("it to have them again", || journal.loads(&["a", "b"]) == [6, 0]).await;
     cut_off.stop().await;
     journal.check();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_ran_on_after_its_leadership_would_be_caught() {
+    let stage = Stage::new(Kind::Memory);
+    let journal = Journal::default();
+    let line = Line::new(&stage, settings("").ttl).await;
+    // Its work goes on behind the processor's back.
+    let written = journal.clone();
+    let cut_off = node(line.elections.clone(), "a").job("job-0", move |run: Run| {
+        let entry = written.begin(&run, "a");
+        tokio::spawn(async move {
+            std::future::pending::<()>().await;
+            drop(entry);
+        });
+        async move {
+            run.cancelled().await;
+            Ok(())
+        }
+    });
+    let cut_off = cut_off.start().unwrap();
+    leads(&cut_off, 1).await;
+    let other = with_jobs(node(stage.elections().await, "b"), &journal, "b", &names(1));
+    let other = other.start().unwrap();
+    line.cut();
+    leads(&other, 1).await;
+    until("it to run twice", || journal.spans().len() == 2).await;
+    assert!(in_order(&journal.spans()).unwrap_err().contains("twice at a time"));
+    other.stop().await;
 }

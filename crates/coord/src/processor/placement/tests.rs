@@ -23,6 +23,12 @@ fn place(picture: &mut Picture) {
     picture.jobs.extend(chosen);
 }
 
+/// A job that nobody has, and the node that should take it.
+fn next_place(picture: &Picture) -> Option<(String, String)> {
+    let (job, order) = picture.places().into_iter().find(|(_, order)| !order.is_empty())?;
+    Some((job.to_owned(), order[0].to_owned()))
+}
+
 fn spread(picture: &Picture) -> usize {
     let loads: Vec<usize> = picture.nodes.keys().map(|mark| picture.load(mark)).collect();
     loads.iter().max().unwrap() - loads.iter().min().unwrap()
@@ -88,7 +94,10 @@ proptest! {
             sorted.dedup();
             prop_assert_eq!(sorted.len(), order.len());
         }
-        place(&mut picture);
+        // One after the other, as quotas are kept.
+        while let Some((job, first)) = next_place(&picture) {
+            picture.jobs.insert(job, Some(first));
+        }
         for (mark, peer) in &picture.nodes {
             prop_assert!(peer.quota.is_none_or(|quota| picture.load(mark) <= quota));
         }
@@ -172,6 +181,17 @@ fn a_node_that_is_being_stopped_is_offered_nothing_and_keeps_what_it_has() {
     assert!(!picture.is_heaviest("m0"));
     picture.jobs.insert("job-0".into(), None);
     assert!(!picture.places()["job-0"].contains(&"m0"));
+}
+
+#[test]
+fn a_job_that_nobody_goes_for_keeps_no_room_from_others() {
+    let mut picture = picture(1, 2);
+    picture.nodes.get_mut("m0").unwrap().quota = Some(1);
+    let places = picture.places();
+    assert_eq!(
+        (places["job-0"].as_slice(), places["job-1"].as_slice()),
+        (&["m0"][..], &["m0"][..])
+    );
 }
 
 #[test]
