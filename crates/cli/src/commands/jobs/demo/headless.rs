@@ -6,60 +6,98 @@ use frazil::coord::time::boot_time;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
-use super::journal::Journal;
+use super::journal::{Journal, Note};
 use super::picture::Recording;
 use super::report::{PhaseReport, Report};
-use super::stage::{Plan, Stage};
+use super::stage::{Plan, Rest, Stage};
 use crate::args::JobsDemoArgs;
 use crate::output::{Data, Exit, Failure, Signal};
 
 /// How often a picture is taken.
-const FRAME: Duration = Duration::from_millis(100);
+const FRAME: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(plan: Plan, args: &JobsDemoArgs) -> Result<(), Failure> {
     let store = plan.url.to_string();
-    let (notes, mut noted) = mpsc::unbounded_channel();
-    let (settle, settled) = watch::channel(false);
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut journal = Journal::new(title(&plan), plan.nodes, plan.jobs, boot_time());
-    let mut recording = args.picture.as_ref().map(|_| Recording::new());
-    let mut frames = tokio::time::interval(FRAME);
-    let mut told = 0;
-    let stage = Stage::new(plan, notes, settled);
-    let mut play = std::pin::pin!(play(stage, args.duration));
-    let stage = loop {
-        tokio::select! {
-            biased;
-            _ = interrupt.recv() => return Err(Failure::Interrupted(Signal::Interrupt)),
-            _ = terminate.recv() => return Err(Failure::Interrupted(Signal::Terminate)),
-            Some((note, at)) = noted.recv() => {
-                journal.note(note, at);
-                settle.send_replace(journal.is_settled());
-                told = tell(&journal, told)?;
-            }
-            _ = frames.tick(), if recording.is_some() => {
-                journal.now = boot_time();
-                if let Some(recording) = &mut recording {
-                    recording.take(&journal);
-                }
-            }
-            played = &mut play => break played?,
-        }
-    };
-    while let Ok((note, at)) = noted.try_recv() {
-        journal.note(note, at);
+    let (notes, noted) = mpsc::unbounded_channel();
+    let (rest, rests) = watch::channel(Rest::default());
+    let journal = Journal::new(title(&plan), plan.nodes, plan.jobs, boot_time());
+    let recording = args.picture.as_ref().map(|_| Recording::new());
+    let mut audience = Audience { journal, recording, noted, rest, told: 0 };
+    let mut stage = Stage::new(plan, notes, rests);
+    let played = audience.watch(play(&mut stage, args.duration)).await;
+    let is_well = audience.journal.is_settled() && audience.journal.overlaps == 0;
+    if played.is_ok() {
+        let mut data = Data::new();
+        data.json(&Report::of(&audience.journal, &store))?;
+        data.flush()?;
     }
-    tell(&journal, told)?;
-    let mut data = Data::new();
-    data.json(&Report::of(&journal, &store))?;
-    data.flush()?;
-    let is_well = journal.is_settled() && journal.overlaps == 0;
     stage.close().await;
-    if let (Some(recording), Some(file)) = (recording, &args.picture) {
+    played?;
+    if let (Some(recording), Some(file)) = (audience.recording, &args.picture) {
         std::fs::write(file, recording.into_svg())?;
     }
     if is_well { Ok(()) } else { Err(Failure::Reported(Exit::No)) }
+}
+
+/// Who notes what happens.
+struct Audience {
+    journal: Journal,
+    recording: Option<Recording>,
+    noted: mpsc::UnboundedReceiver<(Note, Duration)>,
+    rest: watch::Sender<Rest>,
+    /// How many phases were printed.
+    told: usize,
+}
+
+impl Audience {
+    /// Watches a play to its end, or until it is interrupted.
+    async fn watch(
+        &mut self,
+        play: impl Future<Output = Result<(), Failure>>,
+    ) -> Result<(), Failure> {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut frames = tokio::time::interval(FRAME);
+        let mut play = std::pin::pin!(play);
+        loop {
+            tokio::select! {
+                biased;
+                _ = interrupt.recv() => return Err(Failure::Interrupted(Signal::Interrupt)),
+                _ = terminate.recv() => return Err(Failure::Interrupted(Signal::Terminate)),
+                Some((note, at)) = self.noted.recv() => self.note(note, at)?,
+                _ = frames.tick() => self.take_picture(),
+                played = &mut play => break played?,
+            }
+        }
+        while let Ok((note, at)) = self.noted.try_recv() {
+            self.note(note, at)?;
+        }
+        self.take_picture();
+        Ok(())
+    }
+
+    fn note(&mut self, note: Note, at: Duration) -> Result<(), Failure> {
+        self.journal.note(note, at);
+        self.rest.send_replace(self.journal.rest());
+        let phases = &self.journal.phases;
+        let over = phases.iter().take_while(|phase| phase.ended.is_some()).count();
+        if over > self.told {
+            let mut data = Data::new();
+            for phase in &phases[self.told..over] {
+                data.json(&PhaseReport::of(phase))?;
+            }
+            data.flush()?;
+            self.told = over;
+        }
+        Ok(())
+    }
+
+    fn take_picture(&mut self) {
+        self.journal.now = boot_time();
+        if let Some(recording) = &mut self.recording {
+            recording.take(&self.journal);
+        }
+    }
 }
 
 pub(super) fn title(plan: &Plan) -> String {
@@ -71,26 +109,13 @@ pub(super) fn title(plan: &Plan) -> String {
 }
 
 /// Restarts all nodes, again and again for as long as wanted.
-async fn play(mut stage: Stage, duration: Option<Duration>) -> Result<Stage, Failure> {
+async fn play(stage: &mut Stage, duration: Option<Duration>) -> Result<(), Failure> {
     let until = boot_time() + duration.unwrap_or_default();
     stage.open().await?;
     loop {
         stage.roll().await?;
         if boot_time() >= until {
-            return Ok(stage);
+            return Ok(());
         }
     }
-}
-
-/// Prints the phases that are over and were not printed yet; gives how many were.
-fn tell(journal: &Journal, told: usize) -> Result<usize, Failure> {
-    let over = journal.phases.iter().take_while(|phase| phase.ended.is_some()).count();
-    if over > told {
-        let mut data = Data::new();
-        for phase in &journal.phases[told..over] {
-            data.json(&PhaseReport::of(phase))?;
-        }
-        data.flush()?;
-    }
-    Ok(over)
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use frazil::coord::Token;
 use frazil::coord::processor::Step;
 
+use super::stage::Rest;
+
 /// Lines of news that are kept.
 const NEWS_MAX: usize = 64;
 
@@ -44,6 +46,8 @@ pub(super) struct Journal {
     pub(super) now: Duration,
     /// Two nodes that ran one job at a time, which must never be.
     pub(super) overlaps: usize,
+    /// How often a node came up.
+    starts: usize,
 }
 
 /// A node.
@@ -88,6 +92,7 @@ impl Journal {
             began: now,
             now,
             overlaps: 0,
+            starts: 0,
         }
     }
 
@@ -97,6 +102,7 @@ impl Journal {
             Note::Job { node, job, token, step } => self.step(node, &job, token, &step, at),
             Note::Node { node, condition } => {
                 self.nodes[node].condition = condition;
+                self.starts += usize::from(condition == Condition::Up);
                 let name = &self.nodes[node].name;
                 self.tell(
                     at,
@@ -168,6 +174,11 @@ impl Journal {
             loads[on] += 1;
         }
         loads
+    }
+
+    /// For the stage to wait for.
+    pub(super) fn rest(&self) -> Rest {
+        Rest { starts: self.starts, is_settled: self.is_settled() }
     }
 
     /// Whether all jobs run on the nodes that are up, and none has two more than another.

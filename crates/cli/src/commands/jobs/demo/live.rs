@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use super::draw::draw;
 use super::headless::title;
 use super::journal::Journal;
-use super::stage::{Plan, Stage};
+use super::stage::{Plan, Rest, Stage};
 use crate::output::{Failure, Signal};
 
 /// How often it is drawn.
@@ -47,46 +47,48 @@ async fn show(
     duration: Option<Duration>,
 ) -> Result<(), Failure> {
     let (notes, mut noted) = mpsc::unbounded_channel();
-    let (settle, settled) = watch::channel(false);
+    let (rest, rests) = watch::channel(Rest::default());
     let (wish, mut wishes) = mpsc::unbounded_channel();
     let keys = tokio::task::spawn_blocking(move || read_keys(&wish));
     let mut journal = Journal::new(title(&plan), plan.nodes, plan.jobs, boot_time());
     let (restart, restarts) = mpsc::channel(1);
-    let mut play = std::pin::pin!(play(Stage::new(plan, notes, settled), restarts));
+    let mut stage = Stage::new(plan, notes, rests);
+    let mut play = Box::pin(play(&mut stage, restarts));
     // The first one needs no key.
     let _ = restart.try_send(());
     let mut frames = tokio::time::interval(FRAME);
     let until = duration.map(|duration| boot_time() + duration);
-    loop {
+    let outcome = loop {
         tokio::select! {
             biased;
             wished = wishes.recv() => match wished {
                 // One that is going on is not begun again.
                 Some(Wish::Restart) => { let _ = restart.try_send(()); }
-                Some(Wish::Quit) | None => break,
+                Some(Wish::Quit) | None => break Ok(()),
             },
             Some((note, at)) = noted.recv() => {
                 journal.note(note, at);
-                settle.send_replace(journal.is_settled());
+                rest.send_replace(journal.rest());
             }
-            played = &mut play => return played,
+            played = &mut play => break played,
             _ = frames.tick() => {
                 journal.now = boot_time();
                 terminal.draw(|frame| draw(frame, &journal))?;
                 if until.is_some_and(|until| journal.now >= until) {
-                    break;
+                    break Ok(());
                 }
             }
         }
-    }
-    drop(wishes);
+    };
+    drop((play, wishes));
+    stage.close().await;
     // It has looked by now, or does so soon.
     let _ = keys.await;
-    Ok(())
+    outcome
 }
 
 /// Restarts the nodes whenever somebody wants that.
-async fn play(mut stage: Stage, mut restarts: mpsc::Receiver<()>) -> Result<(), Failure> {
+async fn play(stage: &mut Stage, mut restarts: mpsc::Receiver<()>) -> Result<(), Failure> {
     stage.open().await?;
     while restarts.recv().await.is_some() {
         stage.roll().await?;

@@ -40,6 +40,22 @@ impl Recording {
         }
     }
 
+    /// What a line looked like, each time from when until when.
+    fn stretches(&self, y: u16) -> Vec<(Duration, Option<Duration>, String)> {
+        let mut stretches: Vec<(Duration, Option<Duration>, String)> = Vec::new();
+        for (at, buffer) in &self.frames {
+            let line = drawn(buffer, y);
+            match stretches.last_mut() {
+                Some((_, _, last)) if *last == line => continue,
+                Some((_, until, _)) => *until = Some(*at),
+                None => {}
+            }
+            stretches.push((*at, None, line));
+        }
+        stretches.retain(|(_, _, line)| !line.is_empty());
+        stretches
+    }
+
     /// The moving picture.
     pub(super) fn into_svg(self) -> String {
         let Some((first, _)) = self.frames.first() else { return String::new() };
@@ -52,25 +68,31 @@ impl Recording {
              <rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>\n",
             hex(Color::Black, "")
         );
-        let starts = self.frames.iter().map(|(at, _)| (*at - first).as_secs_f64() / total);
-        let ends: Vec<f64> = starts.clone().skip(1).chain([1.0]).collect();
-        for ((start, end), (_, buffer)) in starts.zip(ends).zip(&self.frames) {
-            // Hidden, then shown from its time until that of the next.
-            let (values, times) = match start > 0.0 {
-                true => ("none;inline;none", format!("0;{start:.5};{end:.5}")),
-                false => ("inline;none", format!("0;{end:.5}")),
-            };
-            let _ = writeln!(
-                svg,
-                "<g display=\"none\"><animate attributeName=\"display\" calcMode=\"discrete\" \
-                 dur=\"{total:.2}s\" repeatCount=\"indefinite\" values=\"{values}\" \
-                 keyTimes=\"{times}\"/>{}</g>",
-                drawn(buffer)
-            );
+        let share = |at: Duration| (at - first).as_secs_f64() / total;
+        for y in 0..SIZE.1 {
+            for (from, to, text) in self.stretches(y) {
+                let to = to.map_or(1.0, share);
+                svg.push_str(&shown(share(from), to, total, &text));
+            }
         }
         svg.push_str("</svg>\n");
         svg
     }
+}
+
+/// A line that is shown from one time until another, as shares of the whole.
+fn shown(from: f64, to: f64, total: f64, line: &str) -> String {
+    let (values, times) = match from > 0.0 {
+        true if to < 1.0 => ("none;inline;none", format!("0;{from:.5};{to:.5}")),
+        true => ("none;inline", format!("0;{from:.5}")),
+        false if to < 1.0 => ("inline;none", format!("0;{to:.5}")),
+        false => return format!("<g>{line}</g>\n"),
+    };
+    format!(
+        "<g display=\"none\"><animate attributeName=\"display\" calcMode=\"discrete\" \
+         dur=\"{total:.2}s\" repeatCount=\"indefinite\" values=\"{values}\" \
+         keyTimes=\"{times}\"/>{line}</g>\n"
+    )
 }
 
 /// Whether two frames differ in no more than their first line, where the clock is.
@@ -79,24 +101,20 @@ fn is_same(a: &Buffer, b: &Buffer) -> bool {
     below(a) == below(b)
 }
 
-/// The texts of a frame, each as long as its style lasts.
-fn drawn(buffer: &Buffer) -> String {
-    let mut svg = String::new();
-    for y in 0..SIZE.1 {
-        let mut x = 0;
-        while x < SIZE.0 {
-            let cell = &buffer[(x, y)];
-            let style = (cell.fg, cell.bg, cell.modifier);
-            let mut text = String::new();
-            let from = x;
-            while x < SIZE.0
-                && (buffer[(x, y)].fg, buffer[(x, y)].bg, buffer[(x, y)].modifier) == style
-            {
-                text.push_str(buffer[(x, y)].symbol());
-                x += 1;
-            }
-            stretch(&mut svg, (from, x, y), &text, cell.style());
+/// The texts of a line, each as long as its style lasts.
+fn drawn(buffer: &Buffer, y: u16) -> String {
+    let style = |x: u16| {
+        let cell = &buffer[(x, y)];
+        (cell.fg, cell.bg, cell.modifier)
+    };
+    let (mut svg, mut x) = (String::new(), 0);
+    while x < SIZE.0 {
+        let (from, mut text) = (x, String::new());
+        while x < SIZE.0 && style(x) == style(from) {
+            text.push_str(buffer[(x, y)].symbol());
+            x += 1;
         }
+        stretch(&mut svg, (from, x, y), &text, buffer[(from, y)].style());
     }
     svg
 }
@@ -174,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recording_is_one_group_for_each_frame_that_differs() {
+    fn a_line_is_drawn_again_only_where_it_changed() {
         let mut journal = Journal::new("<a> & b".into(), 2, 3, Duration::ZERO);
         let mut recording = Recording::new();
         recording.take(&journal);
@@ -186,7 +204,11 @@ mod tests {
         recording.take(&journal);
         let svg = recording.into_svg();
         assert!(svg.is_ascii() && svg.ends_with("</svg>\n"));
-        assert_eq!((svg.matches("<g ").count(), svg.matches("</g>").count()), (2, 2));
+        let count = |text: &str| svg.matches(text).count();
+        assert_eq!(count("<g"), count("</g>"));
+        assert_eq!(count("values=\"inline;none\""), count("values=\"none;inline\""));
+        assert!(count("<g>") > 2, "lines that stayed the same do not move");
+        assert_eq!(count("without a leader"), 1, "and are drawn once");
         assert!(svg.contains("&lt;a> &amp; b") && svg.contains("node-1 is up"), "{svg}");
         assert!(svg.contains("dur=\"3.20s\""), "{svg}");
     }

@@ -31,6 +31,8 @@ const BALANCE: Balance = Balance {
 };
 /// How long the jobs may take to come to rest.
 const SETTLE_LIMIT: Duration = Duration::from_secs(60);
+/// How long the nodes may take to give everything back.
+const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 /// How long a node is down.
 const DOWN: Duration = Duration::from_millis(300);
 
@@ -39,17 +41,28 @@ pub(super) struct Stage {
     plan: Plan,
     running: Vec<Option<Running>>,
     notes: Notes,
-    /// Whether all jobs run, evenly, as the journal has it.
-    settled: watch::Receiver<bool>,
+    /// What the journal has.
+    rest: watch::Receiver<Rest>,
+    /// How often a node was started.
+    starts: usize,
+}
+
+/// Whether the jobs have come to rest, as the journal has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rest {
+    /// How many starts of nodes it knows of.
+    pub(super) starts: usize,
+    /// Whether all jobs run, evenly.
+    pub(super) is_settled: bool,
 }
 
 /// Where notes go, with the boot time that they are of.
 pub(super) type Notes = mpsc::UnboundedSender<(Note, Duration)>;
 
 impl Stage {
-    pub(super) fn new(plan: Plan, notes: Notes, settled: watch::Receiver<bool>) -> Self {
+    pub(super) fn new(plan: Plan, notes: Notes, rest: watch::Receiver<Rest>) -> Self {
         let running = (0..plan.nodes).map(|_| None).collect();
-        Self { plan, running, notes, settled }
+        Self { plan, running, notes, rest, starts: 0 }
     }
 
     /// Starts all nodes and waits until the jobs are where they belong.
@@ -74,14 +87,18 @@ impl Stage {
         Ok(())
     }
 
-    /// Stops all nodes at once.
+    /// Stops all nodes at once, so that nobody has to wait for their leaderships to lapse.
     pub(super) async fn close(mut self) {
         let all = self.running.iter_mut().filter_map(Option::take).map(Running::stop);
         let all: Vec<_> = all.map(tokio::spawn).collect();
-        for one in all {
-            // A node that panicked has told so itself.
-            let _ = one.await;
-        }
+        let closed = async {
+            for one in all {
+                // A node that panicked has told so itself.
+                let _ = one.await;
+            }
+        };
+        // A store that is away keeps nobody from ending.
+        let _ = tokio::time::timeout(CLOSE_LIMIT, closed).await;
     }
 
     async fn start(&mut self, node: usize) -> Result<(), Failure> {
@@ -109,6 +126,7 @@ impl Stage {
             }
         });
         self.running[node] = Some(running);
+        self.starts += 1;
         self.note(Note::Node { node, condition: Condition::Up });
         Ok(())
     }
@@ -122,7 +140,8 @@ impl Stage {
     }
 
     async fn settle(&mut self) {
-        let settled = self.settled.wait_for(|settled| *settled);
+        let wanted = Rest { starts: self.starts, is_settled: true };
+        let settled = self.rest.wait_for(|rest| *rest == wanted);
         let in_time = tokio::time::timeout(SETTLE_LIMIT, settled).await.is_ok();
         self.note(if in_time { Note::Settled } else { Note::Unsettled });
     }
