@@ -96,7 +96,10 @@ fn jobs_are_listed_while_they_run_and_free_after_they_were_given_back() {
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     assert_eq!(demo.0.wait().unwrap().code(), Some(143));
     let left = shell.json_lines(&ls(&["--json"]));
-    assert!(left.iter().all(|job| job["state"] == "free" && job["instance"] == Value::Null), "{left:?}");
+    assert!(
+        left.iter().all(|job| job["state"] == "free" && job["instance"] == Value::Null),
+        "{left:?}"
+    );
 }
 
 #[test]

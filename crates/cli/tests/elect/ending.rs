@@ -102,4 +102,8 @@ fn the_guard_is_of_no_use_alone() {
     shell.fails(&line, 2, &["run that"]);
     let help = shell.data(&["--help"]);
     assert!(help.contains("elect ") && !help.contains("elect-guard"), "{help}");
+    for shell_name in ["bash", "zsh", "fish"] {
+        let script = shell.data(&["completions", shell_name]);
+        assert!(script.contains("elect") && !script.contains("elect-guard"), "{shell_name}");
+    }
 }

@@ -11,11 +11,13 @@ struct Guarded<'a> {
     key: FencedKey,
     name: String,
     /// Changes the script.
-    change: fn(&str) -> String,
+    change: Change,
 }
 
+type Change = fn(&str) -> String;
+
 impl<'a> Guarded<'a> {
-    fn new(redis: &'a Redis, name: &str, change: fn(&str) -> String) -> Self {
+    fn new(redis: &'a Redis, name: &str, change: Change) -> Self {
         Self { redis, key: FencedKey::new(name).unwrap(), name: name.to_owned(), change }
     }
 
@@ -67,7 +69,7 @@ fn a_key_is_written_under_its_highest_token_only() {
 #[test]
 fn scripts_without_a_proper_fence_are_found_out() {
     let redis = Redis::start().unwrap();
-    let broken: [(&str, fn(&str) -> String); 4] = [
+    let broken: [(&str, Change); 4] = [
         ("always", |script| script.replace("if is_less(token, highest)", "if false")),
         ("never-raised", |script| script.replace("if highest ~= token then", "if false then")),
         ("by-text", |script| script.replace("#a ~= #b", "false")),

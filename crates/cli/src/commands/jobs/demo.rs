@@ -8,6 +8,8 @@ mod picture;
 mod report;
 mod stage;
 
+use std::time::Duration;
+
 use frazil::coord::StoreUrl;
 use frazil::coord::election::{Settings, store_url};
 use tempfile::TempDir;
@@ -17,6 +19,9 @@ use crate::args::JobsDemoArgs;
 use crate::commands::place;
 use crate::output::{Exit, Failure};
 
+/// Somebody who watches shall see each restart on its own.
+const REST: Duration = Duration::from_millis(1200);
+
 pub(super) fn run(args: &JobsDemoArgs) -> Result<(), Failure> {
     let (url, scratch) = store(args)?;
     let plan = Plan {
@@ -25,6 +30,7 @@ pub(super) fn run(args: &JobsDemoArgs) -> Result<(), Failure> {
         app: args.app.clone(),
         nodes: usize::try_from(args.nodes).expect("there are few"),
         jobs: usize::try_from(args.jobs).expect("there are few"),
+        rest: if args.headless && args.picture.is_none() { Duration::ZERO } else { REST },
     };
     let runtime = place::runtime()?;
     let outcome = match args.headless {

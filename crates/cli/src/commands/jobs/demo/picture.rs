@@ -64,7 +64,8 @@ impl Recording {
         let (width, height) = (u32::from(SIZE.0) * CELL.0, u32::from(SIZE.1) * CELL.1);
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
-             font-family=\"ui-monospace,Menlo,Consolas,monospace\" font-size=\"13\">\n\
+             font-family=\"ui-monospace,Menlo,Consolas,monospace\" font-size=\"13\" \
+             xml:space=\"preserve\">\n\
              <rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>\n",
             hex(Color::Black, "")
         );
@@ -147,8 +148,7 @@ fn stretch(
     };
     let _ = write!(
         svg,
-        "<text x=\"{left}\" y=\"{}\" fill=\"{fill}\"{weight} textLength=\"{width}\" \
-         xml:space=\"preserve\">{}</text>",
+        "<text x=\"{left}\" y=\"{}\" fill=\"{fill}\"{weight} textLength=\"{width}\">{}</text>",
         top + CELL.1 - 4,
         escaped(text)
     );

@@ -21,6 +21,8 @@ pub(super) struct Plan {
     pub(super) app: String,
     pub(super) nodes: usize,
     pub(super) jobs: usize,
+    /// How long everything rests before each restart, for those who watch.
+    pub(super) rest: Duration,
 }
 
 /// Jobs of a demonstration move sooner than others.
@@ -78,6 +80,7 @@ impl Stage {
     /// Restarts one node after the other.
     pub(super) async fn roll(&mut self) -> Result<(), Failure> {
         for node in 0..self.running.len() {
+            tokio::time::sleep(self.plan.rest).await;
             self.note(Note::Phase(format!("restart {}", node_name(node))));
             self.stop(node).await;
             tokio::time::sleep(DOWN).await;
