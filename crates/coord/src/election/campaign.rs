@@ -57,12 +57,10 @@ impl Campaign {
             };
             // Never dropped in the middle: what it took would be nobody's.
             match self.claim(version).await {
-                Ok(Claimed::Held(tenure, sent)) => {
-                    match self.lead(*tenure, sent, elected).await {
-                        None => return,
-                        Some(still_waiting) => elected = still_waiting,
-                    }
-                }
+                Ok(Claimed::Held(tenure, sent)) => match self.lead(*tenure, sent, elected).await {
+                    None => return,
+                    Some(still_waiting) => elected = still_waiting,
+                },
                 Ok(Claimed::Not(pause)) => {
                     failures = 0;
                     seeking.in_vain(boot_time(), pause);

@@ -53,7 +53,8 @@ pub(super) async fn run(args: &RepairArgs) -> Result<(), Failure> {
 /// Opens the namespace; creates its meta anew if only that is gone, and whether it did.
 async fn open(args: &RepairArgs) -> Result<(Arc<dyn Store>, Versioned<Meta>, bool), Failure> {
     let looked = args.place.look().await?;
-    if pool_meta(looked.as_ref()).await?.is_none() && looked.list(Group::Workers).await?.is_empty() {
+    if pool_meta(looked.as_ref()).await?.is_none() && looked.list(Group::Workers).await?.is_empty()
+    {
         return Err(args.place.no_namespace(&looked));
     }
     let store = args.place.open(Copied::Refuse).await?;

@@ -74,7 +74,10 @@ fn text(shown: &Shown) -> String {
     line("store", &shown.store);
     line("namespace", &shown.namespace);
     match &shown.meta {
-        None => line("", "its pool is not created yet: the first frazil next does that, or frazil store init"),
+        None => line(
+            "",
+            "its pool is not created yet: the first frazil next does that, or frazil store init",
+        ),
         Some(meta) => {
             line("layout", &meta.layout);
             line("workers", &format!("{} to {}", meta.first_worker, meta.last_worker));
