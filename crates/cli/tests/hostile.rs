@@ -17,8 +17,8 @@ const DEAF: usize = 500;
 /// What the crowd may cost: some 100 kilobytes each of those who read nothing, and not 2 megabytes.
 const MEMORY_MAX_KB: u64 = 400 * 1024;
 /// What may be left of it, after the first crowd and after the second: buffers that the threads
-/// keep at hand. Where memory stays with the allocator it is more than twice that.
-const LEFT_MAX_KB: u64 = 20 * 1024;
+/// keep at hand. Where memory stays with the allocator it is much more.
+const LEFT_MAX_KB: u64 = 12 * 1024;
 /// How long memory may take to go back. Nobody asks for anything meanwhile.
 const GIVEN_BACK: Duration = Duration::from_secs(20);
 /// How long the last of them may stay: the limits below, and a slow machine.
