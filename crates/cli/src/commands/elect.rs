@@ -4,6 +4,7 @@ mod campaign;
 mod deadline;
 mod guard;
 mod observe;
+mod reach;
 mod signals;
 mod terms;
 mod ward;

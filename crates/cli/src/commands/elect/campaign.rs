@@ -1,20 +1,17 @@
 //! Waiting to be elected, leading while the command runs, and resigning.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use frazil::coord::election::{Candidate, Elections, LeaderInfo, Leadership, Observer, store_url};
-use frazil::coord::stores::file::Copied;
+use frazil::coord::election::{Candidate, Elections, LeaderInfo, Leadership, Observer};
 use frazil::coord::time::boot_time;
-use frazil::coord::{Scheme, Store};
 use rustix::process::Signal;
 
 use super::deadline::Deadline;
+use super::reach::{Purpose, reach};
 use super::signals::{Signals, number};
 use super::terms::Terms;
 use super::ward::Ward;
 use crate::args::ElectArgs;
-use crate::commands::place::warn_of_memory;
 use crate::output::{self, Exit, Failure, say};
 use crate::words::printable;
 
@@ -54,20 +51,31 @@ fn shown(terms: &Terms) -> String {
 
 /// Opens the store and waits until elected.
 async fn elected(args: &ElectArgs, terms: &Terms) -> Result<Leadership, Failure> {
-    let elections = Elections::new(open(args, terms).await?);
+    let elections = Elections::new(reach(args, terms, Purpose::Contend).await?);
     let candidate = elections.candidate(&terms.name, terms.settings.clone());
     let candidate = candidate.map_err(Failure::usage)?;
     if args.once {
         return elected_at_once(&elections, &candidate).await;
     }
+    loop {
+        let leadership = elected_some_day(&candidate).await?;
+        // The answer to a claim may have been long on its way.
+        if leadership.ensure(terms.grace).is_ok() {
+            return Ok(leadership);
+        }
+        say("elected, but too late to begin: trying again");
+    }
+}
+
+async fn elected_some_day(candidate: &Candidate) -> Result<Leadership, Failure> {
     let mut observer = candidate.observe();
     let mut campaign = std::pin::pin!(candidate.campaign());
     // Whoever waits is told for whom, once.
     tokio::select! {
         biased;
         elected = &mut campaign => return Ok(elected?),
-        leader = somebody_else(&mut observer, &candidate) => {
-            say(format_args!("waiting: {} leads {}", described(&leader), terms.name));
+        leader = somebody_else(&mut observer, candidate) => {
+            say(format_args!("waiting: {} leads {}", described(&leader), candidate.name()));
         }
     }
     Ok(campaign.await?)
@@ -111,36 +119,6 @@ fn taken(leader: &LeaderInfo) -> Failure {
 fn described(leader: &LeaderInfo) -> String {
     let (instance, host) = (printable(&leader.instance), printable(&leader.host));
     format!("{instance} on {host}")
-}
-
-/// Opens the store; waits for one that is away, and says so.
-async fn open(args: &ElectArgs, terms: &Terms) -> Result<Arc<dyn Store>, Failure> {
-    let url = store_url(&args.place.url()?, terms.settings.ttl);
-    if url.scheme == Scheme::Static {
-        return Err(Failure::usage(
-            "static:N is for one process alone, and has no elections: use another store",
-        ));
-    }
-    warn_of_memory(&url);
-    let mut is_away = false;
-    loop {
-        match frazil::coord::open(&url, &args.place.namespace, Copied::Refuse).await {
-            Ok(store) => {
-                if is_away {
-                    say("the store is there");
-                }
-                return Ok(store);
-            }
-            Err(error) if error.kind().is_retryable() && !args.once => {
-                if !is_away {
-                    is_away = true;
-                    say(format_args!("waiting for the store: {error}"));
-                }
-                tokio::time::sleep(terms.settings.retry).await;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
 }
 
 /// Leads until the command has ended, by itself or by us.

@@ -3,6 +3,7 @@
 use frazil::coord::election::{Elections, LeaderInfo};
 use serde::Serialize;
 
+use super::reach::{Purpose, reach};
 use super::signals::Signals;
 use super::terms::Terms;
 use crate::args::ElectArgs;
@@ -18,7 +19,7 @@ pub(super) async fn run(args: &ElectArgs, terms: &Terms) -> Result<(), Failure> 
 }
 
 async fn follow(args: &ElectArgs, terms: &Terms) -> Result<(), Failure> {
-    let elections = Elections::new(args.place.look().await?);
+    let elections = Elections::new(reach(args, terms, Purpose::Look).await?);
     if args.once {
         let leader = elections.leader(&terms.name).await?;
         print(args, terms, leader.as_ref())?;
