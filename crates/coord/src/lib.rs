@@ -9,6 +9,7 @@
 //! | read every rule in one place | [`rules`] |
 //! | keep a worker leased | [`keeper::Keeper`] |
 //! | lead, or follow who leads | [`election`] |
+//! | spread jobs over nodes, each led by one | [`processor`] |
 //! | open a store by its URL | [`open`](fn@open), [`StoreUrl`] |
 //! | write a store | [`Store`], and the suite `conformance` |
 //! | know what a store promises | [`Guarantees`] |
@@ -27,6 +28,7 @@ pub mod mend;
 mod namespace;
 mod nonce;
 mod open;
+pub mod processor;
 mod record;
 pub mod rules;
 mod slot;
