@@ -198,12 +198,12 @@ async fn cluster(shared: &Shared) -> Result<Answer, ApiError> {
         ApiError::new(Reason::StoreUnavailable, "the store has not been reached yet")
             .retry_after(Duration::from_secs(1))
     })?;
-    let cluster = shared.lookout.cluster(node, shared.issuer.scopes()).await?;
-    Ok(answer::json(&cluster))
+    let cluster = shared.lookout.cluster(node).await?;
+    Ok(answer::json(&frazil_wire::Cluster { scopes: shared.scopes.infos(), ..cluster }))
 }
 
 async fn metrics(shared: &Shared, request: &Request<Incoming>) -> Answer {
-    shared.lookout.refresh(shared.issuer.node(), shared.issuer.scopes()).await;
+    shared.lookout.refresh(shared.issuer.node()).await;
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
     let exposition = Exposition::accepted(accept.unwrap_or_default());
     answer::described(exposition.content_type(), shared.metrics_page(exposition))
