@@ -8,7 +8,6 @@ mod driver;
 mod plan;
 mod setup;
 mod status;
-mod watching;
 
 use crate::record::{Token, UnixMs};
 

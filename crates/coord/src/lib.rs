@@ -8,6 +8,7 @@
 //! |---|---|
 //! | read every rule in one place | [`rules`] |
 //! | keep a worker leased | [`keeper::Keeper`] |
+//! | lead, or follow who leads | [`election`] |
 //! | open a store by its URL | [`open`](fn@open), [`StoreUrl`] |
 //! | write a store | [`Store`], and the suite `conformance` |
 //! | know what a store promises | [`Guarantees`] |
@@ -17,6 +18,7 @@ mod anchor;
 pub mod choose;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod election;
 mod error;
 mod finding;
 mod guarantees;
@@ -35,6 +37,7 @@ mod tally;
 pub mod time;
 mod timing;
 mod url;
+mod watching;
 mod wrappers;
 
 pub use self::error::{Error, ErrorKind};

@@ -80,6 +80,27 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// The meta of a namespace in which nobody has leased workers yet: elections need no layout.
+    #[must_use]
+    pub const fn blank(incarnation: Nonce, created: UnixMs) -> Self {
+        Self {
+            format: FORMAT,
+            incarnation,
+            layout: String::new(),
+            first_worker: 0,
+            last_worker: 0,
+            window_ms: 0,
+            quarantine: 0,
+            created,
+        }
+    }
+
+    /// Whether nobody has leased workers yet: whoever is first fills the rest in.
+    #[must_use]
+    pub const fn is_blank(&self) -> bool {
+        self.layout.is_empty()
+    }
+
     /// The workers that may be leased.
     #[must_use]
     pub const fn workers(&self) -> RangeInclusive<u32> {

@@ -79,6 +79,11 @@ pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
     /// Renewals may be announced too, but should rarely be: everybody who waits wakes up for them.
     async fn watch(&self, group: Group) -> Result<Changes, Error>;
 
+    /// Whether presence ends with the holder's process, and never by time alone.
+    fn is_bound_to_process(&self) -> bool {
+        false
+    }
+
     /// The store's own clock, if it has one that can be asked.
     async fn time(&self) -> Result<Option<UnixMs>, Error> {
         Ok(None)

@@ -10,7 +10,6 @@ use super::Lane;
 use super::plan::{Effect, Next, Now, Plan};
 use super::setup::Setup;
 use super::status::{LeaseState, LeaseStatus, Pool, Refusal, Waiting};
-use super::watching::Watching;
 use crate::error::Error;
 use crate::mend;
 use crate::nonce::Nonce;
@@ -18,6 +17,7 @@ use crate::record::{Meta, Versioned};
 use crate::slot::Group;
 use crate::store::Store;
 use crate::time::boot_time;
+use crate::watching::Watching;
 
 /// Releasing must not keep a process from ending for longer than this.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(5);
@@ -46,7 +46,7 @@ impl Keeper {
         let plan = Plan::new(setup, now);
         let (publish, status) = watch::channel(plan.status().clone());
         let (stop, stopped) = oneshot::channel();
-        let driver = Driver { store, lane, plan, publish, watching: Watching::default() };
+        let driver = Driver { store, lane, plan, publish, watching: Watching::new(Group::Workers) };
         let task = tokio::spawn(driver.run(stopped));
         Ok(Self { status, stop: Some(stop), task: Some(task) })
     }
@@ -176,14 +176,20 @@ impl Driver {
         Ok(false)
     }
 
-    /// Meta, and whether there is none and yet there are records.
+    /// Meta, and whether there is none that says anything of workers, and yet there are some.
     async fn read_meta(&self) -> (Result<Option<Versioned<Meta>>, Error>, bool) {
-        match self.store.meta().await {
-            Ok(None) => match self.store.list(Group::Workers).await {
-                Ok(entries) => (Ok(None), !entries.is_empty()),
-                Err(error) => (Err(error), false),
-            },
-            read => (read, false),
+        let read = self.store.meta().await;
+        let says_nothing = match &read {
+            Ok(Some(meta)) => meta.value.is_blank(),
+            Ok(None) => true,
+            Err(_) => false,
+        };
+        if !says_nothing {
+            return (read, false);
+        }
+        match self.store.list(Group::Workers).await {
+            Ok(entries) => (read, !entries.is_empty()),
+            Err(error) => (Err(error), false),
         }
     }
 
@@ -191,7 +197,7 @@ impl Driver {
         match effect {
             Effect::None => {}
             Effect::Open(grant) => {
-                self.watching = Watching::default();
+                self.watching = Watching::new(Group::Workers);
                 self.lane.open(grant);
             }
             Effect::Raise(horizon) => self.lane.raise(horizon),

@@ -373,6 +373,10 @@ impl Store for FileStore {
         Ok(self.shared.weaknesses.clone())
     }
 
+    fn is_bound_to_process(&self) -> bool {
+        true
+    }
+
     async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
         let read = self.act("read meta", Shared::meta).await;
         let file = self.shared.root.join("meta");

@@ -208,6 +208,10 @@ impl Store for Faulty {
         self.inner.guarantees()
     }
 
+    fn is_bound_to_process(&self) -> bool {
+        self.inner.is_bound_to_process()
+    }
+
     async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
         self.read("diagnose", self.inner.diagnose(timing)).await
     }

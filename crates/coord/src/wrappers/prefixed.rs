@@ -74,6 +74,10 @@ impl Store for Prefixed {
         self.inner.guarantees()
     }
 
+    fn is_bound_to_process(&self) -> bool {
+        self.inner.is_bound_to_process()
+    }
+
     async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
         self.inner.diagnose(timing).await
     }

@@ -13,7 +13,7 @@ const SKEW_MS: u64 = 2000;
 const ANSWER_MS: u64 = 5000;
 
 impl Plan {
-    /// Meta was read. `orphans`: there is none, and yet there are records.
+    /// Meta was read. `orphans`: there is none, or a blank one, and yet there are workers.
     pub fn meta_read(
         &mut self,
         now: Now,
@@ -22,6 +22,13 @@ impl Plan {
     ) {
         match read {
             Err(error) => self.failed(now, error),
+            Ok(Some(meta)) if meta.value.is_blank() => {
+                self.answered();
+                // The same namespace goes on: those who campaign in it need not notice.
+                let Meta { incarnation, created, .. } = meta.value;
+                let filled = Meta { incarnation, created, ..self.new_meta(now, orphans) };
+                self.draft = Some((Some(meta.version), filled));
+            }
             Ok(Some(meta)) => {
                 self.answered();
                 match self.setup.disagreement(&meta.value) {

@@ -19,7 +19,9 @@ if not is_whole(meta.version) then return {'corrupt', 'meta has no version'} end
 -- Looked at after the nonce: a claim that was served stays served.
 local has_moved = int(meta.version) ~= meta_version
 
-local guard = notice(window)
+local guard, since = notice(window)
+-- See (4) of the lineage guard.
+if LETTER ~= 'w' then guard = since > 0 and since + math.max(window, ttl) or 0 end
 -- The lowest floor that any slot can have now.
 local base = math.max(quarantine, guard)
 -- By this clock too, and without running ahead: see (3) of the lineage guard.

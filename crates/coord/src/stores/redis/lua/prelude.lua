@@ -170,15 +170,22 @@ end
 --     that the one before it can have given (hence the bound in extend: an expiry counts for no
 --     more than W after it was given).
 --
+-- (4) Leaders and scopes are promised less than workers: a leader leads for its time to live, and a
+--     scope's times end with its own window. So what they wait for is n + I + S, kept as `since`,
+--     and the longer of the two.
+--
 -- Where nothing can have been lost (one server without replicas that syncs each write to disk, in
 -- all of the old lineage and now) the new lineage continues the old one.
 local UNBROKEN = ''
 
 -- What was known of the lineage, and what it is taken for now. Writes nothing.
 local function weigh(window)
-  local known = redis.call('HMGET', LINEAGE, 'replid', 'guard', 'widest', 'sure', 'unbroken')
+  local known = redis.call('HMGET', LINEAGE, 'replid', 'guard', 'widest', 'sure', 'unbroken',
+    'since')
   local before = tonumber(known[3] or '') or 0
-  local seen = {guard = tonumber(known[2] or '') or 0, widest = math.max(before, window),
+  local guard = tonumber(known[2] or '') or 0
+  local seen = {guard = guard, widest = math.max(before, window),
+    since = tonumber(known[6] or '') or math.max(0, guard - before),
     was_sure = known[4] == '1', unbroken = known[5] or '', is_new = known[1] ~= REPLID}
   -- A server that was promoted remembers whom it followed.
   local alone = info('connected_slaves') == '0' and info('master_replid2') == string.rep('0', 40)
@@ -189,7 +196,8 @@ local function weigh(window)
     seen.unbroken = string.sub(seen.unbroken .. ' ' .. known[1], -400)
   elseif seen.is_new then
     seen.unbroken = ''
-    seen.guard = math.max(seen.guard, TIME + seen.widest + ISOLATION + SKEW)
+    seen.since = math.max(seen.since, TIME + ISOLATION + SKEW)
+    seen.guard = math.max(seen.guard, seen.since + seen.widest)
   end
   return seen
 end
@@ -199,12 +207,13 @@ local function notice(window)
   UNBROKEN = seen.unbroken
   if seen.is_new then
     redis.call('HSET', LINEAGE, 'replid', REPLID, 'guard', int(seen.guard), 'widest',
-      int(seen.widest), 'sure', seen.sure and '1' or '0', 'unbroken', UNBROKEN)
+      int(seen.widest), 'sure', seen.sure and '1' or '0', 'unbroken', UNBROKEN, 'since',
+      int(seen.since))
   elseif seen.is_wider or (seen.was_sure and not seen.sure) then
     redis.call('HSET', LINEAGE, 'widest', int(seen.widest), 'sure',
       (seen.sure and seen.was_sure) and '1' or '0')
   end
-  return seen.guard
+  return seen.guard, seen.since
 end
 
 -- Whether what a lineage acknowledged, with this expiry, still is the whole truth: see (2).

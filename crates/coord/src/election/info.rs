@@ -1,0 +1,106 @@
+//! What a leader tells of itself, in its slot's record.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::settings::Settings;
+use crate::record::{Token, UnixMs};
+use crate::store::{Entry, Found, Presence};
+
+/// Who leads an election.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeaderInfo {
+    /// Of the election.
+    pub name: String,
+    /// Who leads.
+    pub instance: String,
+    /// On which machine.
+    pub host: String,
+    /// In which process.
+    pub pid: u32,
+    /// With which version of this library.
+    pub version: String,
+    /// Since when, in Unix milliseconds by its own clock.
+    pub elected_ms: UnixMs,
+    /// When it last renewed, in Unix milliseconds by its own clock.
+    pub renewed_ms: UnixMs,
+    /// With which fencing token.
+    pub token: Token,
+    /// What else it wants known.
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// An election and how it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Standings {
+    /// The election.
+    pub name: String,
+    /// Its leader, if there is one.
+    pub leader: Option<LeaderInfo>,
+    /// The token of the last leader that there was.
+    pub last_token: Token,
+    /// In how many milliseconds the leadership ends unless it is renewed; `None` where there is no
+    /// leader, or where it ends with the process.
+    pub expires_in_ms: Option<u64>,
+}
+
+/// Before the names of a leader's own metadata.
+const METADATA: &str = "meta.";
+
+impl LeaderInfo {
+    /// What the record of a slot that somebody is present in says.
+    #[must_use]
+    pub fn of(entry: &Entry) -> Option<Self> {
+        let (Found::Known(record), Presence::Held { .. }) = (&entry.found, entry.presence) else {
+            return None;
+        };
+        let text = |name: &str| record.info.get(name).cloned().unwrap_or_default();
+        let metadata = record.info.iter().filter_map(|(name, value)| {
+            Some((name.strip_prefix(METADATA)?.to_owned(), value.clone()))
+        });
+        Some(Self {
+            name: entry.slot.name().to_owned(),
+            instance: record.holder.clone(),
+            host: text("host"),
+            pid: text("pid").parse().unwrap_or(0),
+            version: text("version"),
+            elected_ms: text("elected").parse().unwrap_or(record.token.0),
+            renewed_ms: record.renewed,
+            token: record.token,
+            metadata: metadata.collect(),
+        })
+    }
+
+    /// What a candidate writes into the record.
+    pub(super) fn written(settings: &Settings, now: UnixMs) -> BTreeMap<String, String> {
+        let own = [
+            ("host", settings.host.clone()),
+            ("pid", std::process::id().to_string()),
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("elected", now.to_string()),
+        ];
+        let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let more = settings.metadata.iter();
+        own.chain(more.map(|(name, value)| (format!("{METADATA}{name}"), value.clone()))).collect()
+    }
+}
+
+impl Standings {
+    /// How the election behind a slot stands.
+    #[must_use]
+    pub fn of(entry: &Entry) -> Self {
+        let last_token = match &entry.found {
+            Found::Known(record) => record.token,
+            Found::New | Found::Lost => Token::default(),
+        };
+        let expires_in_ms = match entry.presence {
+            Presence::Held { expires_in: Some(left) } => {
+                Some(u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
+            }
+            Presence::Held { expires_in: None } | Presence::Free => None,
+        };
+        let (name, leader) = (entry.slot.name().to_owned(), LeaderInfo::of(entry));
+        Self { name, leader, last_token, expires_in_ms }
+    }
+}

@@ -1,0 +1,181 @@
+//! When to go for a slot, purely: from what was seen of it, and what time it is.
+
+use std::time::Duration;
+
+use super::board::View;
+use crate::record::Version;
+use crate::slot::Slot;
+use crate::store::{Found, Presence};
+
+/// What a candidate remembers of the slot that it wants.
+#[derive(Debug)]
+pub(super) struct Seeking {
+    lock_delay: Duration,
+    /// The version that was seen free, and since when it is, in boot time.
+    vacancy: Option<(Version, Duration)>,
+    /// Views that were asked for before this say nothing: the slot was claimed in vain since.
+    stale_before: Duration,
+    /// Nothing is claimed before this boot time.
+    not_before: Duration,
+}
+
+/// What to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// Nothing: claim this version.
+    No(Version),
+    /// So long, unless something changes.
+    For(Duration),
+    /// Until something changes.
+    ForAChange,
+    /// Until the store was looked at again.
+    ForALook,
+}
+
+impl Seeking {
+    pub(super) const fn new(lock_delay: Duration) -> Self {
+        let (stale_before, not_before) = (Duration::ZERO, Duration::ZERO);
+        Self { lock_delay, vacancy: None, stale_before, not_before }
+    }
+
+    /// A claim failed: what was seen is out of date, and the next one is made after a pause.
+    pub(super) fn in_vain(&mut self, now: Duration, pause: Duration) {
+        self.stale_before = now;
+        self.not_before = now + pause;
+    }
+
+    pub(super) fn judge(
+        &mut self,
+        view: &View,
+        slot: &Slot,
+        now: Duration,
+        pace: &(dyn Fn(&View) -> Option<Duration> + Send + Sync),
+    ) -> Wait {
+        if view.asked <= self.stale_before {
+            return match self.not_before.checked_sub(now) {
+                Some(pause) if !pause.is_zero() => Wait::For(pause),
+                _ => Wait::ForALook,
+            };
+        }
+        let (version, is_clean) = match view.entries.get(slot.name()) {
+            None => (Version(0), true),
+            Some(entry) if entry.presence != Presence::Free => {
+                self.vacancy = None;
+                return Wait::ForAChange;
+            }
+            Some(entry) => match &entry.found {
+                Found::New => (entry.version, true),
+                // Whoever releases erases its mark.
+                Found::Known(record) => (entry.version, record.nonce.is_none()),
+                Found::Lost => (entry.version, false),
+            },
+        };
+        let since = match self.vacancy {
+            Some((known, since)) if known == version => since,
+            _ => {
+                self.vacancy = Some((version, view.seen));
+                view.seen
+            }
+        };
+        let Some(pace) = pace(view) else { return Wait::ForAChange };
+        let delay = if is_clean { Duration::ZERO } else { self.lock_delay };
+        let ready = (since + delay.max(pace)).max(self.not_before);
+        match ready.checked_sub(now) {
+            Some(pause) if !pause.is_zero() => Wait::For(pause),
+            _ => Wait::No(version),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nonce::Nonce;
+    use crate::record::{Record, Token};
+    use crate::slot::Group;
+    use crate::store::Entry;
+
+    const DELAY: Duration = Duration::from_secs(1);
+
+    fn slot() -> Slot {
+        Slot::named(Group::Elections, "x").unwrap()
+    }
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    /// A view of a slot of a version: held, left with its mark, or given up.
+    fn view(time: Duration, version: u64, presence: Presence, nonce: Option<Nonce>) -> View {
+        let record = Record {
+            token: Token(version),
+            nonce,
+            holder: "somebody".into(),
+            floor: 0,
+            horizon: 0,
+            renewed: 0,
+            expires: None,
+            info: [].into(),
+        };
+        let found = Found::Known(record);
+        let entry = Entry { slot: slot(), version: Version(version), found, presence };
+        View { entries: [("x".to_owned(), entry)].into(), asked: time, seen: time }
+    }
+
+    fn judge(seeking: &mut Seeking, view: &View, now: Duration) -> Wait {
+        seeking.judge(view, &slot(), now, &|_| Some(Duration::ZERO))
+    }
+
+    #[test]
+    fn nothing_is_claimed_before_the_store_was_looked_at() {
+        let mut seeking = Seeking::new(DELAY);
+        assert_eq!(judge(&mut seeking, &View::default(), at(5)), Wait::ForALook);
+        let empty = View { asked: at(4), seen: at(4), ..View::default() };
+        assert_eq!(judge(&mut seeking, &empty, at(5)), Wait::No(Version(0)));
+    }
+
+    #[test]
+    fn only_what_was_left_without_a_word_is_waited_for() {
+        let mut seeking = Seeking::new(DELAY);
+        let released = view(at(4), 7, Presence::Free, None);
+        assert_eq!(judge(&mut seeking, &released, at(4)), Wait::No(Version(7)));
+        let left = view(at(10), 8, Presence::Free, Some(Nonce::from_bits(1)));
+        assert_eq!(judge(&mut seeking, &left, at(10)), Wait::For(DELAY));
+        // Counted from when it was first seen, not from the last look.
+        let again = view(at(11), 8, Presence::Free, Some(Nonce::from_bits(1)));
+        assert_eq!(judge(&mut seeking, &again, at(11)), Wait::No(Version(8)));
+    }
+
+    #[test]
+    fn whoever_comes_back_in_between_is_left_alone() {
+        let mut seeking = Seeking::new(DELAY);
+        let left = view(at(10), 8, Presence::Free, Some(Nonce::from_bits(1)));
+        judge(&mut seeking, &left, at(10));
+        let held = view(at(10), 9, Presence::Held { expires_in: None }, Some(Nonce::from_bits(1)));
+        assert_eq!(judge(&mut seeking, &held, at(11)), Wait::ForAChange);
+        let left = view(at(12), 9, Presence::Free, Some(Nonce::from_bits(1)));
+        assert_eq!(judge(&mut seeking, &left, at(12)), Wait::For(DELAY));
+    }
+
+    #[test]
+    fn after_a_claim_in_vain_an_old_view_says_nothing() {
+        let mut seeking = Seeking::new(Duration::ZERO);
+        let free = view(at(4), 7, Presence::Free, None);
+        assert_eq!(judge(&mut seeking, &free, at(4)), Wait::No(Version(7)));
+        seeking.in_vain(at(5), at(2));
+        assert_eq!(judge(&mut seeking, &free, at(6)), Wait::For(at(1)));
+        assert_eq!(judge(&mut seeking, &free, at(7)), Wait::ForALook);
+        let fresh = view(at(6), 7, Presence::Free, None);
+        assert_eq!(judge(&mut seeking, &fresh, at(7)), Wait::No(Version(7)));
+    }
+
+    #[test]
+    fn the_pace_counts_from_the_vacancy_and_can_hold_back_for_good() {
+        let mut seeking = Seeking::new(DELAY);
+        let free = view(at(4), 7, Presence::Free, None);
+        let slow = |_: &View| Some(Duration::from_secs(3));
+        assert_eq!(seeking.judge(&free, &slot(), at(5), &slow), Wait::For(at(2)));
+        assert_eq!(seeking.judge(&free, &slot(), at(7), &slow), Wait::No(Version(7)));
+        assert_eq!(seeking.judge(&free, &slot(), at(99), &|_| None), Wait::ForAChange);
+    }
+}
