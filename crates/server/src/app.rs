@@ -15,6 +15,8 @@ use crate::condition::{Condition, NodeState};
 use crate::config::{Config, LaneCount};
 use crate::crew::Crew;
 use crate::drain::Going;
+use crate::duties::StaleSlots;
+use crate::elections::Electorate;
 use crate::encode::JsonFrame;
 use crate::failure::{BindError, RunError};
 use crate::in_flight::InFlight;
@@ -27,7 +29,7 @@ use crate::reload::{self, Reloader};
 use crate::scopes::{Scopes, check_scopes};
 use crate::stream::Stream;
 use crate::tls::{NoHandshake, Speech, Tls};
-use crate::{grpc, http, monitor, open, resp, scaling};
+use crate::{elections, grpc, http, monitor, open, resp, scaling};
 
 /// File descriptors that the connections of the three protocols leave alone: for the store, the
 /// files, the log, probes and administrators.
@@ -69,6 +71,8 @@ pub(crate) struct Shared {
     pub(crate) advertise: Option<String>,
     pub(crate) issuer: Issuer,
     pub(crate) scopes: Scopes,
+    pub(crate) electorate: Electorate,
+    pub(crate) stale: StaleSlots,
     pub(crate) gate: Gate,
     pub(crate) tls: Option<Tls>,
     pub(crate) in_flight: InFlight,
@@ -116,9 +120,11 @@ impl App {
         };
         let crew = Arc::new(Crew::start(config.threads).map_err(BindError::Threads)?);
         config.node = described(&config);
+        let electorate = Electorate::new(&config, peer_address(&config, addrs))?;
         let keys = keys.map(|entries| Keyring::new(entries, None));
         let gate = Gate::new(keys, config.open_metrics, config.admin.is_some());
-        let shared = Arc::new(Shared::new(&config, gate, tls));
+        let scopes = Scopes::new(&config).map_err(BindError::Peers)?;
+        let shared = Arc::new(Shared::new(&config, gate, tls, scopes, electorate));
         let (condition, _) = watch::channel(Condition::new(NodeState::Starting, None));
         Ok(Self { config, http, grpc, resp, admin, addrs, crew, shared, condition })
     }
@@ -170,6 +176,7 @@ impl App {
         if let Some(listener) = resp {
             listeners.spawn(resp::serve(listener, shared.clone(), crew.clone()));
         }
+        let voting = tokio::spawn(elections::run(shared.clone(), condition.subscribe()));
         let outcome = tokio::select! {
             () = shutdown => Ok(()),
             end = keep(&shared, &config, &condition) => end,
@@ -189,6 +196,8 @@ impl App {
         if let Some(crew) = Arc::into_inner(crew) {
             crew.end().await;
         }
+        shared.electorate.resigned().await;
+        voting.abort();
         if let Some(node) = shared.issuer.node() {
             node.shutdown().await;
         }
@@ -234,10 +243,18 @@ async fn keep(
 }
 
 impl Shared {
-    fn new(config: &Config, gate: Gate, tls: Option<Tls>) -> Self {
+    fn new(
+        config: &Config,
+        gate: Gate,
+        tls: Option<Tls>,
+        scopes: Scopes,
+        electorate: Electorate,
+    ) -> Self {
         let layout = *config.node.chosen_layout();
         let max_ahead = config.node.chosen_options().max_ahead;
-        let issuer = Issuer::new(layout, max_ahead, config.limits, config.scopes.clone());
+        let names: Vec<String> = config.scopes.iter().map(|scope| scope.name.clone()).collect();
+        let metrics = Metrics::new(&names);
+        let issuer = Issuer::new(layout, max_ahead, config.limits, names);
         Self {
             openapi: http::openapi(issuer.limits().max_count),
             name: config.name.clone(),
@@ -245,11 +262,14 @@ impl Shared {
             region: config.region.clone(),
             advertise: config.advertise.clone(),
             issuer,
+            scopes,
+            electorate,
+            stale: StaleSlots::default(),
             gate,
             tls,
             in_flight: InFlight::default(),
             places: AllPlaces::new(&config.limits),
-            metrics: Metrics::new(&config.scopes),
+            metrics,
             frame: JsonFrame::new(&config.name, layout, config.region.as_deref()),
             lookout: Lookout::default(),
             losses: Losses::default(),
@@ -314,6 +334,8 @@ impl Shared {
             in_flight: self.in_flight.count(),
             connections: self.places.counts(),
             losses: &self.losses.counts(),
+            elections: &self.electorate.counts(),
+            stale: self.stale.last(),
         };
         self.metrics.page(&seen, exposition)
     }
@@ -335,6 +357,14 @@ async fn listen(
     let Some(address) = address else { return Ok(None) };
     let bound = TcpListener::bind(address).await;
     bound.map(Some).map_err(|error| BindError::Listen { protocol, address, error })
+}
+
+/// Where other nodes reach this one, if they can.
+fn peer_address(config: &Config, addrs: Addrs) -> Option<String> {
+    let scheme = if config.tls.is_some() { "https" } else { "http" };
+    let own = addrs.http.filter(|address| !address.ip().is_unspecified());
+    let own = own.map(|address| format!("{scheme}://{address}"));
+    config.advertise.clone().filter(|_| addrs.http.is_some()).or(own)
 }
 
 /// The node with what its peers should know of it.

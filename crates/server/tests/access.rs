@@ -25,7 +25,7 @@ const CALLERS: [&str; 5] = ["no key", "wrong", "read", "ids", "admin"];
 /// What each of them is told: `?` to show a key, `-` that it may not, `+` anything else.
 ///
 /// Written by hand, and not made from the server's own table: that is what is tested.
-const MATRIX: [(&str, &str, &str); 38] = [
+const MATRIX: [(&str, &str, &str); 40] = [
     ("http", "POST /v1/ids", "??-+-"),
     ("http", "POST /ids", "??-+-"),
     ("http", "POST /v1/ids:decode", "??+++"),
@@ -33,6 +33,8 @@ const MATRIX: [(&str, &str, &str); 38] = [
     ("http", "GET /v1/ids/{id}", "??+++"),
     ("http", "GET /v1/info", "??+++"),
     ("http", "GET /v1/cluster", "??+-+"),
+    ("http", "GET /v1/elections", "??+-+"),
+    ("http", "GET /v1/elections/{name}", "??+-+"),
     ("http", "GET /metrics", "??+-+"),
     ("http", "POST /v1/node:drain", "??--+"),
     ("http", "POST /v1/node:rotate", "??--+"),

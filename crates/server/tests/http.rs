@@ -201,7 +201,7 @@ async fn a_head_that_is_too_long_or_broken_closes_the_connection_only() {
 
 #[tokio::test]
 async fn declared_scopes_are_named_and_counted() {
-    let scopes = vec!["orders".to_owned(), "carts".to_owned()];
+    let scopes = vec!["orders".into(), "carts".into()];
     let site = Site::start_with(|config| config.scopes = scopes).await;
     let reply: IdsReply =
         serde_json::from_slice(&site.post("/v1/ids?scope=carts&count=7").await.body).unwrap();

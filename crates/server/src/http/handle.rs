@@ -15,7 +15,7 @@ use hyper::{Request, StatusCode};
 use super::answer::{self, Answer, problem};
 use super::patience::Pulse;
 use super::route::Route;
-use super::{Visit, admin, decode, health, ids, query};
+use super::{Visit, admin, decode, elections, health, ids, query};
 use crate::access::{Caller, Need, bearer};
 use crate::app::Shared;
 use crate::keys::Left;
@@ -137,6 +137,8 @@ async fn respond(
             query::none(request.uri())?;
             in_time(limits.request_timeout, cluster(shared)).await
         }
+        Route::Elections => in_time(limits.request_timeout, elections::all(shared, &request)).await,
+        Route::Election => in_time(limits.request_timeout, elections::one(shared, &request)).await,
         Route::Drain => admin::drain(shared, &caller, request).await,
         Route::Rotate => admin::rotate(shared, &caller, request).await,
         Route::Release => admin::release(shared, &caller, request).await,

@@ -47,6 +47,7 @@ pub(crate) enum Method {
     Encode,
     Info,
     Cluster,
+    Elections,
     /// Draining, rotating, releasing.
     Admin,
     /// Probes, metrics, descriptions and what keeps connections going.
@@ -54,13 +55,14 @@ pub(crate) enum Method {
 }
 
 impl Method {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Next,
         Self::Stream,
         Self::Decode,
         Self::Encode,
         Self::Info,
         Self::Cluster,
+        Self::Elections,
         Self::Admin,
         Self::Other,
     ];
@@ -73,6 +75,7 @@ impl Method {
             Self::Encode => "encode",
             Self::Info => "info",
             Self::Cluster => "cluster",
+            Self::Elections => "elections",
             Self::Admin => "admin",
             Self::Other => "other",
         }
