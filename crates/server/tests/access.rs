@@ -159,7 +159,7 @@ impl Ways<'_> {
     }
 
     async fn ask_http(&self, name: &str, key: Option<&str>) -> char {
-        let name = name.replace("{id}", "1").replace("{worker}", "65535");
+        let name = name.replace("{id}", "1").replace("{worker}", "65535").replace("{name}", "x");
         let shown = key.map(|key| format!("authorization: Bearer {key}\r\n")).unwrap_or_default();
         let head = format!("{name} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n{shown}\r\n");
         let mut line = self.line(self.site.addrs.http, b"http/1.1").await;

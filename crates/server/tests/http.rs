@@ -333,7 +333,7 @@ async fn every_path_is_described_with_its_methods() {
     let table = endpoints().into_iter().filter(|endpoint| endpoint.protocol == "http");
     assert_eq!(described, table.map(|endpoint| endpoint.name).collect());
     for (path, methods) in paths {
-        let path = path.replace("{id}", "1").replace("{worker}", "1");
+        let path = path.replace("{id}", "1").replace("{worker}", "1").replace("{name}", "x");
         let allow = request(site.http(), "TRACE", &path, &[], b"").await.headers["allow"].clone();
         for method in methods.as_object().unwrap().keys() {
             assert!(allow.contains(&method.to_uppercase()), "{method} {path}: {allow}");
