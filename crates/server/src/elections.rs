@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use frazil::coord::election::{Candidate, Elections, Observer, Settings, Standings, store_url};
 use frazil::coord::stores::file::Copied;
+use frazil::coord::time::boot_time;
 use frazil::coord::{Group, Namespace, Scheme, Slot, StoreUrl};
 use frazil_wire::{ApiError, Election, Leader, Reason};
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +33,8 @@ const WINDOW_MAX: Duration = Duration::from_secs(3);
 const SCOPE_HEARTBEAT: Duration = Duration::from_secs(1);
 /// How long a server that goes waits for the store to know that it has resigned.
 const RESIGNING_MAX: Duration = Duration::from_secs(5);
+/// The store is listed at most this often, however many ask.
+const FRESH: Duration = Duration::from_millis(500);
 /// When to ask again for what the store did not tell.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -41,6 +44,8 @@ pub(crate) struct Electorate {
     /// `None`: the store is this node's alone, and nobody is elected.
     poll: Option<Poll>,
     elections: OnceLock<Elections>,
+    /// When the store was looked at for those who ask, and what was seen.
+    looked: Mutex<Option<(Duration, Vec<Election>)>>,
     /// The cluster's first, then one for each strict scope.
     ballots: Vec<Arc<Ballot>>,
     /// Set once all that was led is given back.
@@ -91,6 +96,7 @@ impl Electorate {
         Ok(Self {
             poll: (!is_alone).then_some(Poll { url, namespace, settings }),
             elections: OnceLock::new(),
+            looked: Mutex::default(),
             ballots: labels.map(|label| Arc::new(Ballot::new(label))).collect(),
             resigned: CancellationToken::new(),
         })
@@ -102,10 +108,19 @@ impl Electorate {
             return Ok(Vec::new());
         }
         let elections = self.elections.get().ok_or_else(not_open)?;
+        let mut looked = self.looked.lock().await;
+        if let Some((when, seen)) = &*looked
+            && boot_time() <= *when + FRESH
+        {
+            return Ok(seen.clone());
+        }
         let standings = elections.leaders().await.map_err(|error| {
             ApiError::new(Reason::StoreUnavailable, error).retry_after(LOOK_AGAIN)
         })?;
-        Ok(standings.into_iter().map(|standing| described(standing, instance)).collect())
+        let described = |standing| described(standing, instance);
+        let seen: Vec<Election> = standings.into_iter().map(described).collect();
+        *looked = Some((boot_time(), seen.clone()));
+        Ok(seen)
     }
 
     /// For the metrics: what each is called, whether this node leads it, how often its leader

@@ -4,11 +4,12 @@ mod link;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use bytes::{Buf, Bytes};
 use frazil_id::Id;
 use frazil_wire::{ApiError, Problem};
@@ -41,7 +42,8 @@ const KEY_BYTES_MAX: usize = 4096;
 pub(crate) struct Peers {
     name: HeaderValue,
     /// Marked as sensitive, so that it is never printed.
-    key: Option<HeaderValue>,
+    key: ArcSwapOption<HeaderValue>,
+    key_file: Option<PathBuf>,
     tls: Option<Arc<ClientConfig>>,
     idle: Mutex<HashMap<ThreadId, Shelf>>,
 }
@@ -80,11 +82,19 @@ pub struct PeersError(String);
 
 impl Peers {
     pub(crate) fn new(config: &Config) -> Result<Self, PeersError> {
-        let key = config.peer_key_file.as_deref().map(read_key).transpose()?;
+        let key_file = config.peer_key_file.clone();
+        let key = ArcSwapOption::from(key_file.as_deref().map(read_key).transpose()?.map(Arc::new));
         let tls = link::client_config(config.peer_ca.as_deref(), config.tls.as_ref())?;
         let name = HeaderValue::from_bytes(config.name.as_bytes());
         let name = name.unwrap_or_else(|_| HeaderValue::from_static("a node"));
-        Ok(Self { name, key, tls, idle: Mutex::default() })
+        Ok(Self { name, key, key_file, tls, idle: Mutex::default() })
+    }
+
+    /// Reads the key again; what is wrong with it changes nothing. `false`: there is none.
+    pub(crate) fn reload(&self) -> Result<bool, PeersError> {
+        let Some(file) = &self.key_file else { return Ok(false) };
+        self.key.store(Some(Arc::new(read_key(file)?)));
+        Ok(true)
     }
 
     /// Asks the node at an address for Ids of a scope.
@@ -143,8 +153,8 @@ impl Peers {
             .header(ACCEPT, HeaderValue::from_static("application/octet-stream"))
             .header(FORWARDED, &self.name)
             .header(PATIENCE, patience);
-        if let Some(key) = &self.key {
-            request = request.header(AUTHORIZATION, key);
+        if let Some(key) = &*self.key.load() {
+            request = request.header(AUTHORIZATION, &**key);
         }
         request.body(Empty::new())
     }

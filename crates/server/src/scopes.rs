@@ -77,6 +77,11 @@ impl Scopes {
         Ok(Self { declared, posts, peers: Peers::new(config)?, name: config.name.clone() })
     }
 
+    /// How other nodes are asked.
+    pub(crate) const fn peers(&self) -> &Peers {
+        &self.peers
+    }
+
     /// A scope's name.
     pub(crate) fn name(&self, scope: Scope) -> &str {
         &self.declared[scope.0].name
