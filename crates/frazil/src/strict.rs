@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use frazil_coord::UnixMs;
 use frazil_coord::election::Proof;
+use frazil_coord::time::unix_ms;
 use frazil_id::{Id, NotReady, Within};
 
 use crate::lane::{NodeLane, Stamped, tick_of};
@@ -54,6 +56,11 @@ struct Past {
 pub enum NotScoped {
     /// The right is not held any more.
     NotHeld,
+    /// The times of holders before have not passed yet.
+    Floor {
+        /// Until they have.
+        retry_after: Duration,
+    },
     /// The next tick is past what the right is good for: it must be renewed first.
     Horizon,
     /// The node has no Id to give.
@@ -160,6 +167,11 @@ impl<M: Mandate> Strict<M> {
                 }
                 // The lane's own lease has ended: another one may go on.
                 Some(Err(why @ NotReady::Horizon { .. })) => reason = reason.or(Some(why)),
+                Some(Err(NotReady::SequenceExhausted { retry_after }))
+                    if unix_ms() <= self.mandate.floor() =>
+                {
+                    return Err(NotScoped::Floor { retry_after });
+                }
                 // The scope waits for its lane.
                 Some(Err(why)) => return Err(NotScoped::NotIssued(NotIssued::NotReady(why))),
                 None => {}
@@ -230,6 +242,9 @@ impl fmt::Display for NotScoped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotHeld => f.write_str("the right to issue for the scope is not held any more"),
+            Self::Floor { retry_after } => {
+                write!(f, "the times of holders before pass in {retry_after:?}")
+            }
             Self::Horizon => f.write_str("the right to issue for the scope was not renewed"),
             Self::NotIssued(why) => why.fmt(f),
         }
@@ -240,9 +255,6 @@ impl std::error::Error for NotScoped {}
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use frazil_coord::time::unix_ms;
     use frazil_id::Options;
 
     use super::*;

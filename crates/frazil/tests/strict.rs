@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use frazil::coord::UnixMs;
 use frazil::coord::time::unix_ms;
-use frazil::id::{NotReady, Options};
+use frazil::id::Options;
 use frazil::{Id, Issued, Layout, Mandate, Node, NotIssued, NotScoped, Strict};
 
 /// A right that is given and taken by hand.
@@ -89,11 +89,7 @@ async fn nothing_is_issued_up_to_the_floor_or_past_the_horizon() {
     });
     let strict = Strict::new(node.clone(), right.clone());
     let early = strict.try_up_to(1).unwrap_err();
-    let NotScoped::NotIssued(NotIssued::NotReady(NotReady::SequenceExhausted { retry_after })) =
-        early
-    else {
-        panic!("{early:?}")
-    };
+    let NotScoped::Floor { retry_after } = early else { panic!("{early:?}") };
     assert!(retry_after <= Duration::from_millis(152), "{retry_after:?}");
     let mut times = Vec::new();
     loop {

@@ -243,6 +243,18 @@ async fn locally(
             Err(NotScoped::NotIssued(why)) => {
                 issuer.pause(&why, deadline).await.map_err(Miss::Final)?;
             }
+            Err(NotScoped::Floor { retry_after }) => {
+                let left = deadline.saturating_sub(boot_time());
+                if retry_after > left {
+                    let detail = format_args!(
+                        "the times of the leader before have not passed yet in the scope {}",
+                        post.name
+                    );
+                    let error = ApiError::new(Reason::NoLeader, detail);
+                    return Err(Miss::Final(error.retry_after(retry_after)));
+                }
+                tokio::time::sleep(retry_after.min(LOOK_AGAIN)).await;
+            }
             Err(NotScoped::Horizon) => {
                 if boot_time() >= deadline {
                     let detail = format_args!("the leadership of {} was not renewed", post.name);

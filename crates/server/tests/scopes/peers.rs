@@ -16,8 +16,9 @@ use super::*;
 
 /// Leads the scope in the store under an address, without being a node.
 async fn lead_as(place: &Place, address: &str) -> Leadership {
-    let store = frazil::coord::open(&place.url(), &Namespace::default(), Copied::Refuse);
-    let elections = Elections::new(store.await.unwrap());
+    let (url, namespace) = (place.url(), Namespace::default());
+    let store = frazil::coord::open(&url, &namespace, Copied::Refuse).await.unwrap();
+    let elections = Elections::new(store);
     let settings = Settings {
         instance: "impostor".into(),
         metadata: BTreeMap::from([("advertise".to_owned(), address.to_owned())]),
@@ -71,7 +72,7 @@ async fn a_leader_that_is_none_is_not_believed_for_longer_than_the_request_waits
     let reply = two.post("/ids?scope=orders").await;
     assert_eq!(reply.reason(), "NO_LEADER");
     assert!(boot_time() - began < Duration::from_secs(5));
-    leadership.resign().await.unwrap();
+    leadership.resign_at(0).await.unwrap();
     led_by(&two, "two").await;
     ids(&two.post("/ids?scope=orders").await);
     two.stop().await.unwrap();
@@ -93,14 +94,15 @@ async fn the_deadline_of_a_request_is_passed_on_and_kept() {
         // Kept open, and never answered.
         (String::from_utf8_lossy(&bytes[..count]).into_owned(), stream)
     });
-    let endpoint = format!("http://{}", site.addrs.grpc.unwrap());
-    let mut client = IdServiceClient::connect(endpoint).await.unwrap();
+    let mut client = client(&site).await;
     let wish = NextRequest { scope: "orders".into(), ..Default::default() };
     let mut wish = tonic::Request::new(wish);
     wish.set_timeout(Duration::from_millis(400));
     let began = boot_time();
     let status = client.next(wish).await.unwrap_err();
-    assert_eq!(status.code(), tonic::Code::DeadlineExceeded, "{status}");
+    // The client's own timer may be faster than the server's answer.
+    let is_late = [tonic::Code::DeadlineExceeded, tonic::Code::Cancelled].contains(&status.code());
+    assert!(is_late, "{status}");
     assert!(boot_time() - began < Duration::from_secs(2));
     let (head, _stream) = heard.await.unwrap();
     assert!(head.starts_with("POST /v1/ids?count=1&scope=orders HTTP/1.1\r\n"), "{head}");
@@ -123,7 +125,12 @@ async fn a_leader_that_cannot_be_reached_is_told_of_and_then_replaced() {
     let reply = site.post("/ids?scope=orders").await;
     assert_eq!((reply.status, reply.reason().as_str()), (503, "NO_LEADER"));
     assert!(reply.text().contains("cannot be reached"), "{}", reply.text());
+    // Nobody said which times were used: the next leader waits until all have passed.
     leadership.resign().await.unwrap();
+    led_by(&site, "two").await;
+    let reply = site.post("/ids?scope=orders").await;
+    assert_eq!((reply.status, reply.reason().as_str()), (503, "NO_LEADER"));
+    assert!(reply.text().contains("times of the leader before"), "{}", reply.text());
     until("Ids", || async { (site.post("/ids?scope=orders").await.status == 200).then_some(()) })
         .await;
     site.stop().await.unwrap();
