@@ -15,6 +15,11 @@ mod strict;
 use std::time::Duration;
 
 use frazil_bench::machine;
+use mimalloc::MiMalloc;
+
+/// The one of the `frazil` command: what is measured is what users run.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// What a failed measurement says.
 type Outcome = Result<(), Box<dyn std::error::Error>>;

@@ -1,5 +1,8 @@
 //! A server from its listeners to its end.
 
+mod bind_error;
+mod run_error;
+
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,6 +12,8 @@ use frazil::StartError;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
+pub use self::bind_error::BindError;
+pub use self::run_error::RunError;
 use crate::access::{Door, Gate};
 use crate::cluster::Lookout;
 use crate::condition::{Condition, NodeState};
@@ -18,7 +23,6 @@ use crate::drain::Going;
 use crate::duties::StaleSlots;
 use crate::elections::Electorate;
 use crate::encode::JsonFrame;
-use crate::failure::{BindError, RunError};
 use crate::in_flight::InFlight;
 use crate::issuer::Issuer;
 use crate::keys::{self, Keyring};

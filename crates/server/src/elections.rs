@@ -17,10 +17,9 @@ use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::Shared;
+use crate::app::{BindError, Shared};
 use crate::condition::Condition;
 use crate::config::Config;
-use crate::failure::BindError;
 use crate::scopes::{self, ADVERTISE, Post};
 use crate::self_portrait::instant;
 use crate::{duties, open};

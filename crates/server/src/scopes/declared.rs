@@ -4,7 +4,7 @@ use std::fmt;
 
 use frazil_wire::ScopeKind;
 
-use crate::failure::BindError;
+use crate::app::BindError;
 
 /// Scopes are labels of metrics and words on the wire; more would be another design.
 pub(crate) const SCOPES_MAX: usize = 100;

@@ -1,12 +1,9 @@
-//! Why a server cannot begin, or ended by itself.
+//! Why a server cannot begin, and what to do about it.
 
-use std::fmt;
-use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::{fmt, io};
 
 use frazil::StartError;
-use frazil::coord::keeper::Refusal;
 
 use crate::keys::KeysError;
 use crate::peers::PeersError;
@@ -54,32 +51,6 @@ pub enum BindError {
     Threads(io::Error),
     /// The node cannot be as it is described.
     Node(StartError),
-}
-
-/// Why a server ended by itself.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum RunError {
-    /// The node cannot start.
-    Start(StartError),
-    /// The node refused for too long.
-    Refused {
-        /// Why it refused.
-        why: String,
-        /// For how long it might.
-        limit: Duration,
-    },
-}
-
-impl RunError {
-    /// The store's refusal, if that is what it is.
-    #[must_use]
-    pub const fn refusal(&self) -> Option<&Refusal> {
-        match self {
-            Self::Start(StartError::Refused(refusal)) => Some(refusal),
-            _ => None,
-        }
-    }
 }
 
 impl fmt::Display for BindError {
@@ -130,16 +101,3 @@ impl fmt::Display for BindError {
 }
 
 impl std::error::Error for BindError {}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Start(error) => error.fmt(f),
-            Self::Refused { why, limit } => {
-                write!(f, "the node refused for more than {limit:?} and shuts down: {why}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
