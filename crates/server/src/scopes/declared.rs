@@ -107,8 +107,8 @@ mod tests {
         assert_eq!(parsed("web=plain"), Ok(DeclaredScope::plain("web")));
         assert_eq!(parsed("orders=strict"), Ok(DeclaredScope::strict("orders")));
         for (text, why) in [
-            ("orders=stict", "plain or strict"),
-            ("orders=", "plain or strict"),
+            ("orders=stict", "name=plain or name=strict"),
+            ("orders=", "name=plain or name=strict"),
             ("=strict", "not a scope's name"),
             ("a b=strict", "not a scope's name"),
             (".a=strict", "not a scope's name"),
