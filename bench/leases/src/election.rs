@@ -62,14 +62,14 @@ impl Election {
         let mut times = Vec::new();
         for round in 0..handovers {
             let next = if round % 2 == 0 { b.clone() } else { a.clone() };
-            let observer = next.observe();
+            let mut observer = next.observe();
             let campaign = tokio::spawn(async move {
                 let won = next.campaign().await;
                 (won, boot_time())
             });
             // The next one has seen who leads, and waits.
             let token = leader.token();
-            observer.leader().wait_for(|l| l.as_ref().is_some_and(|l| l.token == token)).await?;
+            while observer.changed().await.is_none_or(|seen| seen.token != token) {}
             let resigned = boot_time();
             leader.resign().await?;
             let (won, at) = campaign.await?;
@@ -96,12 +96,12 @@ async fn crash(url: &str) -> Result<Duration, Box<dyn Error>> {
     let mut line = String::new();
     BufReader::new(said).read_line(&mut line)?;
     let candidate = elections(url, "elections").await?.candidate(NAME, settings("heir"))?;
-    let observer = candidate.observe();
+    let mut observer = candidate.observe();
     let campaign = tokio::spawn(async move {
         let won = candidate.campaign().await;
         (won, boot_time())
     });
-    observer.leader().wait_for(Option::is_some).await?;
+    while observer.changed().await.is_none() {}
     let killed = boot_time();
     victim.kill()?;
     victim.wait()?;

@@ -55,7 +55,9 @@ impl Jobs {
                 node.stop().await;
             }
             until("all jobs to run", || running(&log) == JOBS).await?;
-            nodes.insert(name, start(&url, name, &log).await?);
+            let again = start(&url, name, &log).await?;
+            again.status().wait_for(|status| status.member.is_some()).await?;
+            nodes.insert(name, again);
         }
         let restarted = boot_time();
         until("even loads", || is_even(&log)).await?;

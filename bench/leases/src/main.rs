@@ -43,10 +43,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return runtime.block_on(election::be_the_victim(url));
     }
     let is_quick = arguments.iter().any(|argument| argument == "--quick");
+    // Without a name, all of them.
+    let names: Vec<&String> = arguments.iter().filter(|name| !name.starts_with('-')).collect();
+    let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| *wanted == name);
     println!("{}", machine());
-    crowds(&runtime)?;
-    elections(&runtime, is_quick)?;
-    rolling_restarts(&runtime)
+    if is_wanted("crowds") {
+        crowds(&runtime)?;
+    }
+    if is_wanted("elections") {
+        elections(&runtime, is_quick)?;
+    }
+    if is_wanted("jobs") {
+        rolling_restarts(&runtime)?;
+    }
+    Ok(())
 }
 
 fn crowds(runtime: &Runtime) -> Result<(), Box<dyn std::error::Error>> {

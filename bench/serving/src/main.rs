@@ -10,6 +10,7 @@ mod http;
 mod node;
 mod process;
 mod redis;
+mod strict;
 
 use std::time::Duration;
 
@@ -36,6 +37,7 @@ fn main() -> Outcome {
     match words.as_slice() {
         // The processes that are measured are this program too.
         ["node", lanes] => node::run(lanes.parse()?),
+        ["scoped", directory, name] => node::run_scoped(directory, name),
         ["bare"] => bare::run(),
         [] => report(Effort { span: Duration::from_secs(3), rounds: 5 }),
         ["--quick"] => report(Effort { span: Duration::from_millis(300), rounds: 1 }),
@@ -46,6 +48,7 @@ fn main() -> Outcome {
 fn report(effort: Effort) -> Outcome {
     println!("{}\n", machine());
     http::report(effort)?;
+    strict::report(effort)?;
     redis::report(effort)?;
     grpc::report(effort)?;
     at_rate::report(effort)?;

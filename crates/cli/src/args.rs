@@ -117,7 +117,7 @@ pub(crate) struct NextArgs {
     #[command(flatten)]
     pub(crate) server: ServerArg,
     /// A scope that the server declares.
-    #[arg(long, value_name = "S", requires = "server")]
+    #[arg(long, value_name = "S")]
     pub(crate) scope: Option<String>,
     /// The worker number to put into the Ids, without any store.
     #[arg(long, value_name = "W", env = "FRAZIL_WORKER", value_parser = field,

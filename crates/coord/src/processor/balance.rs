@@ -38,8 +38,8 @@ pub struct Balancer {
     nodes_since: Duration,
     holders: BTreeMap<String, Option<String>>,
     holders_since: Duration,
-    /// Who was to get the last job that was given away, and its load before.
-    last: Option<(String, usize)>,
+    /// The job that was given away last.
+    last: Option<String>,
     not_before: Duration,
 }
 
@@ -87,18 +87,19 @@ impl Balancer {
         if now < calm {
             return Verdict::LookAt(calm);
         }
-        if let Some((given_to, load)) = self.last.take()
-            && picture.nodes.contains_key(&given_to)
-            && picture.load(&given_to) <= load
-        {
-            // It may be gone, with its presence still to lapse: jobs that are given to it come back.
+        let arrived = |job: &String| {
+            let holder = picture.jobs.get(job).and_then(Option::as_deref);
+            holder.is_some_and(|holder| holder != node)
+        };
+        if self.last.take().is_some_and(|job| !arrived(&job)) {
+            // Who should have it may be gone, with its presence still to lapse.
             self.not_before = now + window * 4;
             return Verdict::LookAt(self.not_before);
         }
         let is_settled = |job: &str| own.get(job).is_some_and(|since| now >= *since + min_hold);
         match picture.to_move(node, to, is_settled) {
             Some(job) => {
-                self.last = Some((to.to_owned(), picture.load(to)));
+                self.last = Some(job.to_owned());
                 self.holders_since = now;
                 Verdict::GiveAway(job.to_owned())
             }
@@ -189,6 +190,19 @@ mod tests {
         let calm = arrived + Balance::default().pause;
         assert_eq!(balancer.look(&picture, "a", &own, arrived), Verdict::LookAt(calm));
         given(balancer.look(&picture, "a", &own, calm));
+    }
+
+    #[test]
+    fn a_job_that_went_to_a_third_node_has_arrived() {
+        let (mut picture, own) = lopsided(6);
+        picture.nodes.insert("c".into(), Peer::default());
+        let mut balancer = Balancer::new(Balance::default());
+        balancer.look(&picture, "a", &own, SETTLED);
+        let now = SETTLED * 2;
+        let first = given(balancer.look(&picture, "a", &own, now));
+        picture.jobs.insert(first, Some("c".into()));
+        balancer.look(&picture, "a", &own, now);
+        given(balancer.look(&picture, "a", &own, now + Balance::default().pause));
     }
 
     #[test]

@@ -92,13 +92,16 @@ impl Job {
         self.tell(None, JobState::Ended);
     }
 
-    /// Waits until this node has been one of the nodes for long enough to have seen the others.
+    /// Waits until this node has been one of the nodes for long enough to have seen the others. If
+    /// others have jobs, they have been seen.
     fn settled(&self) -> impl Future<Output = ()> + use<> {
-        let (mut joined, settle) = (self.joined.clone(), self.node.options.settle);
+        let (mut joined, node) = (self.joined.clone(), self.node.clone());
         async move {
             // If nobody can say so any more, the processor ends.
             let _ = joined.wait_for(|joined| *joined).await;
-            sleep(settle).await;
+            if !node.sees_others_at_work() {
+                sleep(node.options.settle).await;
+            }
         }
     }
 

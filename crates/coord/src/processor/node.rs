@@ -92,6 +92,13 @@ impl Node {
         settings
     }
 
+    /// Whether another node has a job.
+    pub(super) fn sees_others_at_work(&self) -> bool {
+        let picture = &self.scene(&self.elections.view().borrow()).picture;
+        let mut holders = picture.jobs.values().flatten();
+        holders.any(|holder| *holder != self.mark && picture.nodes.contains_key(holder))
+    }
+
     /// Takes no more jobs from here on.
     pub(super) fn drain(&self) {
         // Release, for those who see it to see what led to it; nothing else hangs on it.
