@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use frazil_coord::election::{Callbacks, Elector, LeaderLoss};
 
-use crate::stage::{Stage, on_every_store, settings, soon};
+use crate::stage::{Stage, on_every_store, renewals, settings, soon};
 
 on_every_store! {
     callbacks_come_in_order_and_one_at_a_time,
@@ -88,29 +88,18 @@ async fn a_callback_that_panics_resigns(stage: Stage) {
     // Long enough for the other to be elected first.
     patient.retry = Duration::from_secs(30);
     let candidate = stage.elections().await.candidate("job", patient).unwrap();
-    let lost = Arc::new(Mutex::new(None));
+    let (tell, mut told) = tokio::sync::watch::channel(None);
     let callbacks = Callbacks::new()
         .on_elected(|proof| async move { panic!("at token {}", proof.token()) })
-        .on_lost({
-            let lost = lost.clone();
-            move |proof, loss| {
-                *lost.lock().unwrap() = Some((proof.token(), loss));
-                std::future::ready(())
-            }
+        .on_lost(move |proof, loss| {
+            tell.send_replace(Some((proof.token(), loss)));
+            std::future::ready(())
         });
     let elector = Elector::start(candidate, callbacks);
-    let other = stage.candidate("other").await;
-    let mut observer = stage.elections().await.observe("job").unwrap();
-    // The one that panics leads first, for a moment.
-    while !matches!(soon(observer.changed()).await, Some(leader) if leader.instance == "panics") {
-        if lost.lock().unwrap().is_some() {
-            break;
-        }
-    }
-    let leadership = soon(other.campaign()).await.unwrap();
-    let (token, loss) = lost.lock().unwrap().clone().expect("it was told");
-    assert!(leadership.token() > token);
+    let (token, loss) = soon(told.wait_for(Option::is_some)).await.unwrap().clone().unwrap();
     assert_eq!(loss, LeaderLoss::Released);
+    let leadership = soon(stage.candidate("other").await.campaign()).await.unwrap();
+    assert!(leadership.token() > token);
     elector.stop().await.unwrap();
 }
 
@@ -133,8 +122,8 @@ async fn whoever_stops_hands_over_after_its_last_callback(stage: Stage) {
     let waiting = tokio::spawn(async move { candidate.campaign().await });
     let stopping = tokio::spawn(elector.stop());
     soon(begun).await.unwrap();
-    // Through some renewals: the work is still being stopped.
-    tokio::time::sleep(Duration::from_millis(1200)).await;
+    // The work is still being stopped.
+    renewals(&stage.elections().await).await;
     assert!(!waiting.is_finished(), "the successor did not wait");
     end.send(()).unwrap();
     soon(stopping).await.unwrap().unwrap();

@@ -1,6 +1,5 @@
 //! A leader's process that is stopped, and wakes up after its successor was elected. And leaders
 //! and registers that are broken, for which the same test must not pass.
-#![expect(clippy::print_stdout, reason = "the frozen process speaks to the test by its output")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -85,7 +84,7 @@ async fn wake_up(kind: Kind, leader: Leader, mut register: Register) -> Found {
     assert_eq!(child.ask("leads"), "true");
     assert!(register.write(token, "the first"));
 
-    child.signal("-STOP");
+    child.freeze();
     // What it is asked while it sleeps, it answers as the first thing after waking.
     child.send("leads");
     let successor = soon(stage.candidate("b").await.campaign()).await.unwrap();
@@ -135,6 +134,22 @@ impl Process {
     fn signal(&self, signal: &str) {
         let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
         assert!(status.unwrap().success());
+    }
+
+    /// Stops it, and waits until every thread has: what is sent to it from then on is read after it
+    /// woke up.
+    fn freeze(&self) {
+        self.signal("-STOP");
+        let is_stopped = |task: std::path::PathBuf| {
+            let stat = std::fs::read_to_string(task.join("stat")).unwrap_or_default();
+            // Behind the name in brackets.
+            stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('T'))
+        };
+        frazil_rig::wait_until("the leader to stop", PATIENCE, || {
+            let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+            tasks.flatten().all(|task| is_stopped(task.path()))
+        })
+        .unwrap();
     }
 
     fn send(&mut self, question: &str) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use frazil_coord::election::{LeaderLoss, State};
 use frazil_coord::{Group, Token};
 
-use crate::stage::{Stage, on_every_store, settings, soon};
+use crate::stage::{Stage, on_every_store, renewals, settings, soon};
 
 on_every_store! {
     one_leads_and_hands_over_with_a_larger_token,
@@ -123,8 +123,8 @@ async fn two_with_the_same_name_are_not_taken_for_each_other(stage: Stage) {
     let (a, b) = (stage.candidate("twin").await, stage.candidate("twin").await);
     let first = soon(a.campaign()).await.unwrap();
     let second = tokio::spawn(async move { b.campaign().await });
-    // Through some renewals, in which a store that goes by names would mix them up.
-    tokio::time::sleep(Duration::from_millis(1200)).await;
+    // In which a store that goes by names would mix them up.
+    renewals(&stage.elections().await).await;
     assert!(!second.is_finished(), "the second twin leads too");
     assert!(first.is_leader());
     let token = first.token();

@@ -129,6 +129,20 @@ pub(crate) fn settings(instance: &str) -> Settings {
     }
 }
 
+/// Waits until the leader has renewed twice.
+pub(crate) async fn renewals(elections: &Elections) {
+    let mut looks = tokio::time::interval(Duration::from_millis(50));
+    for _ in 0..2 {
+        let before = elections.leader("job").await.unwrap().expect("somebody leads").renewed_ms;
+        soon(async {
+            while elections.leader("job").await.unwrap().is_some_and(|l| l.renewed_ms <= before) {
+                looks.tick().await;
+            }
+        })
+        .await;
+    }
+}
+
 /// Waits for something that must come.
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, what).await.expect("it takes too long")
