@@ -9,7 +9,7 @@ use crate::process::Process;
 use crate::{Effort, Outcome};
 
 /// Connections of wrk: enough to keep the server busy.
-const CONNECTIONS: usize = 50;
+pub(crate) const CONNECTIONS: usize = 50;
 /// What one Id a request must reach beside the bare handler.
 const RATIO_MIN: f64 = 0.90;
 /// Ids of the large batches.
@@ -67,7 +67,7 @@ fn batches(effort: Effort) -> Outcome {
 }
 
 /// Requests a second, all of which succeeded.
-fn wrk(
+pub(crate) fn wrk(
     effort: Effort,
     address: &str,
     path: &str,

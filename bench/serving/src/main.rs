@@ -10,10 +10,16 @@ mod http;
 mod node;
 mod process;
 mod redis;
+mod strict;
 
 use std::time::Duration;
 
 use frazil_bench::machine;
+use mimalloc::MiMalloc;
+
+/// The one of the `frazil` command: what is measured is what users run.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// What a failed measurement says.
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -31,6 +37,7 @@ fn main() -> Outcome {
     match words.as_slice() {
         // The processes that are measured are this program too.
         ["node", lanes] => node::run(lanes.parse()?),
+        ["scoped", directory, name] => node::run_scoped(directory, name),
         ["bare"] => bare::run(),
         [] => report(Effort { span: Duration::from_secs(3), rounds: 5 }),
         ["--quick"] => report(Effort { span: Duration::from_millis(300), rounds: 1 }),
@@ -41,6 +48,7 @@ fn main() -> Outcome {
 fn report(effort: Effort) -> Outcome {
     println!("{}\n", machine());
     http::report(effort)?;
+    strict::report(effort)?;
     redis::report(effort)?;
     grpc::report(effort)?;
     at_rate::report(effort)?;

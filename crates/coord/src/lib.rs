@@ -11,6 +11,7 @@
 //! | lead, or follow who leads | [`election`] |
 //! | spread jobs over nodes, each led by one | [`processor`] |
 //! | open a store by its URL | [`open`](fn@open), [`StoreUrl`] |
+//! | refuse the late writes of a former leader | [`fence`] |
 //! | write a store | [`Store`], and the suite `conformance` |
 //! | know what a store promises | [`Guarantees`] |
 //! | share, count or hurt a store | [`Prefixed`], [`Metered`], [`Faulty`] |
@@ -21,6 +22,7 @@ pub mod choose;
 pub mod conformance;
 pub mod election;
 mod error;
+pub mod fence;
 mod finding;
 mod guarantees;
 pub mod keeper;

@@ -93,6 +93,15 @@ impl Builder {
         self.store.as_ref()
     }
 
+    /// The store that will be opened: the one chosen, or the default one, with what follows for it
+    /// from the other choices.
+    ///
+    /// # Errors
+    /// As for [`check`](Self::check).
+    pub fn store_to_open(&self) -> Result<StoreUrl, StartError> {
+        self.checked_url()
+    }
+
     /// The generators' options chosen so far.
     #[must_use]
     pub const fn chosen_options(&self) -> &Options {

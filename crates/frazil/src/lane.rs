@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use frazil_coord::keeper::{Grant, Lane};
 use frazil_coord::time::unix_ms;
 use frazil_coord::{Token, UnixMs};
-use frazil_id::{Batch, Generator, Id, Layout, NotReady, Options, StartError};
+use frazil_id::{Batch, Generator, Id, Layout, NotReady, Options, StartError, Within};
 
 use crate::clock::DisciplinedClock;
 use crate::relay::{Relay, Seated};
@@ -48,6 +48,24 @@ impl NodeLane {
     /// From one to `n` Ids at once. `None`: no worker is held.
     pub(crate) fn try_up_to(&self, n: u32) -> Option<Result<Stamped, NotReady>> {
         self.relay.ask(|seated| Ok(stamped(seated, seated.generator.try_up_to(n)?)))
+    }
+
+    /// The first with ticks of a range alone.
+    pub(crate) fn try_batch_within(
+        &self,
+        n: u32,
+        within: Within,
+    ) -> Option<Result<Stamped, NotReady>> {
+        self.relay.ask(|seated| Ok(stamped(seated, seated.generator.try_batch_within(n, within)?)))
+    }
+
+    /// The second with ticks of a range alone.
+    pub(crate) fn try_up_to_within(
+        &self,
+        n: u32,
+        within: Within,
+    ) -> Option<Result<Stamped, NotReady>> {
+        self.relay.ask(|seated| Ok(stamped(seated, seated.generator.try_up_to_within(n, within)?)))
     }
 
     /// Whether there is an Id now. `None`: no worker is held.
@@ -95,18 +113,22 @@ impl NodeLane {
         Generator::new(&self.layout, grant.worker.into(), self.clock.clone(), options)
     }
 
-    /// The last tick that begins at or before a time; 0 before the epoch.
-    ///
-    /// Both ends of a tenure are turned into ticks by this one function, so a tick that one holder
-    /// may stamp is never above the floor of the next, whatever the length of ticks.
     fn tick_of(&self, time: UnixMs) -> u64 {
-        let since_epoch = time.saturating_sub(self.layout.epoch_ms());
-        (since_epoch / u64::from(self.layout.tick_ms())).min(self.layout.last_tick())
+        tick_of(&self.layout, time)
     }
 
     fn time_of(&self, tick: u64) -> UnixMs {
         if tick == 0 { 0 } else { self.layout.unix_ms(tick) }
     }
+}
+
+/// The last tick that begins at or before a time; 0 before the epoch.
+///
+/// Both ends of a tenure are turned into ticks by this one function, so a tick that one holder
+/// may stamp is never above the floor of the next, whatever the length of ticks.
+pub(crate) fn tick_of(layout: &Layout, time: UnixMs) -> u64 {
+    let since_epoch = time.saturating_sub(layout.epoch_ms());
+    (since_epoch / u64::from(layout.tick_ms())).min(layout.last_tick())
 }
 
 fn stamped<C: frazil_id::Clock>(seated: &Seated<C>, batch: Batch) -> Stamped {

@@ -20,6 +20,7 @@
 //! |---|---|
 //! | issue Ids in async code | [`Node`], [`Builder`] |
 //! | issue Ids in blocking code | [`blocking::Node`] |
+//! | issue Ids that increase across nodes | [`Strict`] |
 //! | move to other workers while Ids are issued | [`Node::rotate`] |
 //! | know how a node is doing | [`Node::info`], [`Node::watch`] |
 //! | take Ids apart, describe layouts | [`id`] |
@@ -54,6 +55,8 @@ mod rotation;
 mod start_error;
 #[cfg(not(loom))]
 mod state_directory;
+#[cfg(not(loom))]
+mod strict;
 
 #[cfg(not(loom))]
 pub use frazil_coord as coord;
@@ -70,4 +73,5 @@ pub use self::{
     rotation::{Moved, NotRotated},
     start_error::StartError,
     state_directory::{state_directory, store_or_default},
+    strict::{Mandate, NotScoped, Strict},
 };

@@ -52,7 +52,15 @@ pub struct Issued {
     /// The token of the lease.
     pub token: Token,
     /// The lane's number.
-    lane: u64,
+    pub(crate) lane: u64,
+}
+
+impl Issued {
+    /// Ids that another node issued, and sent here.
+    #[must_use]
+    pub const fn elsewhere(batch: Batch, worker: u32, token: Token) -> Self {
+        Self { batch, worker, token, lane: u64::MAX }
+    }
 }
 
 /// Why a node issued no Id.
@@ -228,7 +236,7 @@ impl Node {
     }
 
     #[cold]
-    fn no_worker(&self) -> NotIssued {
+    pub(crate) fn no_worker(&self) -> NotIssued {
         let statuses = self.shared.lanes.statuses();
         let state = statuses.borrow().first().map(|status| status.state.clone());
         NotIssued::NoWorker(state.unwrap_or(LeaseState::Released))

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use frazil::coord::election::{Elections, Settings};
 use frazil::coord::keeper::{LeaseState, Refusal, Waiting};
+use frazil::coord::stores::file::Copied;
 use frazil::coord::{Namespace, Timing};
 use frazil::{Layout, Node, NotIssued, StartError};
 
@@ -34,6 +36,29 @@ async fn two_lanes_issue_as_two_workers() {
     }
     node.shutdown().await;
     assert!(matches!(node.next().await, Err(NotIssued::NoWorker(LeaseState::Released))));
+}
+
+#[tokio::test]
+async fn a_node_starts_where_elections_were_held_before_and_no_leader_notices() {
+    let (_directory, url) = directory();
+    let open = || {
+        let (url, namespace) = (url.parse().unwrap(), Namespace::default());
+        async move { frazil::coord::open(&url, &namespace, Copied::Refuse).await.unwrap() }
+    };
+    let elections = Elections::new(open().await);
+    let candidate = elections.candidate("job", Settings::default()).unwrap();
+    let leadership = candidate.campaign().await.unwrap();
+    assert!(open().await.meta().await.unwrap().unwrap().value.is_blank());
+
+    let layout = Layout::DISCORD;
+    let node = Node::builder().store(&url).unwrap().layout(layout).start().await.unwrap();
+    node.next().await.unwrap();
+    let meta = open().await.meta().await.unwrap().unwrap().value;
+    assert_eq!(meta.layout, frazil::layout_mark(&layout));
+    assert!(leadership.is_leader());
+    leadership.resign().await.unwrap();
+    assert!(candidate.campaign().await.unwrap().is_leader(), "with meta as it is now");
+    node.shutdown().await;
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::iter::FusedIterator;
 
 use crate::id::Id;
+use crate::layout::Layout;
 use crate::step::Granted;
 use crate::ticket::Stamp;
 
@@ -32,6 +33,24 @@ pub struct Batch {
 impl Batch {
     pub(crate) const fn empty(stamp: Stamp) -> Self {
         Self { stamp, len: 0, first: Granted { first: 0, count: 0 }, more: Vec::new() }
+    }
+
+    /// Puts a batch together again from its Ids, as another process sent them. `None`: they are not
+    /// all of the layout and of one worker, or do not ascend.
+    #[must_use]
+    pub fn from_ids(layout: &Layout, ids: impl IntoIterator<Item = Id>) -> Option<Self> {
+        let mut ids = ids.into_iter().peekable();
+        let worker = ids.peek()?.parts(layout).ok()?.worker;
+        let mut batch = Self::empty(Stamp::new(layout, worker));
+        for id in ids {
+            let parts = id.parts(layout).ok().filter(|parts| parts.worker == worker)?;
+            let first = parts.tick << layout.sequence_bits() | parts.sequence;
+            if !batch.is_empty() && first <= batch.last() {
+                return None;
+            }
+            batch.push(Granted { first, count: 1 });
+        }
+        Some(batch)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "a grant is at most the u32 asked for")]
@@ -67,6 +86,12 @@ impl Batch {
     /// The last ticket.
     fn last(&self) -> u64 {
         self.more.last().unwrap_or(&self.first).last()
+    }
+
+    /// The first and the last Id, if there are any.
+    #[must_use]
+    pub fn ends(&self) -> Option<(Id, Id)> {
+        (!self.is_empty()).then(|| (self.stamp.id(self.first.first), self.stamp.id(self.last())))
     }
 
     /// How many Ids there are.
@@ -201,3 +226,57 @@ impl Iterator for Ids<'_> {
 
 impl ExactSizeIterator for Ids<'_> {}
 impl FusedIterator for Ids<'_> {}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::generator::{Generator, Within};
+    use crate::not_ready::NotReady;
+    use crate::options::Options;
+
+    #[test]
+    fn ids_that_were_sent_become_the_batch_again() {
+        for layout in [
+            Layout::FRAZIL,
+            "time:39 sequence:8 worker:16 @2014-09-01T00:00:00Z tick:10ms".parse().unwrap(),
+        ] {
+            let clock = ManualClock::new(&layout, 1_000);
+            let options = Options { floor: Some(999), ..Options::default() };
+            let ids = Generator::new(&layout, 3, clock, options).unwrap();
+            let batch = ids.try_batch(200).unwrap();
+            assert_eq!(Batch::from_ids(&layout, &batch), Some(batch.clone()));
+            let sent: Vec<Id> = batch.iter().collect();
+            assert_eq!(batch.ends(), Some((sent[0], sent[199])));
+            assert_eq!(Batch::from_ids(&layout, sent.iter().rev().copied()), None);
+            assert_eq!(Batch::from_ids(&layout, [sent[0], sent[0]]), None);
+            assert_eq!(Batch::from_ids(&layout, [Id::from_u64(u64::MAX)]), None);
+            assert_eq!(Batch::from_ids(&layout, []), None);
+        }
+    }
+
+    #[test]
+    fn a_call_keeps_to_its_own_ticks_and_harms_no_other() {
+        let layout = Layout::FRAZIL;
+        let clock = ManualClock::new(&layout, 1_000);
+        let options = Options { floor: Some(999), horizon: Some(2_000), ..Options::default() };
+        let ids = Generator::new(&layout, 3, &clock, options).unwrap();
+        let tick = |batch: Batch| batch.ends().unwrap().0.parts(&layout).unwrap().tick;
+        let within = |above, up_to| Within { above, up_to };
+        assert_eq!(ids.try_up_to_within(1, within(0, 1_000)).map(tick), Ok(1_000));
+        assert_eq!(
+            ids.try_batch_within(1, within(0, 999)),
+            Err(NotReady::Horizon { horizon: 999 })
+        );
+        let early = ids.try_batch_within(1, within(1_004, 3_000)).unwrap_err();
+        assert!(matches!(early, NotReady::SequenceExhausted { .. }), "{early:?}");
+        assert_eq!(ids.try_batch(1).map(tick), Ok(1_000));
+        clock.advance(5);
+        assert_eq!(ids.try_batch_within(1, within(1_004, 3_000)).map(tick), Ok(1_005));
+        clock.advance(996);
+        assert_eq!(
+            ids.try_batch_within(1, within(1_004, 3_000)),
+            Err(NotReady::Horizon { horizon: 2_000 })
+        );
+    }
+}

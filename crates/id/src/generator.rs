@@ -40,6 +40,15 @@ pub struct Generator<C> {
     clock: C,
 }
 
+/// Ticks that one call keeps to, beside those that the generator keeps to anyway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Within {
+    /// Only ticks above this.
+    pub above: u64,
+    /// None above this.
+    pub up_to: u64,
+}
+
 /// What is known for good once a generator is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed {
@@ -136,6 +145,32 @@ impl<C: Clock> Generator<C> {
         Ok(batch)
     }
 
+    /// As [`try_batch`](Self::try_batch), with ticks of a range alone. A tick that is further ahead
+    /// than Ids may run is waited for, as a used-up sequence is.
+    ///
+    /// # Errors
+    /// As for `try_batch`; past the range it is [`NotReady::Horizon`].
+    pub fn try_batch_within(&self, n: u32, within: Within) -> Result<Batch, NotReady> {
+        self.batch_within(n, Ask::exactly(n.into()), within)
+    }
+
+    /// As [`try_up_to`](Self::try_up_to), with ticks of a range alone.
+    ///
+    /// # Errors
+    /// As for [`try_batch_within`](Self::try_batch_within).
+    pub fn try_up_to_within(&self, n: u32, within: Within) -> Result<Batch, NotReady> {
+        self.batch_within(n, Ask::up_to(n.into()), within)
+    }
+
+    fn batch_within(&self, n: u32, ask: Ask, within: Within) -> Result<Batch, NotReady> {
+        let mut batch = Batch::empty(self.stamp);
+        if n > 0 {
+            let before = self.rules.ticket_after(within.above) - 1;
+            batch.push(self.take_after(before, within.up_to, ask)?);
+        }
+        Ok(batch)
+    }
+
     /// Whether an Id could be issued now. Takes none.
     ///
     /// # Errors
@@ -177,6 +212,11 @@ impl<C: Clock> Generator<C> {
 
     /// The complete path: one compare-and-swap from the last ticket to what [`step`] grants.
     pub(crate) fn take(&self, ask: Ask) -> Result<Granted, NotReady> {
+        self.take_after(0, u64::MAX, ask)
+    }
+
+    /// The same after a ticket, as if that were the last one, and up to a tick.
+    fn take_after(&self, before: u64, up_to: u64, ask: Ask) -> Result<Granted, NotReady> {
         loop {
             // Relaxed: as in `carry_on`. Loaded before the clock is read: a time older than the
             // ticket would look like a used-up sequence.
@@ -185,7 +225,8 @@ impl<C: Clock> Generator<C> {
                 return Err(NotReady::Closed);
             }
             let reading = self.clock.read();
-            let granted = step(&self.rules, self.bounds(), last, reading, ask)?;
+            let bounds = Bounds { floor: self.floor, horizon: self.horizon().min(up_to) };
+            let granted = step(&self.rules, bounds, last.max(before), reading, ask)?;
             // Relaxed: as in `carry_on`.
             let swapped = self.state.0.compare_exchange_weak(
                 last,

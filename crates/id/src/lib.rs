@@ -56,7 +56,7 @@ pub use self::batch::{Batch, Ids, Run, Runs};
 pub use self::clock::{Clock, ManualClock, Moment, Reading, Timeline};
 #[cfg(feature = "std")]
 pub use self::clock::{SystemClock, TickerClock};
-pub use self::generator::{Closed, Generator};
+pub use self::generator::{Closed, Generator, Within};
 pub use self::id::Id;
 pub use self::layout::{Layout, LayoutError, PRESETS, Part};
 pub use self::not_ready::NotReady;

@@ -1,37 +1,39 @@
 //! A server from its listeners to its end.
 
-use std::fmt;
+mod bind_error;
+mod run_error;
+
 use std::future::Future;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use frazil::StartError;
-use frazil::coord::keeper::Refusal;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
+pub use self::bind_error::BindError;
+pub use self::run_error::RunError;
 use crate::access::{Door, Gate};
 use crate::cluster::Lookout;
 use crate::condition::{Condition, NodeState};
 use crate::config::{Config, LaneCount};
 use crate::crew::Crew;
 use crate::drain::Going;
+use crate::duties::StaleSlots;
+use crate::elections::Electorate;
 use crate::encode::JsonFrame;
 use crate::in_flight::InFlight;
 use crate::issuer::Issuer;
-use crate::keys::{self, Keyring, KeysError};
+use crate::keys::{self, Keyring};
 use crate::metrics::{Metrics, Seen};
 use crate::monitor::{End, Losses, note_change};
 use crate::places::{ADMIN_CONNECTIONS, AllPlaces, SPARE_DESCRIPTORS};
 use crate::reload::{self, Reloader};
+use crate::scopes::{Scopes, check_scopes};
 use crate::stream::Stream;
-use crate::tls::{NoHandshake, Speech, Tls, TlsError};
-use crate::{grpc, http, monitor, open, resp, scaling};
-
-/// Scopes are labels of metrics and words on the wire; more would be another design.
-const SCOPES_MAX: usize = 100;
+use crate::tls::{NoHandshake, Speech, Tls};
+use crate::{elections, grpc, http, monitor, open, resp, scaling};
 
 /// File descriptors that the connections of the three protocols leave alone: for the store, the
 /// files, the log, probes and administrators.
@@ -72,6 +74,9 @@ pub(crate) struct Shared {
     pub(crate) region: Option<String>,
     pub(crate) advertise: Option<String>,
     pub(crate) issuer: Issuer,
+    pub(crate) scopes: Scopes,
+    pub(crate) electorate: Electorate,
+    pub(crate) stale: StaleSlots,
     pub(crate) gate: Gate,
     pub(crate) tls: Option<Tls>,
     pub(crate) in_flight: InFlight,
@@ -119,9 +124,11 @@ impl App {
         };
         let crew = Arc::new(Crew::start(config.threads).map_err(BindError::Threads)?);
         config.node = described(&config);
+        let electorate = Electorate::new(&config, peer_address(&config, addrs))?;
         let keys = keys.map(|entries| Keyring::new(entries, None));
         let gate = Gate::new(keys, config.open_metrics, config.admin.is_some());
-        let shared = Arc::new(Shared::new(&config, gate, tls));
+        let scopes = Scopes::new(&config).map_err(BindError::Peers)?;
+        let shared = Arc::new(Shared::new(&config, gate, tls, scopes, electorate));
         let (condition, _) = watch::channel(Condition::new(NodeState::Starting, None));
         Ok(Self { config, http, grpc, resp, admin, addrs, crew, shared, condition })
     }
@@ -173,6 +180,7 @@ impl App {
         if let Some(listener) = resp {
             listeners.spawn(resp::serve(listener, shared.clone(), crew.clone()));
         }
+        let voting = tokio::spawn(elections::run(shared.clone(), condition.subscribe()));
         let outcome = tokio::select! {
             () = shutdown => Ok(()),
             end = keep(&shared, &config, &condition) => end,
@@ -192,6 +200,8 @@ impl App {
         if let Some(crew) = Arc::into_inner(crew) {
             crew.end().await;
         }
+        shared.electorate.resigned().await;
+        voting.abort();
         if let Some(node) = shared.issuer.node() {
             node.shutdown().await;
         }
@@ -237,10 +247,18 @@ async fn keep(
 }
 
 impl Shared {
-    fn new(config: &Config, gate: Gate, tls: Option<Tls>) -> Self {
+    fn new(
+        config: &Config,
+        gate: Gate,
+        tls: Option<Tls>,
+        scopes: Scopes,
+        electorate: Electorate,
+    ) -> Self {
         let layout = *config.node.chosen_layout();
         let max_ahead = config.node.chosen_options().max_ahead;
-        let issuer = Issuer::new(layout, max_ahead, config.limits, config.scopes.clone());
+        let names: Vec<String> = config.scopes.iter().map(|scope| scope.name.clone()).collect();
+        let metrics = Metrics::new(&names);
+        let issuer = Issuer::new(layout, max_ahead, config.limits, names);
         Self {
             openapi: http::openapi(issuer.limits().max_count),
             name: config.name.clone(),
@@ -248,11 +266,14 @@ impl Shared {
             region: config.region.clone(),
             advertise: config.advertise.clone(),
             issuer,
+            scopes,
+            electorate,
+            stale: StaleSlots::default(),
             gate,
             tls,
             in_flight: InFlight::default(),
             places: AllPlaces::new(&config.limits),
-            metrics: Metrics::new(&config.scopes),
+            metrics,
             frame: JsonFrame::new(&config.name, layout, config.region.as_deref()),
             lookout: Lookout::default(),
             losses: Losses::default(),
@@ -317,6 +338,8 @@ impl Shared {
             in_flight: self.in_flight.count(),
             connections: self.places.counts(),
             losses: &self.losses.counts(),
+            elections: &self.electorate.counts(),
+            stale: self.stale.last(),
         };
         self.metrics.page(&seen, exposition)
     }
@@ -338,6 +361,14 @@ async fn listen(
     let Some(address) = address else { return Ok(None) };
     let bound = TcpListener::bind(address).await;
     bound.map(Some).map_err(|error| BindError::Listen { protocol, address, error })
+}
+
+/// Where other nodes reach this one, if they can.
+fn peer_address(config: &Config, addrs: Addrs) -> Option<String> {
+    let scheme = if config.tls.is_some() { "https" } else { "http" };
+    let own = addrs.http.filter(|address| !address.ip().is_unspecified());
+    let own = own.map(|address| format!("{scheme}://{address}"));
+    config.advertise.clone().filter(|_| addrs.http.is_some()).or(own)
 }
 
 /// The node with what its peers should know of it.
@@ -370,126 +401,3 @@ fn check_exposure(config: &Config) -> Result<(), BindError> {
         _ => Ok(()),
     }
 }
-
-/// Checks the names of scopes.
-///
-/// # Errors
-/// The first that is none, or that there are too many.
-pub fn check_scopes(scopes: &[String]) -> Result<(), BindError> {
-    if scopes.len() > SCOPES_MAX {
-        return Err(BindError::TooManyScopes(scopes.len()));
-    }
-    let is_name = |scope: &str| {
-        (1..=64).contains(&scope.len())
-            && scope.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
-    };
-    let is_twice = |scope: &&String| scopes.iter().filter(|other| other == scope).count() > 1;
-    if let Some(twice) = scopes.iter().find(is_twice) {
-        return Err(BindError::ScopeTwice(twice.clone()));
-    }
-    match scopes.iter().find(|scope| !is_name(scope)) {
-        Some(bad) => Err(BindError::Scope(bad.clone())),
-        None => Ok(()),
-    }
-}
-
-/// Why a server cannot begin.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum BindError {
-    /// An address cannot be had.
-    Listen {
-        /// For which protocol.
-        protocol: &'static str,
-        /// Which one.
-        address: SocketAddr,
-        /// Why not.
-        error: io::Error,
-    },
-    /// A scope's name is no name.
-    Scope(String),
-    /// A scope is declared twice.
-    ScopeTwice(String),
-    /// More scopes than there can be.
-    TooManyScopes(usize),
-    /// Others can reach a listener that has no TLS or no keys.
-    Exposed(SocketAddr),
-    /// The keys cannot be read.
-    Keys(KeysError),
-    /// The certificate cannot be used.
-    Tls(TlsError),
-    /// The threads that serve cannot be started.
-    Threads(io::Error),
-    /// The node cannot be as it is described.
-    Node(StartError),
-}
-
-/// Why a server ended by itself.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum RunError {
-    /// The node cannot start.
-    Start(StartError),
-    /// The node refused for too long.
-    Refused {
-        /// Why it refused.
-        why: String,
-        /// For how long it might.
-        limit: Duration,
-    },
-}
-
-impl RunError {
-    /// The store's refusal, if that is what it is.
-    #[must_use]
-    pub const fn refusal(&self) -> Option<&Refusal> {
-        match self {
-            Self::Start(StartError::Refused(refusal)) => Some(refusal),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for BindError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Listen { protocol, address, error } => write!(
-                f,
-                "{protocol} cannot listen on {address}: {error}; choose another address, or port 0 \
-                 for a free one"
-            ),
-            Self::Scope(name) => write!(
-                f,
-                "{name:?} is not a scope's name: use 1 to 64 letters, digits, '.', '_' or '-'"
-            ),
-            Self::ScopeTwice(name) => write!(f, "the scope {name} is declared twice"),
-            Self::TooManyScopes(count) => {
-                write!(f, "{count} scopes are too many: declare at most {SCOPES_MAX}")
-            }
-            Self::Exposed(address) => write!(
-                f,
-                "{address} can be reached from other machines: give it a certificate (--tls-cert, \
-                 --tls-key) and keys (--keys), listen on 127.0.0.1, or say --insecure"
-            ),
-            Self::Keys(error) => error.fmt(f),
-            Self::Tls(error) => error.fmt(f),
-            Self::Node(error) => error.fmt(f),
-            Self::Threads(error) => write!(f, "the threads that serve cannot be started: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for BindError {}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Start(error) => error.fmt(f),
-            Self::Refused { why, limit } => {
-                write!(f, "the node refused for more than {limit:?} and shuts down: {why}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for RunError {}

@@ -43,11 +43,7 @@ pub(crate) struct Pool {
 
 impl Lookout {
     /// The namespace now, or a moment ago.
-    pub(crate) async fn cluster(
-        &self,
-        node: &Node,
-        scopes: &[String],
-    ) -> Result<Cluster, ApiError> {
+    pub(crate) async fn cluster(&self, node: &Node) -> Result<Cluster, ApiError> {
         if let Some(cluster) = self.not_older_than(FRESH) {
             return Ok(cluster);
         }
@@ -55,7 +51,7 @@ impl Lookout {
         if let Some(cluster) = self.not_older_than(FRESH) {
             return Ok(cluster);
         }
-        let cluster = look(node, scopes)
+        let cluster = look(node)
             .await
             .map_err(|error| ApiError::new(Reason::StoreUnavailable, error).retry_after(FRESH))?;
         self.last.store(Some(Arc::new(Sight { seen: boot_time(), cluster: cluster.clone() })));
@@ -63,12 +59,12 @@ impl Lookout {
     }
 
     /// Looks again for the metrics, if the last look was long ago and the store answers soon.
-    pub(crate) async fn refresh(&self, node: Option<&Node>, scopes: &[String]) {
+    pub(crate) async fn refresh(&self, node: Option<&Node>) {
         if let Some(node) = node
             && self.not_older_than(FRESH_ENOUGH).is_none()
         {
             // What cannot be seen now is shown as it was last seen.
-            let _ = tokio::time::timeout(METRICS_PATIENCE, self.cluster(node, scopes)).await;
+            let _ = tokio::time::timeout(METRICS_PATIENCE, self.cluster(node)).await;
         }
     }
 
@@ -86,7 +82,7 @@ impl Lookout {
     }
 }
 
-async fn look(node: &Node, scopes: &[String]) -> Result<Cluster, Error> {
+async fn look(node: &Node) -> Result<Cluster, Error> {
     let store = node.store();
     let now = unix_ms();
     let meta = store.meta().await?;
@@ -106,7 +102,7 @@ async fn look(node: &Node, scopes: &[String]) -> Result<Cluster, Error> {
         observed: rfc3339::Instant::from_unix_ms(now.cast_signed()).to_string(),
         nodes,
         workers,
-        scopes: scopes.to_vec(),
+        scopes: Vec::new(),
     })
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use frazil::Builder;
 
 use crate::crew::default_threads;
+use crate::scopes::DeclaredScope;
 
 /// Everything that can be said about a server. The defaults serve one lane of the file store under
 /// the state directory, on loopback only.
@@ -42,7 +43,13 @@ pub struct Config {
     /// How many lanes to run.
     pub lanes: LaneCount,
     /// The scopes that may be named.
-    pub scopes: Vec<String>,
+    pub scopes: Vec<DeclaredScope>,
+    /// Who leads a strict scope, or the cluster, is replaced after so long without a word.
+    pub election_ttl: Duration,
+    /// The file with the key that is shown to other nodes.
+    pub peer_key_file: Option<PathBuf>,
+    /// The authorities that other nodes' certificates must come from, as PEM.
+    pub peer_ca: Option<PathBuf>,
     /// What requests may ask for.
     pub limits: Limits,
     /// How long balancers have to notice that the node is going, before it stops accepting.
@@ -170,6 +177,9 @@ impl Default for Config {
             threads: default_threads(),
             lanes: LaneCount::Fixed(1),
             scopes: Vec::new(),
+            election_ttl: Duration::from_secs(10),
+            peer_key_file: None,
+            peer_ca: None,
             limits: Limits::default(),
             drain_delay: Duration::from_millis(500),
             drain_timeout: Duration::from_secs(10),

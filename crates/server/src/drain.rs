@@ -43,6 +43,7 @@ pub(crate) async fn retire(shared: Arc<Shared>) -> Vec<u32> {
         // Whoever stops the server does not wait for balancers twice.
         () = shared.going.closing.cancelled() => {}
     }
+    shared.electorate.resigned().await;
     if let Some(node) = shared.issuer.node() {
         node.shutdown().await;
     }

@@ -5,6 +5,7 @@ mod admin;
 mod answer;
 mod body;
 mod decode;
+mod elections;
 mod handle;
 mod health;
 mod ids;

@@ -232,7 +232,7 @@ impl Issuer {
     }
 
     /// Waits for what passes by itself before the deadline.
-    async fn pause(&self, why: &NotIssued, deadline: Duration) -> Result<(), ApiError> {
+    pub(crate) async fn pause(&self, why: &NotIssued, deadline: Duration) -> Result<(), ApiError> {
         if !can_wait(why) {
             return Err(self.refusal(why));
         }
@@ -330,11 +330,11 @@ fn ids_within(layout: &Layout, time: Duration) -> u64 {
 }
 
 /// What a future gives before a moment in boot time, if it does.
-async fn before<T>(deadline: Duration, future: impl Future<Output = T>) -> Option<T> {
+pub(crate) async fn before<T>(deadline: Duration, future: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(deadline.saturating_sub(boot_time()), future).await.ok()
 }
 
-fn too_late(why: impl std::fmt::Display) -> ApiError {
+pub(crate) fn too_late(why: impl std::fmt::Display) -> ApiError {
     ApiError::new(Reason::Deadline, format_args!("no Ids within the time given: {why}"))
 }
 

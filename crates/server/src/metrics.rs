@@ -3,6 +3,7 @@
 mod exposition;
 mod gauges;
 mod histogram;
+mod leaders;
 mod process;
 mod requests;
 
@@ -12,6 +13,7 @@ use prometheus_client::registry::Registry;
 
 pub(crate) use self::exposition::Exposition;
 pub(crate) use self::gauges::{Gauges, Seen};
+use self::leaders::Leaders;
 pub(crate) use self::requests::{Method, Protocol, Requests};
 
 /// Labels whose values are known when the server starts.
@@ -25,6 +27,7 @@ pub(crate) struct Metrics {
     pub(crate) requests: Requests,
     /// Looked up when somebody asks.
     gauges: Gauges,
+    leaders: Leaders,
 }
 
 impl Metrics {
@@ -33,8 +36,9 @@ impl Metrics {
         let frazil = registry.sub_registry_with_prefix("frazil");
         let requests = Requests::register(frazil, scopes);
         let gauges = Gauges::register(frazil);
+        let leaders = Leaders::register(frazil);
         process::register(&mut registry);
-        Self { registry, requests, gauges }
+        Self { registry, requests, gauges, leaders }
     }
 
     /// Notes how long a renewal took.
@@ -45,6 +49,7 @@ impl Metrics {
     /// The page, after what is only looked up was looked up.
     pub(crate) fn page(&self, seen: &Seen<'_>, exposition: Exposition) -> String {
         self.gauges.refresh(seen, &self.requests);
+        self.leaders.refresh(seen);
         exposition.write(&self.registry)
     }
 }

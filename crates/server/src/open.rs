@@ -6,7 +6,7 @@ use frazil::coord::ErrorKind;
 use frazil::{Builder, Node, StartError};
 
 /// Between two attempts: a store that comes back is used at once, as people see it.
-const RETRY: Duration = Duration::from_secs(1);
+pub(crate) const RETRY: Duration = Duration::from_secs(1);
 
 /// Opens the node's store and begins to lease. Tries again while the store cannot be reached;
 /// `tell` hears of each failure.

@@ -52,6 +52,11 @@ impl Reloader {
                 Err(error) => problems.push(error.to_string()),
             }
         }
+        match self.shared.scopes.peers().reload() {
+            Ok(true) => done.push("the key for other nodes".to_owned()),
+            Ok(false) => {}
+            Err(error) => problems.push(error.to_string()),
+        }
         warn_of_files(self.tls.as_ref(), self.keys.as_deref());
         if problems.is_empty() { Ok(done) } else { Err(problems) }
     }

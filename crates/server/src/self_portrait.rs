@@ -25,6 +25,7 @@ pub(crate) fn info(shared: &Shared) -> wire::Info {
             max_wait_ms: u64::try_from(limits.max_wait.as_millis()).unwrap_or(u64::MAX),
             scopes: shared.issuer.scopes().to_vec(),
         },
+        scopes: shared.scopes.infos(),
         node: wire::NodeInfo {
             name: shared.name.clone(),
             region: shared.region.clone(),

@@ -137,7 +137,7 @@ fn verifier(
         .map_err(|error| unreadable("the authorities", ca, &error))
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     let certificates: Vec<_> = read.map_err(|error| unreadable("certificates", path, &error))?;
     if certificates.is_empty() {

@@ -25,7 +25,7 @@ const CALLERS: [&str; 5] = ["no key", "wrong", "read", "ids", "admin"];
 /// What each of them is told: `?` to show a key, `-` that it may not, `+` anything else.
 ///
 /// Written by hand, and not made from the server's own table: that is what is tested.
-const MATRIX: [(&str, &str, &str); 38] = [
+const MATRIX: [(&str, &str, &str); 40] = [
     ("http", "POST /v1/ids", "??-+-"),
     ("http", "POST /ids", "??-+-"),
     ("http", "POST /v1/ids:decode", "??+++"),
@@ -33,6 +33,8 @@ const MATRIX: [(&str, &str, &str); 38] = [
     ("http", "GET /v1/ids/{id}", "??+++"),
     ("http", "GET /v1/info", "??+++"),
     ("http", "GET /v1/cluster", "??+-+"),
+    ("http", "GET /v1/elections", "??+-+"),
+    ("http", "GET /v1/elections/{name}", "??+-+"),
     ("http", "GET /metrics", "??+-+"),
     ("http", "POST /v1/node:drain", "??--+"),
     ("http", "POST /v1/node:rotate", "??--+"),
@@ -157,7 +159,7 @@ impl Ways<'_> {
     }
 
     async fn ask_http(&self, name: &str, key: Option<&str>) -> char {
-        let name = name.replace("{id}", "1").replace("{worker}", "65535");
+        let name = name.replace("{id}", "1").replace("{worker}", "65535").replace("{name}", "x");
         let shown = key.map(|key| format!("authorization: Bearer {key}\r\n")).unwrap_or_default();
         let head = format!("{name} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n{shown}\r\n");
         let mut line = self.line(self.site.addrs.http, b"http/1.1").await;

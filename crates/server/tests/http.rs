@@ -201,7 +201,7 @@ async fn a_head_that_is_too_long_or_broken_closes_the_connection_only() {
 
 #[tokio::test]
 async fn declared_scopes_are_named_and_counted() {
-    let scopes = vec!["orders".to_owned(), "carts".to_owned()];
+    let scopes = vec!["orders".into(), "carts".into()];
     let site = Site::start_with(|config| config.scopes = scopes).await;
     let reply: IdsReply =
         serde_json::from_slice(&site.post("/v1/ids?scope=carts&count=7").await.body).unwrap();
@@ -333,7 +333,7 @@ async fn every_path_is_described_with_its_methods() {
     let table = endpoints().into_iter().filter(|endpoint| endpoint.protocol == "http");
     assert_eq!(described, table.map(|endpoint| endpoint.name).collect());
     for (path, methods) in paths {
-        let path = path.replace("{id}", "1").replace("{worker}", "1");
+        let path = path.replace("{id}", "1").replace("{worker}", "1").replace("{name}", "x");
         let allow = request(site.http(), "TRACE", &path, &[], b"").await.headers["allow"].clone();
         for method in methods.as_object().unwrap().keys() {
             assert!(allow.contains(&method.to_uppercase()), "{method} {path}: {allow}");

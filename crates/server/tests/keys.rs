@@ -24,7 +24,7 @@ async fn keyed(keys: &Keys) -> Site {
     Site::start_with(|config| {
         config.keys = Some(keys.path());
         config.open_metrics = true;
-        config.scopes = vec!["orders".to_owned(), "users".to_owned()];
+        config.scopes = vec!["orders".into(), "users".into()];
     })
     .await
 }

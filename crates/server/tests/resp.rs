@@ -55,7 +55,7 @@ fn worker(id: u64) -> u64 {
 
 #[tokio::test]
 async fn ids_come_as_integers_strings_and_arrays() {
-    let scopes = vec!["orders".to_owned()];
+    let scopes = vec!["orders".into()];
     let site = Site::start_with(|config| config.scopes = scopes).await;
     let mut client = Client::new(&site).await;
     let one: u64 = client.ask("INCR orders").await.strip_prefix(':').unwrap().parse().unwrap();

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::scopes::ScopeInfo;
+
 /// The nodes of a namespace, as one of them sees the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
@@ -14,7 +16,7 @@ pub struct Cluster {
     /// All workers of the namespace, by what they are good for.
     pub workers: WorkerCounts,
     /// The scopes that this node knows.
-    pub scopes: Vec<String>,
+    pub scopes: Vec<ScopeInfo>,
 }
 
 /// A node that holds workers.

@@ -3,6 +3,8 @@
 use frazil_id::Layout;
 use serde::{Deserialize, Serialize};
 
+use crate::scopes::ScopeInfo;
+
 /// What a node is, has and can do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Info {
@@ -14,6 +16,8 @@ pub struct Info {
     pub layout: LayoutInfo,
     /// What requests may ask for.
     pub limits: Limits,
+    /// The scopes that may be named.
+    pub scopes: Vec<ScopeInfo>,
     /// The node itself.
     pub node: NodeInfo,
     /// Its lanes.
@@ -52,7 +56,7 @@ pub struct Limits {
     pub max_body_bytes: u64,
     /// How long a request may wait for Ids, in milliseconds.
     pub max_wait_ms: u64,
-    /// The scopes that may be named.
+    /// The names of the scopes that may be named.
     pub scopes: Vec<String>,
 }
 

@@ -3,19 +3,21 @@
 //! | to | see |
 //! |---|---|
 //! | know every error, and how HTTP, gRPC and RESP write it | [`Reason`], [`ApiError`] |
-//! | read and write the JSON objects | [`IdsReply`], [`Decoded`], [`Info`], [`Cluster`], [`Drained`], [`Rotated`], [`Problem`] |
+//! | read and write the JSON objects | [`IdsReply`], [`Decoded`], [`Info`], [`Cluster`], [`Elections`], [`Drained`], [`Rotated`], [`Problem`] |
 //! | call or serve gRPC (feature `grpc`) | `proto` |
 //! | check another implementation | the files in `vectors/` |
 
 mod api_error;
 mod cluster;
 mod decoded;
+mod elections;
 mod ids_reply;
 mod info;
 mod problem;
 #[cfg(feature = "grpc")]
 pub mod proto;
 mod reason;
+mod scopes;
 #[cfg(feature = "grpc")]
 mod status;
 mod verbs;
@@ -23,10 +25,12 @@ mod verbs;
 pub use self::api_error::ApiError;
 pub use self::cluster::{Cluster, ClusterNode, WorkerCounts};
 pub use self::decoded::Decoded;
+pub use self::elections::{Election, Elections, Leader};
 pub use self::ids_reply::{IdsReply, Metadata};
 pub use self::info::{
     ClockInfo, Info, LaneInfo, LayoutInfo, Limits, NodeInfo, Promises, StoreInfo,
 };
 pub use self::problem::Problem;
 pub use self::reason::{Reason, UnknownReason};
+pub use self::scopes::{ScopeInfo, ScopeKind, ScopeLeader};
 pub use self::verbs::{Drained, Moved, Rotated};

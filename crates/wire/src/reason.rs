@@ -116,6 +116,10 @@ catalogue! {
     NoWorker "NO_WORKER" 503 14
         "The node has no worker"
         "Ask another node, or wait; /readyz?verbose and `frazil workers ls` say what it waits for."
+    /// Nobody leads the scope, or its leader cannot be reached.
+    NoLeader "NO_LEADER" 503 14
+        "The scope has no leader"
+        "Wait as long as retry_after_ms says: another node takes over; /v1/cluster says who leads."
     /// The lease could not be renewed in time.
     HorizonReached "HORIZON_REACHED" 503 14
         "The lease has ended"

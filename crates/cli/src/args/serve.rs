@@ -99,9 +99,17 @@ pub(crate) struct ServeArgs {
     /// Where others reach this node; shown by /v1/cluster.
     #[arg(long, value_name = "URL", env = "FRAZIL_ADVERTISE")]
     pub(crate) advertise: Option<String>,
-    /// A scope that requests may name; may be given several times.
-    #[arg(long = "scope", value_name = "S", env = "FRAZIL_SCOPES", value_delimiter = ',')]
+    /// A scope that requests may name; may be given several times. `S=strict` for one whose Ids
+    /// strictly increase across the cluster: one node at a time issues them, and the others forward
+    /// to it.
+    #[arg(long = "scope", value_name = "S[=strict]", env = "FRAZIL_SCOPES", value_delimiter = ',')]
     pub(crate) scopes: Vec<String>,
+    /// Who leads a strict scope, or the cluster, is replaced after so long without a word.
+    #[arg(long, value_name = "D", default_value = "10s", env = "FRAZIL_ELECTION_TTL",
+          value_parser = duration)]
+    pub(crate) election_ttl: Duration,
+    #[command(flatten)]
+    pub(crate) peer: PeerArgs,
     #[command(flatten)]
     pub(crate) lease: LeaseArgs,
     #[command(flatten)]
@@ -151,6 +159,19 @@ pub(crate) struct TlsArgs {
     /// The authorities whose certificates clients must show, as PEM. Without it they need none.
     #[arg(long, value_name = "FILE", env = "FRAZIL_TLS_CLIENT_CA")]
     pub(crate) tls_client_ca: Option<PathBuf>,
+}
+
+/// How other nodes are asked.
+#[derive(Clone, Debug, ClapArgs)]
+pub(crate) struct PeerArgs {
+    /// The file with the key that is shown to other nodes when a request for a strict scope is
+    /// forwarded; one with the role ids. Needed where there are keys.
+    #[arg(long, value_name = "FILE", env = "FRAZIL_PEER_KEY_FILE")]
+    pub(crate) peer_key_file: Option<PathBuf>,
+    /// The authorities that other nodes' certificates must come from, as PEM. Needed where nodes
+    /// speak TLS.
+    #[arg(long, value_name = "FILE", env = "FRAZIL_PEER_CA")]
+    pub(crate) peer_ca: Option<PathBuf>,
 }
 
 /// The durations of the lease and the rules of the clock.

@@ -32,6 +32,11 @@ pub(crate) fn run(args: &NextArgs) -> Result<(), Failure> {
     if let Some(server) = &args.server.server {
         return remote::run(args, server);
     }
+    if let Some(scope) = &args.scope {
+        return Err(Failure::usage(format_args!(
+            "the scope {scope} is issued by servers: name one with --server (or FRAZIL_SERVER)"
+        )));
+    }
     let Some(worker) = args.worker else { return lease::run(args) };
     if args.place.named().is_some() {
         return Err(Failure::usage(

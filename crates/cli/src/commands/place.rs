@@ -57,7 +57,7 @@ impl PlaceArg {
         &self,
     ) -> Result<(Arc<dyn Store>, Versioned<Meta>), Failure> {
         let store = self.look().await?;
-        match store.meta().await? {
+        match pool_meta(store.as_ref()).await? {
             Some(meta) => Ok((store, meta)),
             None => Err(self.no_namespace(&store)),
         }
@@ -70,7 +70,7 @@ impl PlaceArg {
         // To open may create directories or nodes, so it is looked for first.
         self.look_at_namespace().await?;
         let store = self.open(Copied::Refuse).await?;
-        match store.meta().await? {
+        match pool_meta(store.as_ref()).await? {
             Some(meta) => Ok((store, meta)),
             None => Err(self.no_namespace(&store)),
         }
@@ -111,4 +111,10 @@ impl From<Error> for Failure {
         };
         Self::new(exit, Advised(&error))
     }
+}
+
+/// The namespace's meta record, unless there is none or nobody has leased workers there yet: then
+/// there are elections at most.
+pub(crate) async fn pool_meta(store: &dyn Store) -> Result<Option<Versioned<Meta>>, Error> {
+    Ok(store.meta().await?.filter(|meta| !meta.value.is_blank()))
 }

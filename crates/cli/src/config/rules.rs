@@ -11,6 +11,7 @@ use super::server::{options, store_url, timing};
 use super::{Files, Settings};
 
 mod files;
+mod scopes;
 
 /// Bytes of a name that others see.
 const NAME_BYTES_MAX: usize = 256;
@@ -187,22 +188,6 @@ impl Findings<'_> {
             }
         }
         wrong.into_iter().for_each(|(path, why)| self.add(&[path], why));
-    }
-
-    fn scopes(&mut self) {
-        let scopes = &self.settings.args.scopes;
-        let single = scopes
-            .iter()
-            .filter_map(|scope| frazil_server::check_scopes(std::slice::from_ref(scope)).err());
-        let mut wrong: Vec<String> = single.map(|error| error.to_string()).collect();
-        if wrong.is_empty()
-            && let Err(error) = frazil_server::check_scopes(scopes)
-        {
-            wrong.push(error.to_string());
-        }
-        for why in wrong {
-            self.add(&["node.scopes"], why);
-        }
     }
 
     fn tls(&mut self) {

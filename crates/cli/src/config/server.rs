@@ -5,7 +5,7 @@ use std::path::Path;
 use frazil::Node;
 use frazil::coord::{StoreUrl, Timing};
 use frazil_id::{Options, Rollback};
-use frazil_server::{Config, TlsFiles};
+use frazil_server::{Config, DeclaredScope, TlsFiles};
 
 use crate::args::{RollbackArg, ServeArgs};
 
@@ -31,12 +31,21 @@ pub(crate) fn server_config(args: &ServeArgs, scratch: Option<&Path>) -> Result<
         insecure: args.listen.insecure,
         threads: args.threads.map_or(defaults.threads, usize::from),
         lanes: args.lanes,
-        scopes: args.scopes.clone(),
+        scopes: scopes(args)?,
+        election_ttl: args.election_ttl,
+        peer_key_file: args.peer.peer_key_file.clone(),
+        peer_ca: args.peer.peer_ca.clone(),
         limits: args.limits.limits(),
         drain_delay: args.drain.drain_delay,
         drain_timeout: args.drain.drain_timeout,
         refusal_limit: args.drain.refusal_limit,
     })
+}
+
+/// The scopes that requests may name.
+pub(crate) fn scopes(args: &ServeArgs) -> Result<Vec<DeclaredScope>, String> {
+    let parsed = args.scopes.iter().map(|text| DeclaredScope::parse(text));
+    parsed.collect::<Result<_, _>>().map_err(|error| error.to_string())
 }
 
 /// The store: the one that is named, the fixed worker's, or the default one.

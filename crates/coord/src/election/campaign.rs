@@ -57,7 +57,10 @@ impl Campaign {
             };
             // Never dropped in the middle: what it took would be nobody's.
             match self.claim(version).await {
-                Ok(Claimed::Held(tenure, sent)) => return self.lead(*tenure, sent, elected).await,
+                Ok(Claimed::Held(tenure, sent)) => match self.lead(*tenure, sent, elected).await {
+                    None => return,
+                    Some(still_waiting) => elected = still_waiting,
+                },
                 Ok(Claimed::Not(pause)) => {
                     failures = 0;
                     seeking.in_vain(boot_time(), pause);
@@ -160,7 +163,9 @@ impl Campaign {
         }
     }
 
-    async fn lead(self, tenure: Tenure, sent: Duration, elected: Elected) {
+    /// Leads until that is over. If it is before it began, because the store took all the time to
+    /// answer, whoever waits goes on waiting.
+    async fn lead(&self, tenure: Tenure, sent: Duration, elected: Elected) -> Option<Elected> {
         let is_bound = self.elections.store().is_bound_to_process();
         let trust = (!is_bound).then(|| self.settings.trust());
         let term = Arc::new(Term::new(
@@ -169,15 +174,25 @@ impl Campaign {
             (tenure.floor, tenure.horizon),
             trust.map(|trust| sent + trust),
         ));
+        let reign = Reign {
+            elections: self.elections.clone(),
+            settings: self.settings.clone(),
+            state: self.state.clone(),
+            term: term.clone(),
+            tenure,
+            trust,
+            renewed: sent,
+        };
         let (resign, resigned) = oneshot::channel();
-        let leadership = Leadership::new(term.clone(), resign);
-        self.state.send_replace(State::Leader { token: tenure.token });
+        if !term.lasts() {
+            reign.run(resigned).await;
+            return Some(elected);
+        }
+        self.state.send_replace(State::Leader { token: term.token });
         // If nobody waits any more, this drops the leadership, which resigns it.
-        let _ = elected.send(Ok(leadership));
-        let Self { elections, settings, state, .. } = self;
-        Reign { elections, settings, state, term, tenure, trust, renewed: sent }
-            .run(resigned)
-            .await;
+        let _ = elected.send(Ok(Leadership::new(term, resign)));
+        reign.run(resigned).await;
+        None
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::Elections;
 use super::campaign::{FIRST_PAUSE, millis};
@@ -13,7 +13,7 @@ use super::leadership::Resignation;
 use super::settings::Settings;
 use super::state::{LeaderLoss, State};
 use super::term::Term;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::store::{Ask, Extended, Tenure};
 use crate::time::{boot_time, unix_ms};
 
@@ -130,19 +130,16 @@ impl Reign {
             Some(_) => self.tenure.horizon,
             None => 0,
         });
+        let store = self.elections.store();
         let mut pause = FIRST_PAUSE;
         loop {
-            let release = self.elections.store().release(&self.tenure, last);
-            let error = match tokio::time::timeout(PATIENCE, release).await {
+            let error = match timeout(PATIENCE, store.release(&self.tenure, last)).await {
                 Ok(Ok(_)) => break,
-                Ok(Err(error)) if !error.kind().is_retryable() => Some(error),
-                Ok(Err(error)) => {
-                    tracing::debug!(%error, slot = %self.tenure.slot, "a release failed");
-                    Some(error)
-                }
-                Err(_) => None,
+                Ok(Err(error)) => error,
+                Err(_) => Error::new(ErrorKind::Unknown, "resign", store, "no answer yet"),
             };
-            if let (Some(told), Some(error)) = (done.take(), error) {
+            tracing::debug!(%error, slot = %self.tenure.slot, "a release failed");
+            if let Some(told) = done.take() {
                 // Whoever resigned may have gone.
                 let _ = told.send(Err(error));
             }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use frazil::Batch;
 use frazil::coord::time::boot_time;
-use frazil::{Batch, Issued};
 use frazil_id::{Id, Layout};
 use frazil_wire::proto::id_service_server::IdService;
 use frazil_wire::proto::{
@@ -20,6 +20,7 @@ use crate::access::{Caller, Door, bearer};
 use crate::app::Shared;
 use crate::in_flight::Answering;
 use crate::metrics::{Method, Protocol};
+use crate::scopes::{self, Answered, Origin};
 use crate::self_portrait;
 
 /// Answers gRPC calls.
@@ -58,10 +59,9 @@ impl Ids {
         let want = shared.issuer.want(count, patience)?;
         caller.check_scope(Some(request.scope.as_str()).filter(|name| !name.is_empty()))?;
         caller.take(count)?;
-        let issued = shared.issuer.issue(want).await?;
-        shared.metrics.requests.issued(Protocol::Grpc, scope, count.into());
-        shared.metrics.requests.batch(count.into());
-        let IdBatch { ids, runs, metadata } = message(&shared.name, &issued, form);
+        let answered = scopes::issue(shared, scope, want, Origin::Client).await?;
+        shared.metrics.requests.answered(Protocol::Grpc, scope, &answered);
+        let IdBatch { ids, runs, metadata } = message(&shared.name, &answered, form);
         Ok(NextResponse { ids, runs, metadata })
     }
 
@@ -155,7 +155,9 @@ pub(super) fn form(number: i32) -> Result<Form, ApiError> {
 }
 
 /// Ids in the form that was asked for.
-pub(super) fn message(node: &str, issued: &Issued, form: Form) -> IdBatch {
+pub(super) fn message(own: &str, answered: &Answered, form: Form) -> IdBatch {
+    let Answered { issued, elsewhere } = answered;
+    let node = elsewhere.as_ref().map_or(own, |at| at.node.as_str());
     let metadata = Metadata { node: node.to_owned(), worker: issued.worker, token: issued.token.0 };
     let (ids, runs) = match form {
         Form::Runs => (Vec::new(), runs(&issued.batch)),

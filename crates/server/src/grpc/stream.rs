@@ -14,6 +14,7 @@ use crate::access::{Caller, Need};
 use crate::app::Shared;
 use crate::issuer::Scope;
 use crate::metrics::{Method, Protocol};
+use crate::scopes;
 
 /// Credit that may be open at a time: minutes of a lane. More is a mistake.
 const CREDIT_MAX: u64 = 1_000_000_000;
@@ -127,21 +128,19 @@ impl Stream {
             self.caller.check(Need::Ids)?;
             let count = self.within_quota(count).await?;
             let issuer = &self.shared.issuer;
-            let issued =
-                issuer.issue_some(issuer.want(count.min(issuer.limits().max_count), None)?);
-            let issued = tokio::select! {
+            let want = issuer.want(count.min(issuer.limits().max_count), None)?;
+            let answered = tokio::select! {
                 biased;
                 request = self.requests.message(), if !self.credit.is_final => {
                     self.note(request)?;
                     continue;
                 }
-                issued = issued => issued?,
+                answered = scopes::issue_some(&self.shared, self.scope, want) => answered?,
             };
-            let count = issued.batch.len() as u64;
-            self.shared.metrics.requests.issued(Protocol::Grpc, self.scope, count);
-            self.shared.metrics.requests.batch(count);
+            let count = answered.issued.batch.len() as u64;
+            self.shared.metrics.requests.answered(Protocol::Grpc, self.scope, &answered);
             self.credit.open = self.credit.open.saturating_sub(count);
-            place.send(Ok(message(&self.shared.name, &issued, self.form)));
+            place.send(Ok(message(&self.shared.name, &answered, self.form)));
         }
     }
 

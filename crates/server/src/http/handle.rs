@@ -15,7 +15,7 @@ use hyper::{Request, StatusCode};
 use super::answer::{self, Answer, problem};
 use super::patience::Pulse;
 use super::route::Route;
-use super::{Visit, admin, decode, health, ids, query};
+use super::{Visit, admin, decode, elections, health, ids, query};
 use crate::access::{Caller, Need, bearer};
 use crate::app::Shared;
 use crate::keys::Left;
@@ -137,6 +137,8 @@ async fn respond(
             query::none(request.uri())?;
             in_time(limits.request_timeout, cluster(shared)).await
         }
+        Route::Elections => in_time(limits.request_timeout, elections::all(shared, &request)).await,
+        Route::Election => in_time(limits.request_timeout, elections::one(shared, &request)).await,
         Route::Drain => admin::drain(shared, &caller, request).await,
         Route::Rotate => admin::rotate(shared, &caller, request).await,
         Route::Release => admin::release(shared, &caller, request).await,
@@ -198,12 +200,12 @@ async fn cluster(shared: &Shared) -> Result<Answer, ApiError> {
         ApiError::new(Reason::StoreUnavailable, "the store has not been reached yet")
             .retry_after(Duration::from_secs(1))
     })?;
-    let cluster = shared.lookout.cluster(node, shared.issuer.scopes()).await?;
-    Ok(answer::json(&cluster))
+    let cluster = shared.lookout.cluster(node).await?;
+    Ok(answer::json(&frazil_wire::Cluster { scopes: shared.scopes.infos(), ..cluster }))
 }
 
 async fn metrics(shared: &Shared, request: &Request<Incoming>) -> Answer {
-    shared.lookout.refresh(shared.issuer.node(), shared.issuer.scopes()).await;
+    shared.lookout.refresh(shared.issuer.node()).await;
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
     let exposition = Exposition::accepted(accept.unwrap_or_default());
     answer::described(exposition.content_type(), shared.metrics_page(exposition))

@@ -1,11 +1,13 @@
 //! `POST /v1/ids`.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use frazil::Issued;
-use frazil_wire::ApiError;
+use frazil_wire::{ApiError, Reason};
 use hyper::Request;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, HeaderMap};
+use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
 
 use super::accept::Form;
 use super::answer::{Answer, described, long, tell_quota};
@@ -14,9 +16,11 @@ use super::long::{Around, LongBody};
 use super::{body, query};
 use crate::access::Caller;
 use crate::app::Shared;
-use crate::encode::{BEGINNING, push_ids};
+use crate::encode::{BEGINNING, JsonFrame, push_ids};
 use crate::issuer::parse_count;
 use crate::metrics::Protocol;
+use crate::peers;
+use crate::scopes::{self, Origin};
 
 /// More Ids than these are not written at once.
 const LONG: usize = 2048;
@@ -32,21 +36,60 @@ pub(super) async fn issue(
     let [count, scope] = query::known(&head.uri, ["count", "scope"])?;
     let count = count.map_or(Ok(1), |count| parse_count(count.as_bytes()))?;
     let scope = shared.issuer.scope(scope.as_deref().unwrap_or_default())?;
-    let name = scope.map(|scope| shared.issuer.scopes()[scope.0].as_str());
-    let want = shared.issuer.want(count, None)?;
+    let name = scope.map(|scope| shared.scopes.name(scope));
+    let (origin, patience) = origin(&head.headers)?;
+    let want = shared.issuer.want(count, patience)?;
     caller.check_scope(name)?;
     let left = caller.take(count).map_err(|error| Failed::quota(error, caller))?;
-    let issued = shared.issuer.issue(want).await?;
-    shared.metrics.requests.issued(Protocol::Http, scope, count.into());
-    shared.metrics.requests.batch(count.into());
-    let mut answer = match issued.batch.len() > LONG {
-        false => described(form.content_type(), written(shared, &issued, form, name)),
-        true => long(form.content_type(), long_body(shared, &issued, form, name)),
+    let answered = scopes::issue(shared, scope, want, origin).await?;
+    shared.metrics.requests.answered(Protocol::Http, scope, &answered);
+    let others;
+    let frame = match &answered.elsewhere {
+        None => &shared.frame,
+        Some(at) => {
+            let layout = *shared.issuer.layout();
+            others = JsonFrame::new(&at.node, layout, at.region.as_deref());
+            &others
+        }
     };
+    let issued = &answered.issued;
+    let mut answer = match issued.batch.len() > LONG {
+        false => described(form.content_type(), written(frame, issued, form, name)),
+        true => long(form.content_type(), long_body(frame, issued, form, name)),
+    };
+    if origin == Origin::Peer {
+        tell_peer(answer.headers_mut(), shared, issued);
+    }
     if let Some(left) = left {
         tell_quota(answer.headers_mut(), left);
     }
     Ok(answer)
+}
+
+/// Whom a request came from, and how long that one waits, if it says so.
+fn origin(headers: &HeaderMap) -> Result<(Origin, Option<Duration>), ApiError> {
+    if !headers.contains_key(peers::FORWARDED) {
+        return Ok((Origin::Client, None));
+    }
+    let patience = match peers::text(headers, &peers::PATIENCE) {
+        None => None,
+        Some(text) => Some(text.parse().map(Duration::from_millis).map_err(|_| {
+            let detail = format_args!("{} is a number of milliseconds", peers::PATIENCE);
+            ApiError::new(Reason::InvalidArgument, detail)
+        })?),
+    };
+    Ok((Origin::Peer, patience))
+}
+
+/// What a node that forwards needs beside the Ids.
+fn tell_peer(headers: &mut HeaderMap, shared: &Shared, issued: &Issued) {
+    let named = [(peers::NODE, Some(&shared.name)), (peers::REGION, shared.region.as_ref())];
+    for (name, value) in named {
+        if let Some(Ok(value)) = value.map(|value| HeaderValue::from_bytes(value.as_bytes())) {
+            headers.insert(name, value);
+        }
+    }
+    headers.insert(peers::TOKEN, HeaderValue::from(issued.token.0));
 }
 
 /// Several headers are as good as one list.
@@ -63,12 +106,12 @@ fn form(headers: &HeaderMap) -> Result<Form, ApiError> {
 }
 
 /// An answer whose bytes are made as they are sent.
-fn long_body(shared: &Shared, issued: &Issued, form: Form, scope: Option<&str>) -> LongBody {
+fn long_body(frame: &JsonFrame, issued: &Issued, form: Form, scope: Option<&str>) -> LongBody {
     let batch = &issued.batch;
     match form {
         Form::Json => {
             let mut end = Vec::new();
-            shared.frame.write_end(&mut end, issued, scope);
+            frame.write_end(&mut end, issued, scope);
             let around = Around::Text { before: b"\"", after: b"\",", cut: 1 };
             LongBody::new(BEGINNING, batch, around, end)
         }
@@ -80,10 +123,10 @@ fn long_body(shared: &Shared, issued: &Issued, form: Form, scope: Option<&str>) 
     }
 }
 
-fn written(shared: &Shared, issued: &Issued, form: Form, scope: Option<&str>) -> Bytes {
+fn written(frame: &JsonFrame, issued: &Issued, form: Form, scope: Option<&str>) -> Bytes {
     let batch = &issued.batch;
     let bytes = match form {
-        Form::Json => shared.frame.write(issued, scope),
+        Form::Json => frame.write(issued, scope),
         Form::Text => {
             let mut out = Vec::new();
             push_ids(&mut out, batch, b"", b"\n");

@@ -14,6 +14,8 @@ pub(super) enum Route {
     Encode,
     Info,
     Cluster,
+    Elections,
+    Election,
     Drain,
     Rotate,
     Release,
@@ -24,13 +26,14 @@ pub(super) enum Route {
 }
 
 /// Every path; the name in braces stands for what differs from request to request.
-const TABLE: [(&str, Route); 14] = [
+const TABLE: [(&str, Route); 16] = [
     ("/v1/ids", Route::Ids),
     ("/ids", Route::Ids),
     ("/v1/ids:decode", Route::DecodeMany),
     ("/v1/ids:encode", Route::Encode),
     ("/v1/info", Route::Info),
     ("/v1/cluster", Route::Cluster),
+    ("/v1/elections", Route::Elections),
     ("/v1/node:drain", Route::Drain),
     ("/v1/node:rotate", Route::Rotate),
     ("/livez", Route::Live),
@@ -38,6 +41,7 @@ const TABLE: [(&str, Route); 14] = [
     ("/metrics", Route::Metrics),
     ("/openapi.json", Route::OpenApi),
     ("/v1/ids/{id}", Route::DecodeOne),
+    ("/v1/elections/{name}", Route::Election),
     ("/v1/workers/{worker}:release", Route::Release),
 ];
 
@@ -85,7 +89,7 @@ impl Route {
         match self {
             Self::Ids => Need::Ids,
             Self::DecodeOne | Self::DecodeMany | Self::Encode | Self::Info => Need::AnyKey,
-            Self::Cluster | Self::Metrics => Need::Read,
+            Self::Cluster | Self::Elections | Self::Election | Self::Metrics => Need::Read,
             Self::Drain | Self::Rotate | Self::Release => Need::Admin,
             Self::Live | Self::Ready | Self::OpenApi => Need::Nothing,
         }
@@ -104,6 +108,7 @@ impl Route {
             Self::Encode => Method::Encode,
             Self::Info => Method::Info,
             Self::Cluster => Method::Cluster,
+            Self::Elections | Self::Election => Method::Elections,
             Self::Drain | Self::Rotate | Self::Release => Method::Admin,
             Self::Live | Self::Ready | Self::Metrics | Self::OpenApi => Method::Other,
         }

@@ -17,6 +17,7 @@ use super::histogram::Histogram;
 use super::{Labels, Requests};
 use crate::cluster::Pool;
 use crate::condition::{Condition, NodeState};
+use crate::duties::Stale;
 use crate::issuer::Strain;
 
 type FloatGauge = Gauge<f64, AtomicU64>;
@@ -42,6 +43,9 @@ pub(crate) struct Seen<'a> {
     pub(crate) connections: [(&'static str, usize); 4],
     /// Losses of leases by reason so far.
     pub(crate) losses: &'a [(&'static str, u64)],
+    /// Elections: whether this node leads, and how often the leader changed.
+    pub(crate) elections: &'a [(&'a str, bool, u64)],
+    pub(crate) stale: Stale,
 }
 
 /// Everything that is not counted with a request.
@@ -258,12 +262,12 @@ impl Gauges {
     }
 }
 
-fn one(name: &'static str, value: &str) -> Labels {
+pub(super) fn one(name: &'static str, value: &str) -> Labels {
     vec![(name, value.to_owned())]
 }
 
 /// Counters that are kept elsewhere.
-fn set(counter: &Counter, value: u64) {
+pub(super) fn set(counter: &Counter, value: u64) {
     counter.inner().store(value, Ordering::Relaxed);
 }
 

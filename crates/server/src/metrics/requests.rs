@@ -10,6 +10,7 @@ use prometheus_client::registry::Registry;
 use super::Labels;
 use super::histogram::Histogram;
 use crate::issuer::Scope;
+use crate::scopes::Answered;
 
 /// Seconds: an Id takes microseconds, a wait for one up to seconds.
 const DURATION_BUCKETS: [f64; 12] =
@@ -46,6 +47,7 @@ pub(crate) enum Method {
     Encode,
     Info,
     Cluster,
+    Elections,
     /// Draining, rotating, releasing.
     Admin,
     /// Probes, metrics, descriptions and what keeps connections going.
@@ -53,13 +55,14 @@ pub(crate) enum Method {
 }
 
 impl Method {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Next,
         Self::Stream,
         Self::Decode,
         Self::Encode,
         Self::Info,
         Self::Cluster,
+        Self::Elections,
         Self::Admin,
         Self::Other,
     ];
@@ -72,6 +75,7 @@ impl Method {
             Self::Encode => "encode",
             Self::Info => "info",
             Self::Cluster => "cluster",
+            Self::Elections => "elections",
             Self::Admin => "admin",
             Self::Other => "other",
         }
@@ -87,6 +91,8 @@ pub(crate) struct Requests {
     batch_size: Histogram,
     /// Without a scope first, then by scope.
     issued: [Vec<Counter>; Protocol::ALL.len()],
+    /// By scope.
+    forwarded: Vec<Counter>,
 }
 
 impl Requests {
@@ -118,7 +124,14 @@ impl Requests {
             names.map(|name| Counter::clone(&issued.get_or_create(&labels(name)))).collect()
         });
         let batch_size = Histogram::of_numbers(&BATCH_BUCKETS);
+        let forwarded = Family::<Labels, Counter>::default();
+        let by_name = |name: &String| {
+            Counter::clone(&forwarded.get_or_create(&vec![("scope", name.clone())]))
+        };
+        let forwarded_by_scope = scopes.iter().map(by_name).collect();
         registry.register("ids_issued", "Ids issued", issued);
+        let help = "Ids that the leader of a strict scope issued for clients of this node";
+        registry.register("ids_forwarded", help, forwarded);
         registry.register("requests", "Requests answered, by reason of failure or OK", all.clone());
         registry.register(
             "request_duration_seconds",
@@ -126,7 +139,14 @@ impl Requests {
             durations,
         );
         registry.register("batch_size", "Ids of one request", batch_size.clone());
-        Self { all, done, durations: by_protocol, batch_size, issued: by_scope }
+        Self {
+            all,
+            done,
+            durations: by_protocol,
+            batch_size,
+            issued: by_scope,
+            forwarded: forwarded_by_scope,
+        }
     }
 
     /// Counts a request that was answered as wanted.
@@ -157,14 +177,24 @@ impl Requests {
         self.all.get_or_create(&request_labels(protocol, method, reason.name())).inc();
     }
 
+    /// Counts the Ids of one request: where they were issued, and where they were passed on.
+    pub(crate) fn answered(&self, protocol: Protocol, scope: Option<Scope>, answered: &Answered) {
+        let count = answered.issued.batch.len() as u64;
+        self.batch(count);
+        match (&answered.elsewhere, scope) {
+            (Some(_), Some(scope)) => drop(self.forwarded[scope.0].inc_by(count)),
+            _ => self.issued(protocol, scope, count),
+        }
+    }
+
     /// Counts the Ids of one request.
-    pub(crate) fn issued(&self, protocol: Protocol, scope: Option<Scope>, count: u64) {
+    fn issued(&self, protocol: Protocol, scope: Option<Scope>, count: u64) {
         let place = scope.map_or(0, |scope| scope.0 + 1);
         self.issued[protocol as usize][place].inc_by(count);
     }
 
     /// Notes how many Ids a request asked for.
-    pub(crate) fn batch(&self, count: u64) {
+    fn batch(&self, count: u64) {
         self.batch_size.number(count);
     }
 

@@ -23,6 +23,7 @@ use crate::config::Limits;
 use crate::encode::Pieces;
 use crate::issuer::{Scope, Want};
 use crate::metrics::{Method, Protocol};
+use crate::scopes::{self, Origin};
 use crate::self_portrait;
 use crate::stream::Stream;
 
@@ -347,15 +348,15 @@ impl Connection {
         shape: Shape,
     ) -> io::Result<()> {
         let issued = match self.want(count, scope) {
-            Ok(want) => self.shared.issuer.issue(want).await,
+            Ok(want) => scopes::issue(&self.shared, scope, want, Origin::Client).await,
             Err(error) => Err(error),
         };
         match issued {
-            Ok(issued) => {
+            Ok(answered) => {
                 let requests = &self.shared.metrics.requests;
-                requests.issued(Protocol::Resp, scope, count.into());
+                requests.answered(Protocol::Resp, scope, &answered);
                 requests.done_many(Protocol::Resp, Method::Next, 1);
-                requests.batch(count.into());
+                let issued = answered.issued;
                 if is_array {
                     self.replies.array(issued.batch.len());
                     for run in Pieces::new(&issued.batch) {
@@ -377,7 +378,7 @@ impl Connection {
         let issuer = &self.shared.issuer;
         let want = issuer.want(count, None)?;
         let caller = self.session.admit(Need::Ids)?;
-        caller.check_scope(scope.map(|scope| issuer.scopes()[scope.0].as_str()))?;
+        caller.check_scope(scope.map(|scope| self.shared.scopes.name(scope)))?;
         caller.take(count)?;
         Ok(want)
     }

@@ -9,6 +9,7 @@ use frazil::{fixed_worker, layout_mark};
 use super::case::Case;
 use super::reach::failed;
 use super::report::Row;
+use crate::commands::place::pool_meta;
 use crate::words::{count, printable, span};
 
 const CHECK: &str = "namespace";
@@ -16,7 +17,7 @@ const CHECK: &str = "namespace";
 const LAST_WORKER: u64 = (1 << 16) - 1;
 
 pub(super) async fn look(case: &Case, store: &dyn Store) -> Vec<Row> {
-    match store.meta().await {
+    match pool_meta(store).await {
         Err(error) => vec![failed(CHECK, &error)],
         Ok(Some(meta)) => judge(case, &meta.value),
         Ok(None) => vec![missing(case, store).await],

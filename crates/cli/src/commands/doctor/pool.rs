@@ -7,6 +7,7 @@ use frazil::coord::{Census, Standing, Store, Tally, keeper};
 use super::case::Case;
 use super::reach::failed;
 use super::report::Row;
+use crate::commands::place::pool_meta;
 use crate::commands::workers::Pool;
 use crate::words::{count, instant, printable};
 
@@ -16,7 +17,7 @@ const NAMED_MAX: usize = 4;
 
 pub(super) async fn look(case: &Case, store: &dyn Store) -> Vec<Row> {
     let now = unix_ms();
-    let meta = match store.meta().await {
+    let meta = match pool_meta(store).await {
         Err(error) => return vec![failed(CHECK, &error)],
         Ok(None) => return vec![Row::skipped(CHECK, "there is no namespace yet")],
         Ok(Some(meta)) => meta,

@@ -114,7 +114,10 @@ async fn agree(
     store: &Arc<dyn Store>,
     exported: &Meta,
 ) -> Result<(Versioned<Meta>, bool), Failure> {
-    if let Some(meta) = store.meta().await? {
+    let known = store.meta().await?;
+    // Elections may have come before.
+    let blank = known.as_ref().filter(|meta| meta.value.is_blank()).map(|meta| meta.version);
+    if let Some(meta) = known.filter(|meta| !meta.value.is_blank()) {
         let agrees =
             meta.value.layout == exported.layout && meta.value.workers() == exported.workers();
         return if agrees {
@@ -135,7 +138,7 @@ async fn agree(
             ))
         };
     }
-    match store.put_meta(None, exported).await? {
+    match store.put_meta(blank, exported).await? {
         Put::Done(version) => Ok((Versioned { version, value: exported.clone() }, true)),
         Put::Conflict => {
             Err(Failure::new(Exit::No, "the namespace was created meanwhile: import again"))

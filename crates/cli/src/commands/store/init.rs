@@ -13,12 +13,16 @@ pub(super) async fn run(args: &InitArgs) -> Result<(), Failure> {
         Wish { url: &url, layout: &args.layout.layout, workers: args.workers, window: args.window };
     let meta = wish.meta()?;
     let store = args.place.open(Copied::Refuse).await?;
-    if store.meta().await?.is_none() && !store.list(Group::Workers).await?.is_empty() {
+    let known = store.meta().await?;
+    // Elections may have come before.
+    let blank = known.as_ref().filter(|meta| meta.value.is_blank()).map(|meta| meta.version);
+    let is_new = known.is_none() || blank.is_some();
+    if is_new && !store.list(Group::Workers).await?.is_empty() {
         let why = "there are records without meta: the namespace is not new. Use frazil store \
                    repair, which creates it anew in quarantine";
         return Err(Failure::new(Exit::Refused, why));
     }
-    match store.put_meta(None, &meta).await? {
+    match store.put_meta(blank, &meta).await? {
         Put::Done(_) => {}
         Put::Conflict => {
             let why = format!(

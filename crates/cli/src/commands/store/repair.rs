@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::new_meta::Wish;
 use super::quarantine::SKEW_MS;
 use crate::args::RepairArgs;
+use crate::commands::place::pool_meta;
 use crate::commands::workers::Pool;
 use crate::output::{Data, Exit, Failure, say};
 use crate::words::{count, instant};
@@ -52,15 +53,19 @@ pub(super) async fn run(args: &RepairArgs) -> Result<(), Failure> {
 /// Opens the namespace; creates its meta anew if only that is gone, and whether it did.
 async fn open(args: &RepairArgs) -> Result<(Arc<dyn Store>, Versioned<Meta>, bool), Failure> {
     let looked = args.place.look().await?;
-    if looked.meta().await?.is_none() && looked.list(Group::Workers).await?.is_empty() {
+    if pool_meta(looked.as_ref()).await?.is_none() && looked.list(Group::Workers).await?.is_empty()
+    {
         return Err(args.place.no_namespace(&looked));
     }
     let store = args.place.open(Copied::Refuse).await?;
-    if let Some(meta) = store.meta().await? {
+    let known = store.meta().await?;
+    // Elections may have come since.
+    let blank = known.as_ref().filter(|meta| meta.value.is_blank()).map(|meta| meta.version);
+    if let Some(meta) = known.filter(|meta| !meta.value.is_blank()) {
         return Ok((store, meta, false));
     }
     let meta = create(args)?;
-    match store.put_meta(None, &meta).await? {
+    match store.put_meta(blank, &meta).await? {
         Put::Done(version) => {
             say(format_args!(
                 "there were records without meta: it is created anew with workers {} to {}, and no \

@@ -7,6 +7,7 @@ use frazil::coord::{Guarantees, Guard, Meta, Store, Tally};
 use serde::Serialize;
 
 use crate::args::ShowArgs;
+use crate::commands::place::pool_meta;
 use crate::commands::workers::Pool;
 use crate::output::{Data, Failure};
 use crate::words::instant;
@@ -42,7 +43,7 @@ pub(super) async fn run(args: &ShowArgs) -> Result<(), Failure> {
 }
 
 async fn look(args: &ShowArgs, store: &dyn Store) -> Result<Shown, Failure> {
-    let pool = match store.meta().await? {
+    let pool = match pool_meta(store).await? {
         Some(meta) => Some(Pool::read(store, meta, unix_ms()).await?),
         None => None,
     };
@@ -73,7 +74,10 @@ fn text(shown: &Shown) -> String {
     line("store", &shown.store);
     line("namespace", &shown.namespace);
     match &shown.meta {
-        None => line("", "not created yet: its first frazil next does that, or frazil store init"),
+        None => line(
+            "",
+            "its pool is not created yet: the first frazil next does that, or frazil store init",
+        ),
         Some(meta) => {
             line("layout", &meta.layout);
             line("workers", &format!("{} to {}", meta.first_worker, meta.last_worker));

@@ -19,6 +19,8 @@ impl Findings<'_> {
             ("tls.key", &args.tls.tls_key),
             ("tls.client_ca", &args.tls.tls_client_ca),
             ("auth.keys", &args.keys),
+            ("peer.key_file", &args.peer.peer_key_file),
+            ("peer.ca", &args.peer.peer_ca),
         ];
         let mut are_there = true;
         for (path, file) in named {

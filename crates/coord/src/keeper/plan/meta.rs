@@ -25,8 +25,10 @@ impl Plan {
             Ok(Some(meta)) if meta.value.is_blank() => {
                 self.answered();
                 // The same namespace goes on: those who campaign in it need not notice.
-                let Meta { incarnation, created, .. } = meta.value;
-                let filled = Meta { incarnation, created, ..self.new_meta(now, orphans) };
+                let Meta { incarnation, created, quarantine, .. } = meta.value;
+                let new = self.new_meta(now, orphans);
+                let quarantine = new.quarantine.max(quarantine);
+                let filled = Meta { incarnation, created, quarantine, ..new };
                 self.draft = Some((Some(meta.version), filled));
             }
             Ok(Some(meta)) => {

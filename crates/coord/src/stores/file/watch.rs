@@ -11,8 +11,8 @@ use inotify::{EventMask, EventOwned, EventStream, Inotify, WatchMask};
 use crate::store::{Announcer, Changes};
 
 /// The kernel tells of a closed lock file just before it lets go of the lock, so every
-/// announcement is repeated after a while that is longer than that.
-const SECOND_LOOK: Duration = Duration::from_millis(5);
+/// announcement is repeated: soon, for that is nearly always long enough, and once more.
+const LATER_LOOKS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(5)];
 /// Room for many events: that something changed is all that is told.
 const EVENTS_BYTES: usize = 4096;
 
@@ -33,14 +33,22 @@ pub(super) fn changes(directory: &Path) -> io::Result<Changes> {
 
 async fn announce(events: &mut EventStream<[u8; EVENTS_BYTES]>, announcer: &Announcer) {
     let mut presence = Presence::default();
-    while let Some(Ok(event)) = events.next().await {
-        if !presence.changes_by(&event) {
-            continue;
-        }
-        let heard = announcer.announce();
-        tokio::time::sleep(SECOND_LOOK).await;
-        if !heard || !announcer.announce() {
-            return;
+    let mut later = [].iter();
+    let mut heard = true;
+    while heard {
+        let pause = later.as_slice().first().copied();
+        tokio::select! {
+            event = events.next() => {
+                let Some(Ok(event)) = event else { return };
+                if presence.changes_by(&event) {
+                    heard = announcer.announce();
+                    later = LATER_LOOKS.iter();
+                }
+            }
+            () = tokio::time::sleep(pause.unwrap_or_default()), if pause.is_some() => {
+                heard = announcer.announce();
+                later.next();
+            }
         }
     }
 }

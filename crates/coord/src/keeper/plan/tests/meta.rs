@@ -5,7 +5,8 @@ use crate::error::ErrorKind;
 use crate::keeper::plan::{Effect, Next};
 use crate::keeper::status::{LeaseState, Refusal, Waiting};
 use crate::keeper::{FirstUse, Setup};
-use crate::record::{Meta, Version};
+use crate::nonce::Nonce;
+use crate::record::{Meta, Version, Versioned};
 use crate::store::{Extended, Loss, Put};
 
 #[test]
@@ -26,6 +27,21 @@ fn a_namespace_is_used_for_the_first_time_when_it_is_known_to_be_new() {
         assert_eq!((expected, draft.quarantine), (None, quarantine), "{first_use:?} {orphans}");
         assert_eq!((draft.first_worker, draft.last_worker), (0, 1023));
         assert_eq!((draft.window_ms, draft.created), (BUDGET_MS, START));
+    }
+}
+
+#[test]
+fn a_namespace_that_only_elections_used_is_filled_in() {
+    let blank = Meta { quarantine: 77, ..Meta::blank(Nonce::from_bits(5), 99) };
+    for (orphans, quarantine) in [(false, 77), (true, START + BUDGET_MS + 2000)] {
+        let mut talk = Talk::new(Setup { first_use: FirstUse::AtOnce, ..setup() });
+        assert!(matches!(talk.next(), Next::ReadMeta));
+        let read = Versioned { version: Version(8), value: blank.clone() };
+        talk.plan.meta_read(talk.now, Ok(Some(read)), orphans);
+        let (expected, draft) = talk.draft();
+        assert_eq!((expected, draft.quarantine), (Some(Version(8)), quarantine));
+        assert_eq!((draft.incarnation, draft.created), (blank.incarnation, blank.created));
+        assert_eq!((draft.layout, draft.window_ms), (setup().layout, BUDGET_MS));
     }
 }
 

@@ -1,0 +1,236 @@
+//! Strict scopes over real processes: Ids that increase across nodes, whoever is killed.
+
+mod serving;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use frazil_coord::time::boot_time;
+use frazil_rig::{Etcd, Redis, wait_until};
+use serde_json::Value;
+use serving::Served;
+
+/// Ids of one request.
+const BATCH: u64 = 20;
+/// Longer than anything here takes.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// One answer: when it was asked for and when it was there, and its Ids.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    asked: Duration,
+    answered: Duration,
+    first: u64,
+    last: u64,
+    /// Whether another node issued them than was asked.
+    was_forwarded: bool,
+}
+
+/// Two that are in the wrong order: what was answered before the other was asked for is larger.
+fn out_of_order(answers: &[Answer]) -> Option<(Answer, Answer)> {
+    let mut by_asked = answers.to_vec();
+    by_asked.sort_by_key(|answer| answer.asked);
+    let mut by_answered = answers.to_vec();
+    by_answered.sort_by_key(|answer| answer.answered);
+    let (mut before, mut largest) = (by_answered.into_iter().peekable(), None::<Answer>);
+    for later in by_asked {
+        while let Some(earlier) = before.next_if(|earlier| earlier.answered < later.asked) {
+            if largest.is_none_or(|largest| earlier.last > largest.last) {
+                largest = Some(earlier);
+            }
+        }
+        if let Some(largest) = largest.filter(|largest| largest.last >= later.first) {
+            return Some((largest, later));
+        }
+    }
+    None
+}
+
+/// Two nodes of a namespace.
+struct Pair {
+    store: String,
+    scope: String,
+    nodes: [Mutex<Served>; 2],
+    addresses: [Mutex<String>; 2],
+}
+
+const NAMES: [&str; 2] = ["one", "two"];
+
+impl Pair {
+    fn start(store: &str, scope: &str) -> Self {
+        let created = Command::new(env!("CARGO_BIN_EXE_frazil"))
+            .args(["store", "init", "--store", store])
+            .output()
+            .unwrap();
+        assert!(created.status.success(), "{created:?}");
+        let nodes = NAMES.map(|name| serve(store, scope, name));
+        let addresses = [0, 1].map(|place| Mutex::new(nodes[place].http.clone()));
+        Self { store: store.into(), scope: scope.into(), nodes: nodes.map(Mutex::new), addresses }
+    }
+
+    /// What a node says of the scope's leader.
+    fn leader(&self, place: usize) -> Option<(String, u64)> {
+        let address = self.addresses[place].lock().unwrap().clone();
+        let (200, info) = ask(&address, "GET", "/v1/info")? else { return None };
+        let leader = &info["scopes"][0]["leader"];
+        let token = leader["token"].as_str()?.parse().ok()?;
+        Some((leader["node"].as_str()?.to_owned(), token))
+    }
+
+    /// Waits until somebody leads with a token that is larger than one.
+    fn wait_for_leader(&self, after: u64) -> (usize, u64) {
+        let mut found = None;
+        wait_until("a new leader", LIMIT, || {
+            let seen = [0, 1].into_iter().filter_map(|place| self.leader(place));
+            found = seen.max_by_key(|(_, token)| *token).filter(|(_, token)| *token > after);
+            found.is_some()
+        })
+        .unwrap();
+        let (name, token) = found.unwrap();
+        (NAMES.iter().position(|known| *known == name).unwrap(), token)
+    }
+
+    /// Kills a node without a word and starts it anew.
+    fn kill(&self, place: usize) {
+        let mut node = self.nodes[place].lock().unwrap();
+        node.signal("-KILL");
+        node.wait();
+        *node = serve(&self.store, &self.scope, NAMES[place]);
+        *self.addresses[place].lock().unwrap() = node.http.clone();
+    }
+
+    /// Asks the nodes in turn until it is told to stop; notes every answer.
+    fn ask_in_turn(&self, first: usize, is_over: &AtomicBool, count: &AtomicU64) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        for turn in first.. {
+            if is_over.load(Ordering::Relaxed) {
+                break;
+            }
+            let place = turn % 2;
+            let address = self.addresses[place].lock().unwrap().clone();
+            let name = self.scope.split('=').next().unwrap();
+            let asked = boot_time();
+            let path = format!("/v1/ids?count={BATCH}&scope={name}");
+            let Some((200, reply)) = ask(&address, "POST", &path) else { continue };
+            let answered = boot_time();
+            let ids: Vec<u64> = reply["ids"].as_array().unwrap().iter().map(number).collect();
+            assert_eq!(ids.len() as u64, BATCH);
+            assert!(ids.is_sorted_by(|one, other| one < other), "{ids:?}");
+            answers.push(Answer {
+                asked,
+                answered,
+                first: ids[0],
+                last: ids[ids.len() - 1],
+                was_forwarded: reply["metadata"]["node"] != NAMES[place],
+            });
+            count.fetch_add(BATCH, Ordering::Relaxed);
+        }
+        answers
+    }
+}
+
+fn number(id: &Value) -> u64 {
+    id.as_str().unwrap().parse().unwrap()
+}
+
+fn serve(store: &str, scope: &str, name: &str) -> Served {
+    let args = ["--store", store, "--scope", scope, "--node", name, "--election-ttl", "2s"];
+    let mut served = Served::start(&args);
+    served.wait_until_ready();
+    served
+}
+
+/// The answer of a node, if it gives one.
+fn ask(address: &str, method: &str, path: &str) -> Option<(u16, Value)> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
+    write!(stream, "{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    Some((status, serde_json::from_str(body).ok()?))
+}
+
+/// Asks for Ids by two clients, each of which asks the nodes in turn, while the leader is killed so
+/// often, and until there are so many Ids.
+fn storm(store: &str, scope: &str, kills: u32, ids: u64) -> Vec<Answer> {
+    let pair = Arc::new(Pair::start(store, scope));
+    let (is_over, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let mut token = 0;
+    let mut leader = 0;
+    if kills > 0 {
+        (leader, token) = pair.wait_for_leader(0);
+    }
+    let clients: Vec<_> = [0, 1]
+        .into_iter()
+        .map(|first| {
+            let (pair, is_over, count) = (pair.clone(), is_over.clone(), count.clone());
+            std::thread::spawn(move || pair.ask_in_turn(first, &is_over, &count))
+        })
+        .collect();
+    for kill in 0..kills {
+        let enough = ids * u64::from(kill + 1) / u64::from(kills + 1);
+        let before = count.load(Ordering::Relaxed);
+        wait_until("Ids between two kills", LIMIT, || {
+            let now = count.load(Ordering::Relaxed);
+            now >= enough && now > before
+        })
+        .unwrap();
+        pair.kill(leader);
+        (leader, token) = pair.wait_for_leader(token);
+    }
+    wait_until("Ids after the last kill", LIMIT, || count.load(Ordering::Relaxed) >= ids).unwrap();
+    is_over.store(true, Ordering::Relaxed);
+    clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
+}
+
+/// A hundred thousand Ids, and ten leaders that are killed.
+fn ids_increase_over(store: &str) {
+    let answers = storm(store, "orders=strict", 10, 100_000);
+    assert!(answers.len() as u64 * BATCH >= 100_000);
+    let forwarded = answers.iter().filter(|answer| answer.was_forwarded).count();
+    assert!(forwarded * 10 > answers.len(), "{forwarded} of {} were forwarded", answers.len());
+    if let Some((earlier, later)) = out_of_order(&answers) {
+        panic!("{later:?} is not above {earlier:?}");
+    }
+    // The same answers in another order are caught.
+    let mut swapped = answers;
+    let (one, two) = (swapped.len() / 3, swapped.len() / 3 * 2);
+    let (first, second) = (swapped[one], swapped[two]);
+    (swapped[one].first, swapped[one].last) = (second.first, second.last);
+    (swapped[two].first, swapped[two].last) = (first.first, first.last);
+    assert!(out_of_order(&swapped).is_some());
+}
+
+#[test]
+fn ids_of_a_strict_scope_increase_while_its_leader_is_killed_over_redis() {
+    let redis = Redis::start().unwrap();
+    ids_increase_over(&redis.url());
+}
+
+#[test]
+fn ids_of_a_strict_scope_increase_while_its_leader_is_killed_over_files() {
+    let directory = tempfile::tempdir().unwrap();
+    ids_increase_over(&format!("file:{}", directory.path().display()));
+}
+
+#[test]
+fn ids_of_a_strict_scope_increase_while_its_leader_is_killed_over_etcd() {
+    let etcd = Etcd::start().unwrap();
+    ids_increase_over(&etcd.url());
+}
+
+/// The control: nodes that issue by themselves are caught.
+#[test]
+fn ids_of_a_plain_scope_do_not_increase_across_nodes() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = format!("file:{}", directory.path().display());
+    let answers = storm(&store, "orders", 0, 20_000);
+    assert!(answers.iter().all(|answer| !answer.was_forwarded));
+    assert!(out_of_order(&answers).is_some());
+}

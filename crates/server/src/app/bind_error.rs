@@ -1,0 +1,103 @@
+//! Why a server cannot begin, and what to do about it.
+
+use std::net::SocketAddr;
+use std::{fmt, io};
+
+use frazil::StartError;
+
+use crate::keys::KeysError;
+use crate::peers::PeersError;
+use crate::scopes::SCOPES_MAX;
+use crate::tls::TlsError;
+
+/// Why a server cannot begin.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BindError {
+    /// An address cannot be had.
+    Listen {
+        /// For which protocol.
+        protocol: &'static str,
+        /// Which one.
+        address: SocketAddr,
+        /// Why not.
+        error: io::Error,
+    },
+    /// A scope's name is no name.
+    Scope(String),
+    /// What a scope promises is neither plain nor strict.
+    ScopeKind(String),
+    /// A strict scope on a store that other nodes do not share.
+    StrictAlone(String),
+    /// A strict scope on a node that others cannot reach.
+    StrictUnreachable,
+    /// A strict scope with keys, and none to show to other nodes.
+    StrictWithoutKey,
+    /// Other nodes cannot be asked as it is told.
+    Peers(PeersError),
+    /// Leaders cannot be elected with such a TTL.
+    ElectionTtl(String),
+    /// A scope is declared twice.
+    ScopeTwice(String),
+    /// More scopes than there can be.
+    TooManyScopes(usize),
+    /// Others can reach a listener that has no TLS or no keys.
+    Exposed(SocketAddr),
+    /// The keys cannot be read.
+    Keys(KeysError),
+    /// The certificate cannot be used.
+    Tls(TlsError),
+    /// The threads that serve cannot be started.
+    Threads(io::Error),
+    /// The node cannot be as it is described.
+    Node(StartError),
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listen { protocol, address, error } => write!(
+                f,
+                "{protocol} cannot listen on {address}: {error}; choose another address, or port 0 \
+                 for a free one"
+            ),
+            Self::Scope(name) => write!(
+                f,
+                "{name:?} is not a scope's name: use 1 to 64 letters, digits, '.', '_' or '-'"
+            ),
+            Self::ScopeKind(text) => {
+                write!(f, "{text:?} is no scope: write a name, name=plain or name=strict")
+            }
+            Self::StrictAlone(store) => write!(
+                f,
+                "a strict scope needs a store that all nodes share, and {store} is none: use file:, \
+                 redis:, etcd: or zk:, or declare the scope as plain"
+            ),
+            Self::StrictUnreachable => f.write_str(
+                "a strict scope needs an address where other nodes reach this one: listen for HTTP, \
+                 and set --advertise if it listens on all addresses",
+            ),
+            Self::StrictWithoutKey => f.write_str(
+                "a strict scope with keys needs a key to show to other nodes: make one with the role \
+                 ids, and name its file with --peer-key-file",
+            ),
+            Self::Peers(error) => error.fmt(f),
+            Self::ElectionTtl(why) => write!(f, "leaders cannot be elected so: {why}"),
+            Self::ScopeTwice(name) => write!(f, "the scope {name} is declared twice"),
+            Self::TooManyScopes(count) => {
+                write!(f, "{count} scopes are too many: declare at most {SCOPES_MAX}")
+            }
+            Self::Exposed(address) => write!(
+                f,
+                "{address} can be reached from other machines: give it a certificate (--tls-cert, \
+                 --tls-key) and keys (--keys), listen on 127.0.0.1, or say --insecure"
+            ),
+            Self::Keys(error) => error.fmt(f),
+            Self::Tls(error) => error.fmt(f),
+            Self::Node(error) => error.fmt(f),
+            Self::Threads(error) => write!(f, "the threads that serve cannot be started: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for BindError {}

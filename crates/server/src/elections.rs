@@ -1,0 +1,276 @@
+//! The node in elections: for its strict scopes, and for what one node of a cluster does for all.
+//!
+//! It has a client of the store of its own: where presence is that of a session, the session lasts
+//! no longer than a leader may be silent.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use frazil::coord::election::{Candidate, Elections, Observer, Settings, Standings, store_url};
+use frazil::coord::stores::file::Copied;
+use frazil::coord::time::boot_time;
+use frazil::coord::{Group, Namespace, Scheme, Slot, StoreUrl};
+use frazil_wire::{ApiError, Election, Leader, Reason};
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{BindError, Shared};
+use crate::condition::Condition;
+use crate::config::Config;
+use crate::scopes::{self, ADVERTISE, Post};
+use crate::self_portrait::instant;
+use crate::{duties, open};
+
+/// The election of the node that does what is done once in a cluster.
+pub(crate) const CLUSTER: &str = "frazil:cluster";
+/// The longest window of a scope: what a new leader may have to wait for.
+const WINDOW_MAX: Duration = Duration::from_secs(3);
+/// Between two renewals of a scope's leader.
+const SCOPE_HEARTBEAT: Duration = Duration::from_secs(1);
+/// How long a server that goes waits for the store to know that it has resigned.
+const RESIGNING_MAX: Duration = Duration::from_secs(5);
+/// The store is listed at most this often, however many ask.
+const FRESH: Duration = Duration::from_millis(500);
+/// When to ask again for what the store did not tell.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// The elections of a node: who leads them, and whether it is this node.
+#[derive(Debug)]
+pub(crate) struct Electorate {
+    /// `None`: the store is this node's alone, and nobody is elected.
+    poll: Option<Poll>,
+    elections: OnceLock<Elections>,
+    /// When the store was looked at for those who ask, and what was seen.
+    looked: Mutex<Option<(Duration, Vec<Election>)>>,
+    /// The cluster's first, then one for each strict scope.
+    ballots: Vec<Arc<Ballot>>,
+    /// Set once all that was led is given back.
+    resigned: CancellationToken,
+}
+
+/// How a node takes part.
+#[derive(Clone, Debug)]
+struct Poll {
+    url: StoreUrl,
+    namespace: Namespace,
+    settings: Settings,
+}
+
+/// One election, for the metrics.
+#[derive(Debug)]
+pub(crate) struct Ballot {
+    /// How it is called there.
+    pub(crate) label: String,
+    leads: AtomicBool,
+    transitions: AtomicU64,
+}
+
+impl Electorate {
+    /// What a configuration says of elections. `address`: where other nodes reach this one.
+    pub(crate) fn new(config: &Config, address: Option<String>) -> Result<Self, BindError> {
+        let url = config.node.store_to_open().map_err(BindError::Node)?;
+        let is_alone = matches!(url.scheme, Scheme::Memory | Scheme::Static);
+        let strict = || config.scopes.iter().filter(|scope| scope.is_strict());
+        if strict().next().is_some() {
+            if is_alone {
+                return Err(BindError::StrictAlone(url.to_string()));
+            }
+            if address.is_none() {
+                return Err(BindError::StrictUnreachable);
+            }
+            if config.keys.is_some() && config.peer_key_file.is_none() {
+                return Err(BindError::StrictWithoutKey);
+            }
+        }
+        let settings = settings(config, address);
+        for settings in [&settings, &for_scopes(&settings)] {
+            settings.checked().map_err(|bad| BindError::ElectionTtl(bad.to_string()))?;
+        }
+        let labels = strict().map(|scope| format!("scope:{}", scope.name));
+        let labels = std::iter::once(CLUSTER.to_owned()).chain(labels);
+        let namespace = config.node.chosen_namespace().clone();
+        Ok(Self {
+            poll: (!is_alone).then_some(Poll { url, namespace, settings }),
+            elections: OnceLock::new(),
+            looked: Mutex::default(),
+            ballots: labels.map(|label| Arc::new(Ballot::new(label))).collect(),
+            resigned: CancellationToken::new(),
+        })
+    }
+
+    /// Every election of the namespace, as the store has it.
+    pub(crate) async fn all(&self, instance: &str) -> Result<Vec<Election>, ApiError> {
+        if self.poll.is_none() {
+            return Ok(Vec::new());
+        }
+        let elections = self.elections.get().ok_or_else(not_open)?;
+        let mut looked = self.looked.lock().await;
+        if let Some((when, seen)) = &*looked
+            && boot_time() <= *when + FRESH
+        {
+            return Ok(seen.clone());
+        }
+        let standings = elections.leaders().await.map_err(|error| {
+            ApiError::new(Reason::StoreUnavailable, error).retry_after(LOOK_AGAIN)
+        })?;
+        let described = |standing| described(standing, instance);
+        let seen: Vec<Election> = standings.into_iter().map(described).collect();
+        *looked = Some((boot_time(), seen.clone()));
+        Ok(seen)
+    }
+
+    /// For the metrics: what each is called, whether this node leads it, how often its leader
+    /// changed.
+    pub(crate) fn counts(&self) -> Vec<(&str, bool, u64)> {
+        // Relaxed: statistics.
+        let count = |ballot: &Ballot| {
+            (ballot.leads.load(Ordering::Relaxed), ballot.transitions.load(Ordering::Relaxed))
+        };
+        let counted = self.ballots.iter().map(|ballot| (ballot.label.as_str(), count(ballot)));
+        counted.map(|(label, (leads, transitions))| (label, leads, transitions)).collect()
+    }
+
+    /// Waits until all that was led is given back, if that takes no longer than it may.
+    pub(crate) async fn resigned(&self) {
+        if self.poll.is_some()
+            && tokio::time::timeout(RESIGNING_MAX, self.resigned.cancelled()).await.is_err()
+        {
+            tracing::warn!("the store was not told in time that this node leads nothing any more");
+        }
+    }
+}
+
+impl Ballot {
+    const fn new(label: String) -> Self {
+        Self { label, leads: AtomicBool::new(false), transitions: AtomicU64::new(0) }
+    }
+
+    /// Notes whether this node leads.
+    pub(crate) fn lead(&self, leads: bool) {
+        // Relaxed, here and below: statistics.
+        self.leads.store(leads, Ordering::Relaxed);
+    }
+
+    fn changed(&self) {
+        self.transitions.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Takes part in the elections until the server goes, and then resigns. It goes on following
+/// leaders, so that what is asked for in the meantime is forwarded, and never ends by itself.
+pub(crate) async fn run(shared: Arc<Shared>, condition: watch::Receiver<Condition>) {
+    let electorate = &shared.electorate;
+    let Some(poll) = electorate.poll.clone() else { return };
+    let opening = shared.going.draining.run_until_cancelled(opened(&poll));
+    let Some(elections) = opening.await else { return electorate.resigned.cancel() };
+    let elections = electorate.elections.get_or_init(|| elections);
+    let (mut leading, mut following) = (JoinSet::new(), JoinSet::new());
+    let mut ballots = electorate.ballots.iter();
+    if let Some((ballot, candidate)) =
+        ballots.next().zip(candidate(elections, Group::Elections, CLUSTER, &poll.settings))
+    {
+        following.spawn(follow(candidate.observe(), ballot.clone(), None));
+        leading.spawn(duties::lead(shared.clone(), candidate, ballot.clone(), condition.clone()));
+    }
+    let settings = for_scopes(&poll.settings);
+    for (ballot, post) in ballots.zip(shared.scopes.posts()) {
+        let Some(candidate) = candidate(elections, Group::Scopes, &post.name, &settings) else {
+            continue;
+        };
+        following.spawn(follow(candidate.observe(), ballot.clone(), Some(post.clone())));
+        let (shared, post, condition) = (shared.clone(), post.clone(), condition.clone());
+        leading.spawn(scopes::lead(shared, post, candidate, ballot.clone(), condition));
+    }
+    while leading.join_next().await.is_some() {}
+    electorate.resigned.cancel();
+    while following.join_next().await.is_some() {}
+}
+
+/// The store, however long it takes to appear.
+async fn opened(poll: &Poll) -> Elections {
+    let url = store_url(&poll.url, poll.settings.ttl);
+    loop {
+        match frazil::coord::open(&url, &poll.namespace, Copied::Refuse).await {
+            Ok(store) => return Elections::new(store),
+            // The node says what is wrong with its store.
+            Err(error) => tracing::debug!(%error, "the store cannot be opened for elections yet"),
+        }
+        tokio::time::sleep(open::RETRY).await;
+    }
+}
+
+fn candidate(
+    elections: &Elections,
+    group: Group,
+    name: &str,
+    settings: &Settings,
+) -> Option<Candidate> {
+    let slot = Slot::named(group, name).ok()?;
+    let candidate = elections.candidate_for(slot, settings.clone());
+    // Names and settings were looked at before the server began.
+    candidate.inspect_err(|error| tracing::error!(%error, name, "no candidate")).ok()
+}
+
+/// Notes who leads.
+async fn follow(mut observer: Observer, ballot: Arc<Ballot>, post: Option<Arc<Post>>) {
+    loop {
+        let leader = observer.changed().await;
+        if leader.is_some() {
+            ballot.changed();
+        }
+        if let Some(post) = &post {
+            post.note_leader(leader.map(Into::into));
+        }
+    }
+}
+
+fn settings(config: &Config, address: Option<String>) -> Settings {
+    let ttl = config.election_ttl;
+    Settings {
+        ttl,
+        heartbeat: ttl * 3 / 10,
+        retry: (ttl / 5).max(Duration::from_millis(100)),
+        // A duty that two do at a time is done twice, and that is all.
+        lock_delay: Duration::ZERO,
+        instance: config.name.clone(),
+        metadata: address
+            .map(|at| (ADVERTISE.to_owned(), at))
+            .into_iter()
+            .collect::<BTreeMap<_, _>>(),
+        ..Settings::default()
+    }
+}
+
+/// Leaders of scopes also lease times; the horizon fences what they issue.
+fn for_scopes(settings: &Settings) -> Settings {
+    let heartbeat = SCOPE_HEARTBEAT.min(settings.heartbeat);
+    let window = Some(WINDOW_MAX.min(settings.ttl));
+    Settings { heartbeat, window, ..settings.clone() }
+}
+
+fn described(standing: Standings, instance: &str) -> Election {
+    let leader = standing.leader;
+    Election {
+        name: standing.name,
+        is_leader: leader.as_ref().is_some_and(|leader| leader.instance == instance),
+        instance_id: instance.to_owned(),
+        leader_info: leader.map(|leader| Leader {
+            instance: leader.instance,
+            host: leader.host,
+            pid: leader.pid,
+            version: leader.version,
+            elected: instant(leader.elected_ms),
+            renewed: instant(leader.renewed_ms),
+            token: leader.token.to_string(),
+            metadata: leader.metadata,
+        }),
+    }
+}
+
+fn not_open() -> ApiError {
+    ApiError::new(Reason::StoreUnavailable, "the store has not been reached yet")
+        .retry_after(LOOK_AGAIN)
+}

@@ -1,0 +1,55 @@
+//! Scopes in the answers to `GET /v1/info` and `GET /v1/cluster`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What a scope promises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ScopeKind {
+    /// Nothing: it is a label of metrics.
+    #[default]
+    Plain,
+    /// Its Ids strictly increase across the cluster: one node at a time issues them.
+    Strict,
+}
+
+/// A scope that a node knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScopeInfo {
+    /// Its name.
+    pub name: String,
+    /// What it promises.
+    pub kind: ScopeKind,
+    /// Who issues its Ids, if it is strict and somebody does.
+    pub leader: Option<ScopeLeader>,
+}
+
+/// The node that issues the Ids of a strict scope.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScopeLeader {
+    /// Its name.
+    pub node: String,
+    /// Where other nodes reach it, if it says so.
+    pub advertise: Option<String>,
+    /// The fencing token of its tenure, as a string.
+    pub token: String,
+}
+
+impl ScopeKind {
+    /// It in a word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Strict => "strict",
+        }
+    }
+}
+
+impl fmt::Display for ScopeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
