@@ -166,6 +166,18 @@ fn a_store_that_is_away_is_waited_for() {
     waiting.says("waiting for the store: ");
     waiting.signal("-INT");
     assert_eq!(waiting.code(), Some(130), "a wait can be ended");
+    let observe = ["elect", "demo", "--observe", "--store", &url];
+    let observer = Candidate::start(shell.command(&observe));
+    observer.says("waiting for the store: ");
+    shell.fails(&[&observe[..], &["--once"]].concat(), 3, &["unavailable"]);
+    redis.restart().unwrap();
+    assert_eq!(observer.line(), "demo has no leader");
+    redis.kill();
+    redis.restart().unwrap();
+    let leader = shell.candidate(&url);
+    let token = leader.lead().token.to_string();
+    let seen = observer.line();
+    assert!(seen.contains(&token), "an observer goes on after an outage: {seen}");
 }
 
 /// A leader that cannot reach its store stops its command before anybody else can lead.

@@ -189,9 +189,14 @@ fn check_store_password(put: Put) {
     said.run(&desk, &["doctor", "--json", "--store", &url]);
     said.run(&desk, &["doctor", "--namespace", VISIBLE, "--store", &url]);
     said.run(&desk, &["key", "ls", "--file", &keys]);
+    said.run(&desk, &[&["elect", "x"][..], &place, &["--", "true"]].concat());
+    said.run(&desk, &[&["elect", "x", "--once"][..], &place].concat());
+    said.run(&desk, &[&["jobs", "demo", "--headless", "--jobs", "2"][..], &place].concat());
+    said.run(&desk, &[&["jobs", "ls"][..], &place].concat());
     // A server that is gone, another password, and a URL that is wrong.
     redis.kill();
     said.run(&desk, &["next", "--patience", "1s", "--store", &url]);
+    said.run(&desk, &["elect", "x", "--once", "--store", &url, "--", "true"]);
     said.run(&desk, &["store", "show", "--store", &url.replace("redis://", "rdis://")]);
     said.run(&desk, &["workers", "ls", "--store", &format!("{url}&nonsense=1")]);
     assert!(said.count(VISIBLE) >= 6, "nothing was looked at");
