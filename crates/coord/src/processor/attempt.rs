@@ -125,6 +125,11 @@ mod tests {
 
     const DRAIN: Duration = Duration::from_secs(7);
 
+    /// Waits until a time has passed, on a clock that jumps to what is waited for.
+    async fn passed(time: Duration) {
+        let _ = timeout(time, pending::<()>()).await;
+    }
+
     /// Watches work that gets the receiver of its cancellation, and is asked to stop at once.
     async fn stopped<F>(work: impl FnOnce(watch::Receiver<bool>) -> F) -> Ended<&'static str>
     where
@@ -163,7 +168,7 @@ mod tests {
         let start = Instant::now();
         let ended = stopped(async |mut cancelled: watch::Receiver<bool>| {
             cancelled.wait_for(|cancelled| *cancelled).await?;
-            sleep(DRAIN / 2).await;
+            passed(DRAIN / 2).await;
             Err("cancelled".into())
         });
         let ended = ended.await;
@@ -183,7 +188,7 @@ mod tests {
     async fn work_is_aborted_before_the_end_of_the_drain_if_its_time_is_up() {
         let start = Instant::now();
         let attempt = Attempt::start(pending(), watch::Sender::new(false));
-        let ended = attempt.watch(async {}, |()| (), DRAIN, sleep(DRAIN / 7)).await;
+        let ended = attempt.watch(async {}, |()| (), DRAIN, passed(DRAIN / 7)).await;
         assert!(matches!(ended, Ended::Stopped((), Stopped::Aborted)), "{ended:?}");
         assert_eq!(start.elapsed(), DRAIN / 7);
     }

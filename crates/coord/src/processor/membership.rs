@@ -15,7 +15,8 @@ use super::node::{Node, mark_of};
 use super::stopped;
 use crate::election::{LeaderInfo, Leadership, View};
 use crate::slot::Group;
-use crate::store::{Entry, Presence};
+use crate::store::{Entry, Found, Presence};
+use crate::time::boot_time;
 
 /// After the store did not answer, or refused something that only an operator can mend.
 const REFUSED_PAUSE: Duration = Duration::from_secs(1);
@@ -75,6 +76,7 @@ async fn join(node: &Node) -> (u32, Leadership) {
 async fn try_join(node: &Node) -> Result<Option<(u32, Leadership)>, BoxError> {
     let mut views = node.elections.view();
     // Asked for, because the last view may be older than the end of who was there.
+    let since = boot_time();
     let entries = node.elections.store().list(Group::Elections).await;
     let number = lowest_free(node, &entries?);
     let name = node.node_slot(number);
@@ -82,7 +84,7 @@ async fn try_join(node: &Node) -> Result<Option<(u32, Leadership)>, BoxError> {
     tokio::select! {
         biased;
         won = candidate.campaign() => Ok(Some((number, won?))),
-        () = taken(&mut views, &name, &node.mark) => Ok(None),
+        () = taken(&mut views, &name, (&node.mark, since)) => Ok(None),
     }
 }
 
@@ -93,11 +95,21 @@ fn lowest_free(node: &Node, entries: &[Entry]) -> u32 {
     (0..u32::MAX).find(|number| !taken.contains(number)).unwrap_or(u32::MAX)
 }
 
-/// Waits until somebody else is seen in a place.
-async fn taken(views: &mut watch::Receiver<Arc<View>>, name: &str, mark: &str) {
+/// Waits until somebody else is seen in a place, in a view that was asked for since then.
+async fn taken(
+    views: &mut watch::Receiver<Arc<View>>,
+    name: &str,
+    (mark, since): (&str, Duration),
+) {
     let is_taken = |view: &Arc<View>| {
-        let held = view.entries.get(name).filter(|entry| entry.presence != Presence::Free);
-        held.is_some_and(|entry| LeaderInfo::of(entry).is_none_or(|it| mark_of(&it) != mark))
+        if view.asked < since {
+            return false;
+        }
+        let Some(entry) = view.entries.get(name) else { return false };
+        // On files somebody is present before the record says who: until then the one before, who
+        // erased its mark, is in it.
+        let is_told = matches!(&entry.found, Found::Known(record) if record.nonce.is_some());
+        is_told && LeaderInfo::of(entry).is_some_and(|leader| mark_of(&leader) != mark)
     };
     if views.wait_for(is_taken).await.is_err() {
         // The elections outlive this.

@@ -92,7 +92,17 @@ impl Stage {
         let Some(url) = url else { return Arc::new(self.memory.clone()) };
         let url: StoreUrl = url.parse().unwrap();
         let url = store_url(&url, settings("").ttl);
-        open(&url, &self.namespace.parse().unwrap(), Copied::Refuse).await.unwrap()
+        let namespace = self.namespace.parse().unwrap();
+        // A server that was just started on a busy machine may be slower than the time-out.
+        soon(async {
+            loop {
+                match open(&url, &namespace, Copied::Refuse).await {
+                    Ok(store) => return store,
+                    Err(error) => assert!(error.kind().is_retryable(), "{error}"),
+                }
+            }
+        })
+        .await
     }
 
     pub(crate) async fn elections(&self) -> Elections {

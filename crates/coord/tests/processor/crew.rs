@@ -1,9 +1,12 @@
 //! Nodes with jobs that do nothing but run, and ways to wait for them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::election::{Elections, Settings};
+use frazil_coord::election::{Elections, LeaderInfo, Leadership};
 use frazil_coord::processor::{Balance, Event, Processor, Restart, Run, Running, Step};
+use frazil_coord::stores::memory::MemoryStore;
+use frazil_coord::{Group, Slot, Store};
 use tokio::sync::broadcast;
 
 use crate::journal::Journal;
@@ -12,7 +15,7 @@ use crate::stage::{PATIENCE, settings};
 /// A processor with short times and no jobs yet.
 pub(crate) fn node(elections: Elections, name: &str) -> Processor {
     Processor::new(elections, "app", name)
-        .settings(Settings { ..settings(name) })
+        .settings(settings(name))
         .settle(Duration::from_millis(100))
         .drain(Duration::from_secs(20))
         .restart(Restart { first_pause: Duration::from_millis(20), ..Restart::default() })
@@ -92,4 +95,39 @@ pub(crate) async fn event(
         }
     };
     tokio::time::timeout(PATIENCE, seen).await.expect("it never happened")
+}
+
+/// The slot of a job.
+pub(crate) fn slot(job: &str) -> Slot {
+    Slot::named(Group::Elections, &format!("app:job:{job}")).unwrap()
+}
+
+/// Somebody else takes a job, whoever has it.
+pub(crate) async fn take_over(memory: &MemoryStore, job: &str) -> Leadership {
+    let elections = Elections::new(Arc::new(memory.clone()));
+    let candidate = elections.candidate(slot(job).name(), settings("thief")).unwrap();
+    let campaign = candidate.campaign();
+    tokio::pin!(campaign);
+    let mut pace = tokio::time::interval(Duration::from_millis(2));
+    let taking = async {
+        loop {
+            expire_unless(memory, job, "thief").await;
+            tokio::select! {
+                won = &mut campaign => return won.unwrap(),
+                _ = pace.tick() => {}
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, taking).await.expect("it is taken")
+}
+
+/// Ends the presence in a job's slot, unless it is free or this one's. While it is held nobody else
+/// can take it, so what is looked at is what is ended.
+async fn expire_unless(memory: &MemoryStore, job: &str, holder: &str) {
+    let entries = memory.list(Group::Elections).await.unwrap();
+    let entry = entries.into_iter().find(|entry| entry.slot == slot(job));
+    let is_anothers = entry.and_then(|entry| LeaderInfo::of(&entry));
+    if is_anothers.is_some_and(|leader| leader.instance != holder) {
+        memory.expire(&slot(job));
+    }
 }

@@ -89,6 +89,7 @@ impl Store for Gate {
         {
             self.change(|rules| rules.held_wins += 1);
             self.held(|rules| rules.holds_wins.contains(slot.name())).await;
+            self.change(|rules| rules.held_wins -= 1);
         }
         Ok(acquired)
     }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use frazil_coord::election::Elections;
 use frazil_coord::processor::{Run, WhenDone};
 use frazil_coord::stores::memory::MemoryStore;
-use frazil_coord::{Act, Group, Metered, Outcome, Slot};
+use frazil_coord::{Act, Metered, Outcome};
 
-use crate::crew::{leads, names, node, until, with_jobs, within};
+use crate::crew::{leads, names, node, take_over, until, with_jobs, within};
 use crate::journal::Journal;
-use crate::stage::{Stage, on_every_store, settings};
+use crate::stage::{Stage, on_every_store};
 
 on_every_store! {
     nodes_together_run_no_more_than_their_quotas,
@@ -60,18 +60,7 @@ async fn losses_do_not_use_up_a_quota() {
         leads(&running, 1).await;
         until("it to run", || journal.running().len() == 1).await;
         let job = journal.running().into_keys().next().unwrap();
-        let slot = Slot::named(Group::Elections, &format!("app:job:{job}")).unwrap();
-        let thief = elections.candidate(slot.name(), settings("thief")).unwrap();
-        let campaign = thief.campaign();
-        tokio::pin!(campaign);
-        let mut pace = tokio::time::interval(Duration::from_millis(2));
-        let stolen = loop {
-            memory.expire(&slot);
-            tokio::select! {
-                won = &mut campaign => break won.unwrap(),
-                _ = pace.tick() => {}
-            }
-        };
+        let stolen = take_over(&memory, &job).await;
         // The other job takes the place, and later this one is free again.
         until("the other to run", || {
             journal.running().keys().ne([&job]) && journal.running().len() == 1
