@@ -50,6 +50,13 @@ fn out_of_order(answers: &[Answer]) -> Option<(Answer, Answer)> {
     None
 }
 
+/// What happens to a leader.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    Kill,
+    Freeze,
+}
+
 /// Two nodes of a namespace.
 struct Pair {
     store: String,
@@ -81,17 +88,34 @@ impl Pair {
         Some((leader["node"].as_str()?.to_owned(), token))
     }
 
-    /// Waits until somebody leads with a token that is larger than one.
-    fn wait_for_leader(&self, after: u64) -> (usize, u64) {
+    /// Waits until somebody leads with a token that is larger than one, as these nodes see it.
+    fn wait_for_leader(&self, asked: &[usize], after: u64) -> (usize, u64) {
         let mut found = None;
         wait_until("a new leader", LIMIT, || {
-            let seen = [0, 1].into_iter().filter_map(|place| self.leader(place));
+            let seen = asked.iter().filter_map(|place| self.leader(*place));
             found = seen.max_by_key(|(_, token)| *token).filter(|(_, token)| *token > after);
             found.is_some()
         })
         .unwrap();
         let (name, token) = found.unwrap();
         (NAMES.iter().position(|known| *known == name).unwrap(), token)
+    }
+
+    /// Does something to the node that leads; gives the next leader.
+    fn strike(&self, fault: Fault, leader: usize, token: u64) -> (usize, u64) {
+        match fault {
+            Fault::Kill => {
+                self.kill(leader);
+                self.wait_for_leader(&[0, 1], token)
+            }
+            Fault::Freeze => {
+                self.nodes[leader].lock().unwrap().signal("-STOP");
+                let next = self.wait_for_leader(&[1 - leader], token);
+                // It wakes up with requests that came while it slept, and another leader.
+                self.nodes[leader].lock().unwrap().signal("-CONT");
+                next
+            }
+        }
     }
 
     /// Kills a node without a word and starts it anew.
@@ -156,15 +180,15 @@ fn ask(address: &str, method: &str, path: &str) -> Option<(u16, Value)> {
     Some((status, serde_json::from_str(body).ok()?))
 }
 
-/// Asks for Ids by two clients, each of which asks the nodes in turn, while the leader is killed so
-/// often, and until there are so many Ids.
-fn storm(store: &str, scope: &str, kills: u32, ids: u64) -> Vec<Answer> {
+/// Asks for Ids by two clients, each of which asks the nodes in turn, while something is done to
+/// the leader so often, and until there are so many Ids.
+fn storm(store: &str, scope: &str, fault: Fault, times: u32, ids: u64) -> Vec<Answer> {
     let pair = Arc::new(Pair::start(store, scope));
     let (is_over, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let mut token = 0;
     let mut leader = 0;
-    if kills > 0 {
-        (leader, token) = pair.wait_for_leader(0);
+    if times > 0 {
+        (leader, token) = pair.wait_for_leader(&[0, 1], 0);
     }
     let clients: Vec<_> = [0, 1]
         .into_iter()
@@ -173,26 +197,27 @@ fn storm(store: &str, scope: &str, kills: u32, ids: u64) -> Vec<Answer> {
             std::thread::spawn(move || pair.ask_in_turn(first, &is_over, &count))
         })
         .collect();
-    for kill in 0..kills {
-        let enough = ids * u64::from(kill + 1) / u64::from(kills + 1);
+    for time in 0..times {
+        let enough = ids * u64::from(time + 1) / u64::from(times + 1);
         let before = count.load(Ordering::Relaxed);
-        wait_until("Ids between two kills", LIMIT, || {
+        wait_until("Ids in between", LIMIT, || {
             let now = count.load(Ordering::Relaxed);
             now >= enough && now > before
         })
         .unwrap();
-        pair.kill(leader);
-        (leader, token) = pair.wait_for_leader(token);
+        (leader, token) = pair.strike(fault, leader, token);
     }
-    wait_until("Ids after the last kill", LIMIT, || count.load(Ordering::Relaxed) >= ids).unwrap();
+    wait_until("the last Ids", LIMIT, || count.load(Ordering::Relaxed) >= ids).unwrap();
     is_over.store(true, Ordering::Relaxed);
     clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
 }
 
 /// A hundred thousand Ids, and ten leaders that are killed.
 fn ids_increase_over(store: &str) {
-    let answers = storm(store, "orders=strict", 10, 100_000);
-    assert!(answers.len() as u64 * BATCH >= 100_000);
+    ids_increase(storm(store, "orders=strict", Fault::Kill, 10, 100_000));
+}
+
+fn ids_increase(answers: Vec<Answer>) {
     let forwarded = answers.iter().filter(|answer| answer.was_forwarded).count();
     assert!(forwarded * 10 > answers.len(), "{forwarded} of {} were forwarded", answers.len());
     if let Some((earlier, later)) = out_of_order(&answers) {
@@ -225,12 +250,18 @@ fn ids_of_a_strict_scope_increase_while_its_leader_is_killed_over_etcd() {
     ids_increase_over(&etcd.url());
 }
 
+#[test]
+fn ids_of_a_strict_scope_increase_while_its_leader_is_frozen_over_redis() {
+    let redis = Redis::start().unwrap();
+    ids_increase(storm(&redis.url(), "orders=strict", Fault::Freeze, 5, 50_000));
+}
+
 /// The control: nodes that issue by themselves are caught.
 #[test]
 fn ids_of_a_plain_scope_do_not_increase_across_nodes() {
     let directory = tempfile::tempdir().unwrap();
     let store = format!("file:{}", directory.path().display());
-    let answers = storm(&store, "orders", 0, 20_000);
+    let answers = storm(&store, "orders", Fault::Kill, 0, 20_000);
     assert!(answers.iter().all(|answer| !answer.was_forwarded));
     assert!(out_of_order(&answers).is_some());
 }
