@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use frazil_coord::time::boot_time;
-use frazil_rig::{Etcd, Redis, wait_until};
+use frazil_rig::{Etcd, Redis, ZooKeeper, wait_until};
 use serde_json::Value;
 use serving::Served;
 
@@ -248,6 +248,13 @@ fn ids_of_a_strict_scope_increase_while_its_leader_is_killed_over_files() {
 fn ids_of_a_strict_scope_increase_while_its_leader_is_killed_over_etcd() {
     let etcd = Etcd::start().unwrap();
     ids_increase_over(&etcd.url());
+}
+
+/// Here a leader is present for as long as its session, which is longer than the TTL.
+#[test]
+fn ids_of_a_strict_scope_increase_while_its_leader_is_killed_over_zookeeper() {
+    let zookeeper = ZooKeeper::start().unwrap();
+    ids_increase(storm(&zookeeper.url(), "orders=strict", Fault::Kill, 3, 30_000));
 }
 
 #[test]
