@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use frazil_coord::time::boot_time;
-use frazil_rig::{Etcd, Redis, ZooKeeper, wait_until};
+use frazil_rig::{Etcd, FalseClock, Redis, ZooKeeper, wait_until};
 use serde_json::Value;
 use serving::Served;
 
@@ -61,6 +61,8 @@ enum Fault {
 struct Pair {
     store: String,
     scope: String,
+    /// That of the second node, if it is not right.
+    clock: Option<FalseClock>,
     nodes: [Mutex<Served>; 2],
     addresses: [Mutex<String>; 2],
 }
@@ -68,15 +70,16 @@ struct Pair {
 const NAMES: [&str; 2] = ["one", "two"];
 
 impl Pair {
-    fn start(store: &str, scope: &str) -> Self {
+    fn start(store: &str, scope: &str, clock: Option<FalseClock>) -> Self {
         let created = Command::new(env!("CARGO_BIN_EXE_frazil"))
             .args(["store", "init", "--store", store])
             .output()
             .unwrap();
         assert!(created.status.success(), "{created:?}");
-        let nodes = NAMES.map(|name| serve(store, scope, name));
+        let nodes = [0, 1].map(|place| serve(store, scope, clock.as_ref(), place));
         let addresses = [0, 1].map(|place| Mutex::new(nodes[place].http.clone()));
-        Self { store: store.into(), scope: scope.into(), nodes: nodes.map(Mutex::new), addresses }
+        let (store, scope, nodes) = (store.into(), scope.into(), nodes.map(Mutex::new));
+        Self { store, scope, clock, nodes, addresses }
     }
 
     /// What a node says of the scope's leader.
@@ -123,7 +126,7 @@ impl Pair {
         let mut node = self.nodes[place].lock().unwrap();
         node.signal("-KILL");
         node.wait();
-        *node = serve(&self.store, &self.scope, NAMES[place]);
+        *node = serve(&self.store, &self.scope, self.clock.as_ref(), place);
         *self.addresses[place].lock().unwrap() = node.http.clone();
     }
 
@@ -161,9 +164,13 @@ fn number(id: &Value) -> u64 {
     id.as_str().unwrap().parse().unwrap()
 }
 
-fn serve(store: &str, scope: &str, name: &str) -> Served {
+fn serve(store: &str, scope: &str, clock: Option<&FalseClock>, place: usize) -> Served {
+    let name = NAMES[place];
     let args = ["--store", store, "--scope", scope, "--node", name, "--election-ttl", "2s"];
-    let mut served = Served::start(&args);
+    let mut served = match clock.filter(|_| place == 1) {
+        Some(clock) => Served::start_by(clock, &args),
+        None => Served::start(&args),
+    };
     served.wait_until_ready();
     served
 }
@@ -183,7 +190,11 @@ fn ask(address: &str, method: &str, path: &str) -> Option<(u16, Value)> {
 /// Asks for Ids by two clients, each of which asks the nodes in turn, while something is done to
 /// the leader so often, and until there are so many Ids.
 fn storm(store: &str, scope: &str, fault: Fault, times: u32, ids: u64) -> Vec<Answer> {
-    let pair = Arc::new(Pair::start(store, scope));
+    storm_over(Pair::start(store, scope, None), fault, times, ids)
+}
+
+fn storm_over(pair: Pair, fault: Fault, times: u32, ids: u64) -> Vec<Answer> {
+    let pair = Arc::new(pair);
     let (is_over, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let mut token = 0;
     let mut leader = 0;
@@ -261,6 +272,16 @@ fn ids_of_a_strict_scope_increase_while_its_leader_is_killed_over_zookeeper() {
 fn ids_of_a_strict_scope_increase_while_its_leader_is_frozen_over_redis() {
     let redis = Redis::start().unwrap();
     ids_increase(storm(&redis.url(), "orders=strict", Fault::Freeze, 5, 50_000));
+}
+
+/// What the leader before has issued is ahead of the next one's clock.
+#[test]
+fn ids_of_a_strict_scope_increase_although_one_clock_is_a_second_behind() {
+    let (directory, clock) = (tempfile::tempdir().unwrap(), FalseClock::new().unwrap());
+    clock.set_back(Duration::from_secs(1)).unwrap();
+    let store = format!("file:{}", directory.path().display());
+    let pair = Pair::start(&store, "orders=strict", Some(clock));
+    ids_increase(storm_over(pair, Fault::Kill, 6, 30_000));
 }
 
 /// The control: nodes that issue by themselves are caught.
