@@ -108,8 +108,14 @@ impl Pair {
     fn strike(&self, fault: Fault, leader: usize, token: u64) -> (usize, u64) {
         match fault {
             Fault::Kill => {
-                self.kill(leader);
-                self.wait_for_leader(&[0, 1], token)
+                let mut node = self.nodes[leader].lock().unwrap();
+                node.signal("-KILL");
+                node.wait();
+                // The other one leads before it is back: leadership moves each time.
+                let next = self.wait_for_leader(&[1 - leader], token);
+                *node = serve(&self.store, &self.scope, self.clock.as_ref(), leader);
+                *self.addresses[leader].lock().unwrap() = node.http.clone();
+                next
             }
             Fault::Freeze => {
                 self.nodes[leader].lock().unwrap().signal("-STOP");
@@ -119,15 +125,6 @@ impl Pair {
                 next
             }
         }
-    }
-
-    /// Kills a node without a word and starts it anew.
-    fn kill(&self, place: usize) {
-        let mut node = self.nodes[place].lock().unwrap();
-        node.signal("-KILL");
-        node.wait();
-        *node = serve(&self.store, &self.scope, self.clock.as_ref(), place);
-        *self.addresses[place].lock().unwrap() = node.http.clone();
     }
 
     /// Asks the nodes in turn until it is told to stop; notes every answer.
