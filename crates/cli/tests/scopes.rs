@@ -271,7 +271,7 @@ fn ids_of_a_strict_scope_increase_while_its_leader_is_frozen_over_redis() {
     ids_increase(storm(&redis.url(), "orders=strict", Fault::Freeze, 5, 50_000));
 }
 
-/// What the leader before has issued is ahead of the next one's clock.
+/// What the leader before has issued is ahead of the next clock: a leader without its floor fails here.
 #[test]
 fn ids_of_a_strict_scope_increase_although_one_clock_is_a_second_behind() {
     let (directory, clock) = (tempfile::tempdir().unwrap(), FalseClock::new().unwrap());
