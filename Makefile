@@ -48,7 +48,7 @@ fuzz:
 bench: deps
 	cargo run --release -p frazil-bench -- $(if $(QUICK),--quick)
 	cargo run --release -p frazil-bench-versus -- $(if $(QUICK),--quick)
-	cargo run --release -p frazil-bench-leases
+	cargo run --release -p frazil-bench-leases -- $(if $(QUICK),--quick)
 	cargo run --release -p frazil-bench-serving -- $(if $(QUICK),--quick)
 
 doc:

@@ -1,15 +1,21 @@
 //! How fast a crowd of nodes gets its workers: 1,024 claims within a moment on a pool of 1,024, on
-//! real servers, beside as many bare writes on the same store in the same run.
+//! real servers, beside as many bare writes on the same store in the same run. Then how fast
+//! leaders are elected, handed over and replaced, and what a rolling restart does to jobs.
 #![expect(clippy::print_stdout, reason = "the report")]
 
 mod crowd;
+mod election;
+mod jobs;
 mod server;
 
 use std::time::Duration;
 
 use frazil_bench::{Table, machine, verdict};
+use tokio::runtime::Runtime;
 
 use crate::crowd::Crowd;
+use crate::election::{Election, TTL, VICTIM};
+use crate::jobs::Jobs;
 use crate::server::Server;
 
 /// What the design asks for: a time, and operations a claim on average, where they are counted.
@@ -19,13 +25,44 @@ const BARS: [(&str, Duration, Option<f64>); 4] = [
     ("etcd", Duration::from_secs(5), Some(4.0)),
     ("zk", Duration::from_secs(5), Some(4.0)),
 ];
+/// Of the hand-over of a leadership, in 99 of 100 cases.
+const HANDOVER_BAR: Duration = Duration::from_millis(50);
+/// Of the replacement of a leader that died, beyond the time to live.
+const CRASH_BAR: Duration = Duration::from_secs(1);
+/// Of the time that a job is without a node in a rolling restart.
+const GAP_BAR: Duration = Duration::from_millis(300);
+/// Of the time until loads are even again.
+const EVEN_BAR: Duration = Duration::from_secs(30);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, url] = arguments.as_slice()
+        && flag == VICTIM
+    {
+        return runtime.block_on(election::be_the_victim(url));
+    }
+    let is_quick = arguments.iter().any(|argument| argument == "--quick");
+    // Without a name, all of them.
+    let names: Vec<&String> = arguments.iter().filter(|name| !name.starts_with('-')).collect();
+    let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| *wanted == name);
     println!("{}", machine());
+    if is_wanted("crowds") {
+        crowds(&runtime)?;
+    }
+    if is_wanted("elections") {
+        elections(&runtime, is_quick)?;
+    }
+    if is_wanted("jobs") {
+        rolling_restarts(&runtime)?;
+    }
+    Ok(())
+}
+
+fn crowds(runtime: &Runtime) -> Result<(), Box<dyn std::error::Error>> {
     println!(
         "1,024 claims at once on 1,024 workers; beside it 1,024 bare writes on the same store\n"
     );
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut table = Table::new(&[
         "store",
         "claims ms",
@@ -41,14 +78,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let crowd = runtime.block_on(Crowd::measure(&server))?;
         let within = crowd.claims <= limit
             && most.zip(crowd.operations).is_none_or(|(most, done)| done <= most);
-        let ms = |time: Duration| format!("{:.0}", time.as_secs_f64() * 1000.0);
         table.row([
             name.into(),
-            ms(crowd.claims),
-            ms(crowd.writes),
+            format!("{:.0}", ms(crowd.claims)),
+            format!("{:.0}", ms(crowd.writes)),
             format!("{:.2}", crowd.claims.as_secs_f64() / crowd.writes.as_secs_f64()),
             crowd.operations.map_or("-".into(), |operations| format!("{operations:.2}")),
-            ms(crowd.first_id),
+            format!("{:.0}", ms(crowd.first_id)),
             format!(
                 "{} s{}",
                 limit.as_secs(),
@@ -59,4 +95,91 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!("{table}");
     Ok(())
+}
+
+fn elections(runtime: &Runtime, is_quick: bool) -> Result<(), Box<dyn std::error::Error>> {
+    let (handovers, crashes) = if is_quick { (20, 1) } else { (200, 5) };
+    println!(
+        "\none election, a TTL of {TTL:?}: {handovers} hand-overs from a resignation to the next \
+         leader, {crashes} leaders killed\n"
+    );
+    let mut table = Table::new(&[
+        "store",
+        "first ms",
+        "hand-over p50",
+        "p99",
+        "max",
+        "crash median ms",
+        "max",
+        "bar",
+        "",
+    ]);
+    for (name, ..) in BARS {
+        let server = Server::start(name)?;
+        let measured = runtime.block_on(Election::measure(&server, handovers, crashes))?;
+        let p99 = percentile(&measured.handovers, 99);
+        let worst = percentile(&measured.crashes, 100);
+        let within = p99 <= HANDOVER_BAR && worst <= TTL + CRASH_BAR;
+        table.row([
+            name.into(),
+            format!("{:.1}", ms(measured.first)),
+            format!("{:.1}", ms(percentile(&measured.handovers, 50))),
+            format!("{:.1}", ms(p99)),
+            format!("{:.1}", ms(percentile(&measured.handovers, 100))),
+            format!("{:.0}", ms(percentile(&measured.crashes, 50))),
+            format!("{:.0}", ms(worst)),
+            format!("p99 {:.0} ms, TTL + {} s", ms(HANDOVER_BAR), CRASH_BAR.as_secs()),
+            verdict(within).into(),
+        ]);
+    }
+    println!("{table}");
+    Ok(())
+}
+
+fn rolling_restarts(runtime: &Runtime) -> Result<(), Box<dyn std::error::Error>> {
+    println!("\na rolling restart of 3 nodes with 29 jobs: how long a job is without a node\n");
+    let mut table = Table::new(&[
+        "store",
+        "all run ms",
+        "moves",
+        "gap p50 ms",
+        "p99",
+        "max",
+        "even after s",
+        "loads",
+        "bar",
+        "",
+    ]);
+    for (name, ..) in BARS {
+        let server = Server::start(name)?;
+        let measured = runtime.block_on(Jobs::measure(&server))?;
+        let worst = percentile(&measured.gaps, 100);
+        let within = worst <= GAP_BAR && measured.even_after <= EVEN_BAR;
+        table.row([
+            name.into(),
+            format!("{:.0}", ms(measured.start)),
+            measured.gaps.len().to_string(),
+            format!("{:.1}", ms(percentile(&measured.gaps, 50))),
+            format!("{:.1}", ms(percentile(&measured.gaps, 99))),
+            format!("{:.1}", ms(worst)),
+            format!("{:.1}", measured.even_after.as_secs_f64()),
+            format!("{:?}", measured.loads),
+            format!("{:.0} ms, {} s", ms(GAP_BAR), EVEN_BAR.as_secs()),
+            verdict(within).into(),
+        ]);
+    }
+    println!("{table}");
+    Ok(())
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+/// The time that so many of a hundred do not exceed.
+fn percentile(times: &[Duration], percent: usize) -> Duration {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    let rank = (sorted.len() * percent).div_ceil(100).max(1) - 1;
+    sorted.get(rank).copied().unwrap_or_default()
 }

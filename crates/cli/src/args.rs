@@ -2,6 +2,8 @@
 
 mod config;
 mod doctor;
+mod elect;
+mod jobs;
 mod key;
 mod serve;
 mod server;
@@ -17,6 +19,8 @@ use frazil_id::{Format, Layout, rfc3339};
 
 pub(crate) use self::config::{ConfigCheckArgs, ConfigCommand, ConfigExampleArgs, ConfigShowArgs};
 pub(crate) use self::doctor::DoctorArgs;
+pub(crate) use self::elect::{ElectArgs, ElectGuardArgs, TermsArg};
+pub(crate) use self::jobs::{JobsCommand, JobsDemoArgs, JobsLsArgs};
 pub(crate) use self::key::{
     KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, RoleArg,
 };
@@ -46,6 +50,7 @@ Exit codes:
   2  usage or configuration; a password, a certificate or a permission is wrong
   3  a store, the network or the output is unavailable
   4  refused for safety: clock, lease, quarantine
+  75  the leadership was lost (elect)
   130, 143  ended by SIGINT or SIGTERM, after the worker was released";
 
 /// Unique, time-ordered 64-bit Ids.
@@ -72,6 +77,11 @@ pub(crate) enum Command {
     Store(StoreCommand),
     #[command(subcommand)]
     Key(KeyCommand),
+    Elect(Box<ElectArgs>),
+    #[command(hide = true)]
+    ElectGuard(ElectGuardArgs),
+    #[command(subcommand)]
+    Jobs(JobsCommand),
     Doctor(Box<DoctorArgs>),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -348,6 +358,9 @@ mod tests {
             &["workers", "ls"],
             &["store", "show"],
             &["workers", "drain", "node"],
+            &["elect", "name", "--observe"],
+            &["jobs", "ls"],
+            &["jobs", "demo"],
         ] {
             let line = [&["frazil"][..], words, &["--store", url]].concat();
             let args = Args::try_parse_from(&line).unwrap_or_else(|why| panic!("{line:?}: {why}"));

@@ -5,7 +5,9 @@ mod completions;
 mod config;
 mod decode;
 mod doctor;
+mod elect;
 mod encode;
+mod jobs;
 mod key;
 mod layout;
 mod man;
@@ -30,6 +32,9 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Workers(command) => workers::run(&command),
         Command::Store(command) => store::run(&command),
         Command::Key(command) => key::run(&command),
+        Command::Elect(args) => elect::run(&args),
+        Command::ElectGuard(args) => elect::guard(&args),
+        Command::Jobs(command) => jobs::run(&command),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

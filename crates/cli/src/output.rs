@@ -20,6 +20,12 @@ pub(crate) enum Exit {
     Unavailable = 3,
     /// Refused for safety.
     Refused = 4,
+    /// A leadership was lost; another try may succeed.
+    LeadershipLost = 75,
+    /// A command that was to be run cannot be.
+    NotRunnable = 126,
+    /// A command that was to be run is not there.
+    NotFound = 127,
 }
 
 /// Why a command ended early, and what to do next.
@@ -33,11 +39,14 @@ pub(crate) enum Failure {
     ReaderGone,
     /// A signal asked to end; everything was put in order first.
     Interrupted(Signal),
+    /// A command that was run ended with this code, and so do we.
+    Ended(u8),
 }
 
 /// The signals that ask to end, with what a shell shows for a process that one of them ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
+    HangUp = 128 + 1,
     Interrupt = 128 + 2,
     Terminate = 128 + 15,
 }
@@ -75,6 +84,7 @@ pub(crate) fn finish(outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) | Err(Failure::ReaderGone) => ExitCode::SUCCESS,
         Err(Failure::Interrupted(signal)) => ExitCode::from(signal as u8),
+        Err(Failure::Ended(code)) => ExitCode::from(code),
         Err(Failure::Reported(exit)) => ExitCode::from(exit as u8),
         Err(Failure::Message(exit, message)) => {
             say(format_args!("error: {message}"));

@@ -9,7 +9,9 @@
 //! | read every rule in one place | [`rules`] |
 //! | keep a worker leased | [`keeper::Keeper`] |
 //! | lead, or follow who leads | [`election`] |
+//! | spread jobs over nodes, each led by one | [`processor`] |
 //! | open a store by its URL | [`open`](fn@open), [`StoreUrl`] |
+//! | refuse the late writes of a former leader | [`fence`] |
 //! | write a store | [`Store`], and the suite `conformance` |
 //! | know what a store promises | [`Guarantees`] |
 //! | share, count or hurt a store | [`Prefixed`], [`Metered`], [`Faulty`] |
@@ -20,6 +22,7 @@ pub mod choose;
 pub mod conformance;
 pub mod election;
 mod error;
+pub mod fence;
 mod finding;
 mod guarantees;
 pub mod keeper;
@@ -27,6 +30,7 @@ pub mod mend;
 mod namespace;
 mod nonce;
 mod open;
+pub mod processor;
 mod record;
 pub mod rules;
 mod slot;

@@ -14,9 +14,6 @@ use crate::Namespace;
 use crate::nonce::Nonce;
 use crate::slot::{Group, Slot};
 
-/// The root when the URL names none.
-const ROOT_DEFAULT: &str = "frazil";
-
 /// Makes and reads the keys of one namespace.
 #[derive(Clone, Debug)]
 pub(super) struct Keys {
@@ -34,9 +31,7 @@ pub(super) enum Place {
 
 impl Keys {
     pub(super) fn new(root: &str, namespace: &Namespace) -> Self {
-        let root = root.trim_matches('/');
-        let root = if root.is_empty() { ROOT_DEFAULT } else { root };
-        Self { prefix: format!("/{root}/{namespace}/") }
+        Self { prefix: crate::fence::etcd_prefix(root, namespace) }
     }
 
     pub(super) fn meta(&self) -> String {

@@ -1,0 +1,114 @@
+//! What can be typed about elections.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::Args as ClapArgs;
+
+use super::{PlaceArg, duration};
+
+const ELECT_HELP: &str = "\
+Examples:
+  frazil elect nightly -- ./report.sh
+  frazil elect billing --store etcd://10.0.0.1:2379 --ttl 5s -- ./worker --fence-from-env
+  frazil elect migrate --once -- ./migrate || echo 'somebody else does'
+  frazil elect billing --observe --json
+  frazil elect billing --observe --once
+
+The command finds FRAZIL_FENCE (the fencing token: pass it on with every write), FRAZIL_ELECTION and
+FRAZIL_INSTANCE in its environment.
+
+The settings are also taken from LEADER_ELECTION_LOCK_TTL, LEADER_ELECTION_HEARTBEAT_INTERVAL,
+LEADER_ELECTION_RETRY_INTERVAL, LEADER_ELECTION_INSTANCE_ID and LEADER_ELECTION_HOSTNAME, where neither
+the flag nor the FRAZIL_ variable is given.
+
+Exit codes:
+  75   the leadership was lost, and the command was stopped
+  1    with --once: somebody else leads, or nobody does
+  126, 127  the command cannot be run, or is not there
+  else the command's own; 128 and the number of the signal that ended it";
+
+/// Run a command while leader of an election.
+///
+/// Waits until elected, runs the command, and resigns when it has ended: the next candidate starts
+/// at once. SIGINT, SIGTERM and SIGHUP are passed on to the command, which has the grace to end.
+///
+/// If the leadership is lost, or is about to be because the store cannot be reached, the command and
+/// all processes of its group get SIGTERM, and SIGKILL before anybody else can be elected. They are
+/// killed as well if this process is, or is stopped for longer than its leadership lasts. A command
+/// that is frozen along with this process can wake up late all the same: only what it writes to can
+/// refuse that, by the token.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = ELECT_HELP)]
+pub(crate) struct ElectArgs {
+    /// The election: letters, digits, '.', '_', '-' and ':'.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+    #[command(flatten)]
+    pub(crate) terms: TermsArg,
+    /// How long the command has to end after SIGTERM. By default a quarter of the TTL.
+    #[arg(long, value_name = "D", env = "FRAZIL_ELECTION_GRACE", value_parser = duration)]
+    pub(crate) grace: Option<Duration>,
+    /// Print the leader, and each one that follows, without being a candidate.
+    #[arg(long, conflicts_with = "command")]
+    pub(crate) observe: bool,
+    /// Do not wait: if somebody else leads, end with 1. Without a command print the leader and end.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Print one JSON object a line.
+    #[arg(long, conflicts_with = "command")]
+    pub(crate) json: bool,
+    /// What to run, with its arguments.
+    #[arg(value_name = "CMD", last = true, required_unless_present_any = ["observe", "once"])]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// How an election is held; the same for all candidates of one.
+#[derive(Clone, Debug, ClapArgs)]
+pub(crate) struct TermsArg {
+    /// How long a leader leads without renewing: one that crashed is replaced after this. By default
+    /// 10s.
+    #[arg(long, value_name = "D", env = "FRAZIL_ELECTION_TTL", value_parser = duration)]
+    pub(crate) ttl: Option<Duration>,
+    /// Between two renewals, at most a third of the TTL. By default three tenths.
+    #[arg(long, value_name = "D", env = "FRAZIL_ELECTION_HEARTBEAT", value_parser = duration)]
+    pub(crate) heartbeat: Option<Duration>,
+    /// How often a candidate looks, should the store not tell of a change. By default a fifth of the
+    /// TTL.
+    #[arg(long, value_name = "D", env = "FRAZIL_ELECTION_RETRY", value_parser = duration)]
+    pub(crate) retry: Option<Duration>,
+    /// How much longer to wait after a leader that was lost without resigning: for what checks no
+    /// token. By default 1s; 0s where every write is fenced.
+    #[arg(long, value_name = "D", env = "FRAZIL_ELECTION_LOCK_DELAY", value_parser = delay)]
+    pub(crate) lock_delay: Option<Duration>,
+    /// Who this is, for people to read. By default HOST:PID.
+    #[arg(long, value_name = "I", env = "FRAZIL_ELECTION_INSTANCE_ID")]
+    pub(crate) instance: Option<String>,
+    /// The name of this machine, for people to read. By default its own.
+    #[arg(long, value_name = "H", env = "FRAZIL_ELECTION_HOSTNAME")]
+    pub(crate) hostname: Option<String>,
+}
+
+/// The parent of an elected command: it ends the command if `frazil elect` cannot.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ElectGuardArgs {
+    /// Whose child this must be.
+    #[arg(long, value_name = "PID")]
+    pub(crate) parent: i32,
+    /// The parent's descriptor of the file that says until when the command may run.
+    #[arg(long, value_name = "FD")]
+    pub(crate) deadline: i32,
+    /// What to run.
+    #[arg(value_name = "CMD", last = true, required = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// An hour: nobody waits longer for work that checks no token.
+const DELAY_MAX: Duration = Duration::from_hours(1);
+
+fn delay(text: &str) -> Result<Duration, String> {
+    let valid = frazil_coord::duration(text).filter(|delay| *delay <= DELAY_MAX);
+    valid.ok_or_else(|| "write a whole number with ms, s, m or h, from 0s to 1h".to_owned())
+}

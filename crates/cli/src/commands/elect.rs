@@ -1,0 +1,37 @@
+//! `frazil elect`: run a command while leader, or watch who leads.
+
+mod campaign;
+mod deadline;
+mod guard;
+mod observe;
+mod reach;
+mod signals;
+mod terms;
+mod ward;
+
+use crate::args::{ElectArgs, ElectGuardArgs};
+use crate::output::{Exit, Failure};
+
+use self::terms::Terms;
+
+pub(crate) fn run(args: &ElectArgs) -> Result<(), Failure> {
+    let terms = Terms::of(args)?;
+    // One thread, the first of the process: the guard of the command dies with the thread that
+    // started it.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Exit::Unavailable, format_args!("no runtime: {error}")))?;
+    let outcome = match args.command.is_empty() {
+        true => runtime.block_on(observe::run(args, &terms)),
+        false => runtime.block_on(campaign::run(args, &terms)),
+    };
+    // What still waits for the kernel or the store is left alone.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// The hidden command between `frazil elect` and the command that it runs.
+pub(crate) fn guard(args: &ElectGuardArgs) -> Result<(), Failure> {
+    guard::run(args)
+}

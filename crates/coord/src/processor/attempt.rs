@@ -1,0 +1,206 @@
+//! One run of a job's work in a task of its own: watched, cancelled, waited for, aborted.
+
+use std::any::Any;
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::{sleep, timeout};
+
+/// Whatever a job fails with.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// An aborted task ends where it next waits. One that has not after this long does not wait.
+pub(super) const ABORT_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Work that runs.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    task: JoinHandle<Result<(), BoxError>>,
+    cancel: watch::Sender<bool>,
+}
+
+/// How work ended that nobody had asked to stop, or why and how it was stopped.
+#[derive(Debug)]
+pub(super) enum Ended<R> {
+    /// It returned.
+    Done,
+    /// It returned an error or panicked, which it says.
+    Failed(String),
+    /// It was asked to stop, for a reason.
+    Stopped(R, Stopped),
+}
+
+/// How work stopped.
+#[derive(Debug)]
+pub(super) enum Stopped {
+    /// By itself.
+    Gracefully,
+    /// It was aborted.
+    Aborted,
+    /// It goes on although it was aborted: it blocks its thread.
+    NotAtAll(Stuck),
+}
+
+/// Work that cannot be stopped.
+#[derive(Debug)]
+pub(super) struct Stuck(JoinHandle<Result<(), BoxError>>);
+
+impl Attempt {
+    /// Starts work. `cancel` is what the work was told to look at.
+    pub(super) fn start(
+        work: impl Future<Output = Result<(), BoxError>> + Send + 'static,
+        cancel: watch::Sender<bool>,
+    ) -> Self {
+        Self { task: tokio::spawn(work), cancel }
+    }
+
+    /// Waits for the end of the work, or for a reason to stop it. Then it is cancelled, has
+    /// `drain` to end, and is aborted after that or when `last` comes, whichever is first.
+    /// `cancelling` is called when it is cancelled.
+    pub(super) async fn watch<R>(
+        mut self,
+        stop: impl Future<Output = R>,
+        cancelling: impl FnOnce(&R),
+        drain: Duration,
+        last: impl Future<Output = ()>,
+    ) -> Ended<R> {
+        let reason = tokio::select! {
+            biased;
+            ended = &mut self.task => return judged(ended),
+            reason = stop => reason,
+        };
+        cancelling(&reason);
+        // It may be over, and then nobody listens.
+        let _ = self.cancel.send(true);
+        tokio::select! {
+            biased;
+            // An error is how many say that they were cancelled.
+            _ = &mut self.task => return Ended::Stopped(reason, Stopped::Gracefully),
+            () = sleep(drain) => {}
+            () = last => {}
+        }
+        self.task.abort();
+        let stopped = match timeout(ABORT_PATIENCE, &mut self.task).await {
+            Ok(_) => Stopped::Aborted,
+            Err(_) => Stopped::NotAtAll(Stuck(self.task)),
+        };
+        Ended::Stopped(reason, stopped)
+    }
+}
+
+impl Stuck {
+    /// Waits until it has ended after all.
+    pub(super) async fn end(self) {
+        let _ = self.0.await;
+    }
+}
+
+fn judged<R>(ended: Result<Result<(), BoxError>, JoinError>) -> Ended<R> {
+    match ended {
+        Ok(Ok(())) => Ended::Done,
+        Ok(Err(error)) => Ended::Failed(error.to_string()),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => Ended::Failed(format!("it panicked: {}", message(panic.as_ref()))),
+            // Only the runtime's own end cancels it.
+            Err(error) => Ended::Failed(error.to_string()),
+        },
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::sync::mpsc;
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    const DRAIN: Duration = Duration::from_secs(7);
+
+    /// Watches work that gets the receiver of its cancellation, and is asked to stop at once.
+    async fn stopped<F>(work: impl FnOnce(watch::Receiver<bool>) -> F) -> Ended<&'static str>
+    where
+        F: Future<Output = Result<(), BoxError>> + Send + 'static,
+    {
+        let (cancel, cancelled) = watch::channel(false);
+        let attempt = Attempt::start(work(cancelled), cancel);
+        attempt.watch(async { "asked" }, |_| (), DRAIN, pending()).await
+    }
+
+    /// Watches work that nobody asks to stop.
+    async fn left_alone(
+        work: impl Future<Output = Result<(), BoxError>> + Send + 'static,
+    ) -> Ended<()> {
+        let attempt = Attempt::start(work, watch::Sender::new(false));
+        attempt.watch(pending(), |()| (), DRAIN, pending()).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_ends_by_itself_is_judged_by_how() {
+        assert!(matches!(left_alone(async { Ok(()) }).await, Ended::Done));
+        let failed = left_alone(async { Err("no disk".into()) }).await;
+        assert!(matches!(failed, Ended::Failed(why) if why == "no disk"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_panic_is_a_failure_that_says_what_it_said() {
+        let plain = left_alone(async { panic!("at the disco") }).await;
+        assert!(matches!(plain, Ended::Failed(why) if why == "it panicked: at the disco"));
+        let formatted = left_alone(async { panic!("number {}", 7) }).await;
+        assert!(matches!(formatted, Ended::Failed(why) if why == "it panicked: number 7"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_stops_when_asked_is_waited_for_even_if_it_calls_that_an_error() {
+        let start = Instant::now();
+        let ended = stopped(async |mut cancelled: watch::Receiver<bool>| {
+            cancelled.wait_for(|cancelled| *cancelled).await?;
+            sleep(DRAIN / 2).await;
+            Err("cancelled".into())
+        });
+        let ended = ended.await;
+        assert!(matches!(ended, Ended::Stopped("asked", Stopped::Gracefully)), "{ended:?}");
+        assert_eq!(start.elapsed(), DRAIN / 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_does_not_stop_is_aborted_at_the_end_of_the_drain() {
+        let start = Instant::now();
+        let ended = stopped(|_| pending()).await;
+        assert!(matches!(ended, Ended::Stopped("asked", Stopped::Aborted)), "{ended:?}");
+        assert_eq!(start.elapsed(), DRAIN);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_is_aborted_before_the_end_of_the_drain_if_its_time_is_up() {
+        let start = Instant::now();
+        let attempt = Attempt::start(pending(), watch::Sender::new(false));
+        let ended = attempt.watch(async {}, |()| (), DRAIN, sleep(DRAIN / 7)).await;
+        assert!(matches!(ended, Ended::Stopped((), Stopped::Aborted)), "{ended:?}");
+        assert_eq!(start.elapsed(), DRAIN / 7);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn work_that_blocks_its_thread_is_known_to_run_still() {
+        let (release, blocked) = mpsc::channel::<()>();
+        let attempt = Attempt::start(
+            async move {
+                let _ = blocked.recv();
+                Ok(())
+            },
+            watch::Sender::new(false),
+        );
+        let ended = attempt.watch(async {}, |()| (), Duration::ZERO, pending()).await;
+        let Ended::Stopped((), Stopped::NotAtAll(stuck)) = ended else { panic!("{ended:?}") };
+        release.send(()).unwrap();
+        timeout(Duration::from_secs(20), stuck.end()).await.expect("it ends at last");
+    }
+}

@@ -1,0 +1,174 @@
+//! What this node runs and reaches for, so that a quota is kept before anything is claimed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::placement::Picture;
+
+/// The jobs of one node. Nothing in it outlives what it counts, so that nothing leaks: who
+/// reaches for a job that another has is not counted, and a job is struck off when it stopped.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    node: String,
+    quota: Option<usize>,
+    pages: Mutex<Pages>,
+}
+
+#[derive(Debug, Default)]
+struct Pages {
+    /// Since when, in boot time.
+    running: BTreeMap<String, Duration>,
+    reaching: BTreeSet<String>,
+    /// Given up of one's own accord, and not seen elsewhere yet.
+    leaving: BTreeSet<String>,
+}
+
+impl Ledger {
+    pub(super) fn new(node: String, quota: Option<usize>) -> Self {
+        Self { node, quota, pages: Mutex::default() }
+    }
+
+    /// Whether this node may campaign for a job that nobody has. If so it is counted from now on,
+    /// until it is [begun](Self::begin), [given up](Self::give_up), or seen to be another's.
+    pub(super) fn reach(&self, job: &str, picture: &Picture) -> bool {
+        let mut pages = self.lock();
+        pages.reaching.retain(|reached| !self.is_anothers(reached, picture));
+        pages.reaching.remove(job);
+        let may = self.has_room(pages.running.len() + pages.reaching.len());
+        if may {
+            pages.reaching.insert(job.to_owned());
+        }
+        may
+    }
+
+    /// Counts a job that was won. `false`: there is no room for it after all.
+    pub(super) fn begin(&self, job: &str, now: Duration) -> bool {
+        let mut pages = self.lock();
+        pages.reaching.remove(job);
+        pages.leaving.remove(job);
+        let may = self.has_room(pages.running.len());
+        if may {
+            pages.running.insert(job.to_owned(), now);
+        }
+        may
+    }
+
+    /// Whether giving a job up would make loads more even, once all that were given up before have
+    /// arrived. If so it counts as given up from now on.
+    pub(super) fn leave(&self, job: &str, picture: &Picture) -> bool {
+        let mut pages = self.lock();
+        pages.leaving.retain(|left| !self.is_anothers(left, picture));
+        let mut expected = picture.clone();
+        for left in pages.leaving.iter().filter(|left| *left != job) {
+            let to = expected.lighter(&self.node).map(str::to_owned);
+            expected.jobs.insert(left.clone(), to);
+        }
+        let helps = expected.lighter(&self.node).is_some();
+        if helps {
+            pages.leaving.insert(job.to_owned());
+        }
+        helps
+    }
+
+    /// A job has stopped.
+    pub(super) fn end(&self, job: &str) {
+        self.lock().running.remove(job);
+    }
+
+    /// A job is not campaigned for any more.
+    pub(super) fn give_up(&self, job: &str) {
+        self.lock().reaching.remove(job);
+    }
+
+    /// What runs, and since when.
+    pub(super) fn running(&self) -> BTreeMap<String, Duration> {
+        self.lock().running.clone()
+    }
+
+    fn is_anothers(&self, job: &str, picture: &Picture) -> bool {
+        let holder = picture.jobs.get(job).and_then(Option::as_ref);
+        holder.is_some_and(|holder| *holder != self.node)
+    }
+
+    fn has_room(&self, taken: usize) -> bool {
+        self.quota.is_none_or(|quota| taken < quota)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Pages> {
+        // Every change is complete before anything can panic.
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::placement::Peer;
+    use super::*;
+
+    fn picture(holders: &[(&str, Option<&str>)]) -> Picture {
+        let jobs = holders.iter().map(|(job, holder)| ((*job).into(), holder.map(Into::into)));
+        Picture { jobs: jobs.collect(), ..Picture::default() }
+    }
+
+    #[test]
+    fn jobs_that_are_reached_for_count() {
+        let free = picture(&[("a", None), ("b", None), ("c", None)]);
+        let ledger = Ledger::new("me".into(), Some(2));
+        assert!(ledger.reach("a", &free) && ledger.reach("b", &free));
+        assert!(!ledger.reach("c", &free));
+        assert!(ledger.reach("a", &free), "asking again is not asking for more");
+    }
+
+    #[test]
+    fn a_job_that_another_got_is_not_reached_for_any_more() {
+        let ledger = Ledger::new("me".into(), Some(1));
+        assert!(ledger.reach("a", &picture(&[("a", None), ("b", None)])));
+        assert!(ledger.reach("b", &picture(&[("a", Some("other")), ("b", None)])));
+        // What is seen to be one's own is about to be begun.
+        assert!(!ledger.reach("a", &picture(&[("a", None), ("b", Some("me"))])));
+    }
+
+    #[test]
+    fn a_job_that_was_lost_leaves_its_place() {
+        let free = picture(&[("a", None), ("b", None)]);
+        let ledger = Ledger::new("me".into(), Some(1));
+        for _ in 0..3 {
+            assert!(ledger.reach("a", &free) && ledger.begin("a", Duration::ZERO));
+            assert!(!ledger.reach("b", &free));
+            ledger.end("a");
+        }
+        assert!(ledger.reach("b", &free));
+        ledger.give_up("b");
+        assert!(ledger.reach("a", &free));
+    }
+
+    #[test]
+    fn a_job_that_was_won_late_is_refused_if_there_is_no_room_by_then() {
+        let ledger = Ledger::new("me".into(), Some(1));
+        assert!(ledger.reach("a", &picture(&[("a", None)])));
+        assert!(ledger.reach("b", &picture(&[("a", Some("other")), ("b", None)])));
+        assert!(ledger.begin("b", Duration::ZERO));
+        assert!(!ledger.begin("a", Duration::ZERO));
+        assert_eq!(ledger.running().len(), 1);
+    }
+
+    #[test]
+    fn jobs_whose_time_is_over_at_once_are_not_all_given_up() {
+        let jobs = ["a", "b", "c", "d", "e"];
+        let mut picture = picture(&jobs.map(|job| (job, Some("me"))));
+        picture.nodes = ["me", "you"].map(|mark| (mark.to_owned(), Peer::default())).into();
+        let ledger = Ledger::new("me".into(), None);
+        let left: Vec<_> = jobs.into_iter().filter(|job| ledger.leave(job, &picture)).collect();
+        assert_eq!(left, ["a", "b"], "three and two are even");
+        // Nobody wanted one of them, and the other arrived.
+        picture.jobs.insert("a".into(), Some("you".into()));
+        assert!(ledger.begin("b", Duration::ZERO));
+        assert!(ledger.leave("c", &picture) && !ledger.leave("d", &picture));
+    }
+
+    #[test]
+    fn a_quota_of_nothing_takes_nothing() {
+        assert!(!Ledger::new("me".into(), Some(0)).reach("a", &picture(&[("a", None)])));
+    }
+}

@@ -1,0 +1,147 @@
+//! What follows when a job ends by itself: pure.
+
+use std::time::Duration;
+
+/// What follows when a job fails: it returned an error, or panicked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restart {
+    /// It is started again here, under the same leadership, this many times in a row.
+    pub tries: u32,
+    /// The pause before the first of them; each further one is twice as long.
+    pub first_pause: Duration,
+    /// The longest pause.
+    pub pause_max: Duration,
+    /// After the last of them the job is released, and this node leaves it to others for so long.
+    /// Each further time in a row it is twice as long, up to `hold_off_max`.
+    pub hold_off: Duration,
+    /// The longest time that it is left to others.
+    pub hold_off_max: Duration,
+    /// A run that lasted this long ends the row: the next failure is a first one.
+    pub steady: Duration,
+}
+
+impl Default for Restart {
+    /// Five tries, after pauses of 200 ms to 10 s; then others have it for 10 s to 5 min. A run of
+    /// one minute is a success.
+    fn default() -> Self {
+        Self {
+            tries: 5,
+            first_pause: Duration::from_millis(200),
+            pause_max: Duration::from_secs(10),
+            hold_off: Duration::from_secs(10),
+            hold_off_max: Duration::from_secs(300),
+            steady: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What follows when a job returns without an error, although nobody asked it to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum WhenDone {
+    /// It is done. This node keeps the leadership, so that no other node does it again while this
+    /// one lives; whoever leads next does it again.
+    #[default]
+    Keep,
+    /// The leadership is released, and this processor does not campaign for it again. Each node
+    /// runs it once, one after the other.
+    Release,
+    /// It is run again, under the same leadership, after a pause.
+    Again(Duration),
+}
+
+/// The failures of a job on this node, in a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Failures {
+    /// Under this leadership.
+    tried: u32,
+    /// Leaderships that ended in vain.
+    rounds: u32,
+}
+
+/// What follows on a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Start it again after a pause.
+    Restart(Duration),
+    /// Release it, and leave it to others for a while.
+    LeaveToOthers(Duration),
+}
+
+impl Failures {
+    /// Counts a failure after a run of this length.
+    pub(super) fn failed(&mut self, restart: &Restart, ran: Duration) -> Verdict {
+        if ran >= restart.steady {
+            *self = Self::default();
+        }
+        if self.tried < restart.tries {
+            let pause = doubled(restart.first_pause, self.tried, restart.pause_max);
+            self.tried += 1;
+            return Verdict::Restart(pause);
+        }
+        let hold_off = doubled(restart.hold_off, self.rounds, restart.hold_off_max);
+        *self = Self { tried: 0, rounds: self.rounds.saturating_add(1) };
+        Verdict::LeaveToOthers(hold_off)
+    }
+}
+
+fn doubled(first: Duration, times: u32, max: Duration) -> Duration {
+    first.saturating_mul(2_u32.saturating_pow(times)).min(max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RESTART: Restart = Restart {
+        tries: 3,
+        first_pause: Duration::from_secs(1),
+        pause_max: Duration::from_secs(3),
+        hold_off: Duration::from_secs(10),
+        hold_off_max: Duration::from_secs(15),
+        steady: Duration::from_secs(60),
+    };
+
+    fn failed(failures: &mut Failures) -> Verdict {
+        failures.failed(&RESTART, Duration::ZERO)
+    }
+
+    fn restart(seconds: u64) -> Verdict {
+        Verdict::Restart(Duration::from_secs(seconds))
+    }
+
+    fn leave(seconds: u64) -> Verdict {
+        Verdict::LeaveToOthers(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn pauses_grow_up_to_a_limit_and_then_others_have_it_for_longer_and_longer() {
+        let mut failures = Failures::default();
+        let verdicts: Vec<_> = (0..12).map(|_| failed(&mut failures)).collect();
+        let round = [restart(1), restart(2), restart(3)];
+        assert_eq!(verdicts[..3], round);
+        assert_eq!(verdicts[3], leave(10));
+        assert_eq!(verdicts[4..7], round);
+        assert_eq!(verdicts[7], leave(15));
+        assert_eq!(verdicts[11], leave(15));
+    }
+
+    #[test]
+    fn a_long_run_forgives_everything() {
+        let mut failures = Failures::default();
+        for _ in 0..6 {
+            failed(&mut failures);
+        }
+        assert_eq!(failures.failed(&RESTART, RESTART.steady), restart(1));
+        assert_eq!(failed(&mut failures), restart(2));
+    }
+
+    #[test]
+    fn no_number_of_failures_overflows() {
+        let restart = Restart { tries: u32::MAX, ..RESTART };
+        let mut failures = Failures { tried: u32::MAX - 1, rounds: u32::MAX };
+        assert_eq!(failures.failed(&restart, Duration::ZERO), Verdict::Restart(restart.pause_max));
+        let verdict = failures.failed(&restart, Duration::ZERO);
+        assert_eq!(verdict, Verdict::LeaveToOthers(restart.hold_off_max));
+    }
+}

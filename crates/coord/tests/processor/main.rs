@@ -1,0 +1,15 @@
+//! Jobs over nodes: what the models of this got wrong, faults, and rolling restarts, on every
+//! store.
+
+mod balance;
+mod crew;
+mod failing;
+mod gate;
+mod handover;
+mod journal;
+mod losses;
+mod options;
+mod quota;
+#[path = "../election/stage.rs"]
+#[allow(dead_code, reason = "the elections' tests need more of it")]
+mod stage;
