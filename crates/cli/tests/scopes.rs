@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use frazil_coord::time::boot_time;
-use frazil_rig::{Etcd, Redis, wait_until};
+use frazil_rig::{Etcd, FalseClock, Redis, ZooKeeper, wait_until};
 use serde_json::Value;
 use serving::Served;
 
@@ -50,10 +50,19 @@ fn out_of_order(answers: &[Answer]) -> Option<(Answer, Answer)> {
     None
 }
 
+/// What happens to a leader.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    Kill,
+    Freeze,
+}
+
 /// Two nodes of a namespace.
 struct Pair {
     store: String,
     scope: String,
+    /// That of the second node, if it is not right.
+    clock: Option<FalseClock>,
     nodes: [Mutex<Served>; 2],
     addresses: [Mutex<String>; 2],
 }
@@ -61,15 +70,16 @@ struct Pair {
 const NAMES: [&str; 2] = ["one", "two"];
 
 impl Pair {
-    fn start(store: &str, scope: &str) -> Self {
+    fn start(store: &str, scope: &str, clock: Option<FalseClock>) -> Self {
         let created = Command::new(env!("CARGO_BIN_EXE_frazil"))
             .args(["store", "init", "--store", store])
             .output()
             .unwrap();
         assert!(created.status.success(), "{created:?}");
-        let nodes = NAMES.map(|name| serve(store, scope, name));
+        let nodes = [0, 1].map(|place| serve(store, scope, clock.as_ref(), place));
         let addresses = [0, 1].map(|place| Mutex::new(nodes[place].http.clone()));
-        Self { store: store.into(), scope: scope.into(), nodes: nodes.map(Mutex::new), addresses }
+        let (store, scope, nodes) = (store.into(), scope.into(), nodes.map(Mutex::new));
+        Self { store, scope, clock, nodes, addresses }
     }
 
     /// What a node says of the scope's leader.
@@ -81,11 +91,11 @@ impl Pair {
         Some((leader["node"].as_str()?.to_owned(), token))
     }
 
-    /// Waits until somebody leads with a token that is larger than one.
-    fn wait_for_leader(&self, after: u64) -> (usize, u64) {
+    /// Waits until somebody leads with a token that is larger than one, as these nodes see it.
+    fn wait_for_leader(&self, asked: &[usize], after: u64) -> (usize, u64) {
         let mut found = None;
         wait_until("a new leader", LIMIT, || {
-            let seen = [0, 1].into_iter().filter_map(|place| self.leader(place));
+            let seen = asked.iter().filter_map(|place| self.leader(*place));
             found = seen.max_by_key(|(_, token)| *token).filter(|(_, token)| *token > after);
             found.is_some()
         })
@@ -94,13 +104,27 @@ impl Pair {
         (NAMES.iter().position(|known| *known == name).unwrap(), token)
     }
 
-    /// Kills a node without a word and starts it anew.
-    fn kill(&self, place: usize) {
-        let mut node = self.nodes[place].lock().unwrap();
-        node.signal("-KILL");
-        node.wait();
-        *node = serve(&self.store, &self.scope, NAMES[place]);
-        *self.addresses[place].lock().unwrap() = node.http.clone();
+    /// Does something to the node that leads; gives the next leader.
+    fn strike(&self, fault: Fault, leader: usize, token: u64) -> (usize, u64) {
+        match fault {
+            Fault::Kill => {
+                let mut node = self.nodes[leader].lock().unwrap();
+                node.signal("-KILL");
+                node.wait();
+                // The other one leads before it is back: leadership moves each time.
+                let next = self.wait_for_leader(&[1 - leader], token);
+                *node = serve(&self.store, &self.scope, self.clock.as_ref(), leader);
+                *self.addresses[leader].lock().unwrap() = node.http.clone();
+                next
+            }
+            Fault::Freeze => {
+                self.nodes[leader].lock().unwrap().signal("-STOP");
+                let next = self.wait_for_leader(&[1 - leader], token);
+                // It wakes up with requests that came while it slept, and another leader.
+                self.nodes[leader].lock().unwrap().signal("-CONT");
+                next
+            }
+        }
     }
 
     /// Asks the nodes in turn until it is told to stop; notes every answer.
@@ -137,9 +161,13 @@ fn number(id: &Value) -> u64 {
     id.as_str().unwrap().parse().unwrap()
 }
 
-fn serve(store: &str, scope: &str, name: &str) -> Served {
+fn serve(store: &str, scope: &str, clock: Option<&FalseClock>, place: usize) -> Served {
+    let name = NAMES[place];
     let args = ["--store", store, "--scope", scope, "--node", name, "--election-ttl", "2s"];
-    let mut served = Served::start(&args);
+    let mut served = match clock.filter(|_| place == 1) {
+        Some(clock) => Served::start_by(clock, &args),
+        None => Served::start(&args),
+    };
     served.wait_until_ready();
     served
 }
@@ -156,15 +184,19 @@ fn ask(address: &str, method: &str, path: &str) -> Option<(u16, Value)> {
     Some((status, serde_json::from_str(body).ok()?))
 }
 
-/// Asks for Ids by two clients, each of which asks the nodes in turn, while the leader is killed so
-/// often, and until there are so many Ids.
-fn storm(store: &str, scope: &str, kills: u32, ids: u64) -> Vec<Answer> {
-    let pair = Arc::new(Pair::start(store, scope));
+/// Asks for Ids by two clients, each of which asks the nodes in turn, while something is done to
+/// the leader so often, and until there are so many Ids.
+fn storm(store: &str, scope: &str, fault: Fault, times: u32, ids: u64) -> Vec<Answer> {
+    storm_over(Pair::start(store, scope, None), fault, times, ids)
+}
+
+fn storm_over(pair: Pair, fault: Fault, times: u32, ids: u64) -> Vec<Answer> {
+    let pair = Arc::new(pair);
     let (is_over, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let mut token = 0;
     let mut leader = 0;
-    if kills > 0 {
-        (leader, token) = pair.wait_for_leader(0);
+    if times > 0 {
+        (leader, token) = pair.wait_for_leader(&[0, 1], 0);
     }
     let clients: Vec<_> = [0, 1]
         .into_iter()
@@ -173,26 +205,27 @@ fn storm(store: &str, scope: &str, kills: u32, ids: u64) -> Vec<Answer> {
             std::thread::spawn(move || pair.ask_in_turn(first, &is_over, &count))
         })
         .collect();
-    for kill in 0..kills {
-        let enough = ids * u64::from(kill + 1) / u64::from(kills + 1);
+    for time in 0..times {
+        let enough = ids * u64::from(time + 1) / u64::from(times + 1);
         let before = count.load(Ordering::Relaxed);
-        wait_until("Ids between two kills", LIMIT, || {
+        wait_until("Ids in between", LIMIT, || {
             let now = count.load(Ordering::Relaxed);
             now >= enough && now > before
         })
         .unwrap();
-        pair.kill(leader);
-        (leader, token) = pair.wait_for_leader(token);
+        (leader, token) = pair.strike(fault, leader, token);
     }
-    wait_until("Ids after the last kill", LIMIT, || count.load(Ordering::Relaxed) >= ids).unwrap();
+    wait_until("the last Ids", LIMIT, || count.load(Ordering::Relaxed) >= ids).unwrap();
     is_over.store(true, Ordering::Relaxed);
     clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
 }
 
 /// A hundred thousand Ids, and ten leaders that are killed.
 fn ids_increase_over(store: &str) {
-    let answers = storm(store, "orders=strict", 10, 100_000);
-    assert!(answers.len() as u64 * BATCH >= 100_000);
+    ids_increase(storm(store, "orders=strict", Fault::Kill, 10, 100_000));
+}
+
+fn ids_increase(answers: Vec<Answer>) {
     let forwarded = answers.iter().filter(|answer| answer.was_forwarded).count();
     assert!(forwarded * 10 > answers.len(), "{forwarded} of {} were forwarded", answers.len());
     if let Some((earlier, later)) = out_of_order(&answers) {
@@ -225,12 +258,35 @@ fn ids_of_a_strict_scope_increase_while_its_leader_is_killed_over_etcd() {
     ids_increase_over(&etcd.url());
 }
 
+/// Here a leader is present for as long as its session, which is longer than the TTL.
+#[test]
+fn ids_of_a_strict_scope_increase_while_its_leader_is_killed_over_zookeeper() {
+    let zookeeper = ZooKeeper::start().unwrap();
+    ids_increase(storm(&zookeeper.url(), "orders=strict", Fault::Kill, 3, 30_000));
+}
+
+#[test]
+fn ids_of_a_strict_scope_increase_while_its_leader_is_frozen_over_redis() {
+    let redis = Redis::start().unwrap();
+    ids_increase(storm(&redis.url(), "orders=strict", Fault::Freeze, 5, 50_000));
+}
+
+/// What the leader before has issued is ahead of the next clock: a leader without its floor fails here.
+#[test]
+fn ids_of_a_strict_scope_increase_although_one_clock_is_a_second_behind() {
+    let (directory, clock) = (tempfile::tempdir().unwrap(), FalseClock::new().unwrap());
+    clock.set_back(Duration::from_secs(1)).unwrap();
+    let store = format!("file:{}", directory.path().display());
+    let pair = Pair::start(&store, "orders=strict", Some(clock));
+    ids_increase(storm_over(pair, Fault::Kill, 6, 30_000));
+}
+
 /// The control: nodes that issue by themselves are caught.
 #[test]
 fn ids_of_a_plain_scope_do_not_increase_across_nodes() {
     let directory = tempfile::tempdir().unwrap();
     let store = format!("file:{}", directory.path().display());
-    let answers = storm(&store, "orders", 0, 20_000);
+    let answers = storm(&store, "orders", Fault::Kill, 0, 20_000);
     assert!(answers.iter().all(|answer| !answer.was_forwarded));
     assert!(out_of_order(&answers).is_some());
 }

@@ -250,6 +250,47 @@ fn a_private_key_is_not_shown() {
     said.check(&lines);
 }
 
+/// Neither by the node that shows it nor by the one that it is shown to.
+#[test]
+fn a_key_for_other_nodes_is_not_shown() {
+    let desk = Desk::new();
+    let (keys, key) = keyed(&desk);
+    let secret = key.rsplit('_').next().unwrap().to_owned();
+    let peer = desk.home().join("peer-key");
+    fs::write(&peer, &key).unwrap();
+    let peer = peer.display().to_string();
+    let store = format!("file:{}", desk.home().join("store").display());
+    let start = |name: &str| {
+        let free = ["--http", "127.0.0.1:0", "--grpc", "off", "--resp", "off", "--node", name];
+        let scoped = ["--scope", "orders=strict", "--keys", &keys, "--peer-key-file", &peer];
+        let more = ["--store", &store, "--namespace", VISIBLE, "--log", ALL];
+        Logged::start(desk.command(&[&["serve"][..], &free, &scoped, &more].concat()))
+    };
+    let mut said = Said::default();
+    let mut one = start("one");
+    one.wait_for("this node leads the scope", 1);
+    let mut two = start("two");
+    two.wait_for("the node is ready", 1);
+    let web = two.wait_for("  HTTP  http://", 1);
+    let request = format!(
+        "POST /ids?scope=orders HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer \
+         {key}\r\n\r\n"
+    );
+    let answer = exchange(web.rsplit('/').next().unwrap(), request.as_bytes());
+    assert!(answer.contains("\"node\":\"one\""), "{answer}");
+    said.add("HTTP", answer);
+    // The key where an authority should be.
+    said.run(&desk, &["serve", "--dev", "--scope", "a=strict", "--peer-ca", &peer]);
+    for served in [&mut two, &mut one] {
+        served.signal("-HUP");
+        served.wait_for("the key for other nodes", 1);
+        assert!(served.stop().success());
+        said.add("the log", served.lines().join("\n"));
+    }
+    assert!(said.count("this node leads the scope") >= 1, "nothing was looked at");
+    said.check(&[&secret]);
+}
+
 /// The search itself: what is there is found.
 #[test]
 #[should_panic(expected = "the log shows a secret: password canary")]

@@ -31,9 +31,18 @@ impl Served {
 
     /// The same with HTTP at an address.
     pub(crate) fn start_at(http: &str, args: &[&str]) -> Self {
+        Self::start_in(http, args, &[])
+    }
+
+    /// The same that goes by a clock which can be set.
+    pub(crate) fn start_by(clock: &FalseClock, args: &[&str]) -> Self {
+        Self::start_in("127.0.0.1:0", args, &clock.environment())
+    }
+
+    fn start_in(http: &str, args: &[&str], environment: &[(&str, PathBuf)]) -> Self {
         let free = ["serve", "--http", http, "--grpc", "127.0.0.1:0"];
         let free = [&free[..], &["--resp", "127.0.0.1:0"]].concat();
-        Self::spawn(&[&free[..], args].concat(), &[])
+        Self::spawn(&[&free[..], args].concat(), environment)
     }
 
     /// Starts a throw-away server that goes by a clock which can be set.

@@ -30,6 +30,10 @@ pub(super) async fn connect(
     let no_host = || io::Error::other("the address has no host");
     let host = uri.host().ok_or_else(no_host)?.trim_matches(['[', ']']);
     let is_secure = uri.scheme_str() == Some("https");
+    if !is_secure && tls.is_some() {
+        // The key is not shown in the clear to whoever the store names.
+        return Err(io::Error::other("the address is not https, and --peer-ca asks for TLS"));
+    }
     let port = uri.port_u16().unwrap_or(if is_secure { 443 } else { 80 });
     let stream = TcpStream::connect((host, port)).await?;
     stream.set_nodelay(true)?;

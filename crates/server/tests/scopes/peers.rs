@@ -136,6 +136,28 @@ async fn a_leader_that_cannot_be_reached_is_told_of_and_then_replaced() {
     site.stop().await.unwrap();
 }
 
+/// Whoever can write to the store names an address, and must not be shown the key there.
+#[tokio::test]
+async fn where_tls_is_asked_for_nothing_is_forwarded_without_it() {
+    let (place, certificates) = (Place::new(), Certificates::generate().unwrap());
+    place.site("first", |_| {}).await.stop().await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let leadership = lead_as(&place, &format!("http://{}", listener.local_addr().unwrap())).await;
+    let change = |config: &mut Config| {
+        config.peer_ca = Some(certificates.ca().to_owned());
+        config.limits.max_wait = Duration::from_millis(300);
+    };
+    let site = place.site("two", change).await;
+    led_by(&site, "impostor").await;
+    let reply = site.post("/ids?scope=orders").await;
+    assert_eq!(reply.reason(), "NO_LEADER");
+    assert!(reply.text().contains("not https"), "{}", reply.text());
+    let came = tokio::time::timeout(Duration::ZERO, listener.accept()).await;
+    assert!(came.is_err(), "nobody connects");
+    drop(leadership);
+    site.stop().await.unwrap();
+}
+
 /// Two nodes with keys, over a transport; the second one shows a key to the first.
 async fn closed(transport: Transport, peer: &str, client: &str, keys: &Keys) -> Reply {
     let (place, certificates) = (Place::new(), Certificates::generate().unwrap());
@@ -145,7 +167,7 @@ async fn closed(transport: Transport, peer: &str, client: &str, keys: &Keys) -> 
         config.keys = Some(keys.path());
         config.peer_key_file = Some(file.clone());
         config.tls = transport.files(&certificates);
-        config.peer_ca = Some(certificates.ca().to_owned());
+        config.peer_ca = config.tls.is_some().then(|| certificates.ca().to_owned());
     };
     let one = place.site("one", secured).await;
     let read = async |site: &Site, path: &str, method: &str| {
