@@ -2,7 +2,7 @@
 //!
 //! A leader cannot know that it still leads at the moment its write arrives: it may have been
 //! stopped in between, for any time. So the one who is written to must refuse. Every leadership has
-//! a [`Token`](crate::Token) that is larger than all before it; what is guarded remembers the
+//! a [`Token`] that is larger than all before it; what is guarded remembers the
 //! highest that it has seen, and takes a write under that or a higher one, and no other.
 //!
 //! | to guard | see |

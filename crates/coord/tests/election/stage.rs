@@ -172,7 +172,8 @@ macro_rules! on_every_store {
             $(
                 #[tokio::test(flavor = "multi_thread")]
                 async fn $name() {
-                    super::$name(crate::stage::Stage::new(crate::stage::Kind::$kind)).await;
+                    let stage = crate::stage::Stage::new(crate::stage::Kind::$kind);
+                    Box::pin(super::$name(stage)).await;
                 }
             )+
         }
