@@ -136,7 +136,8 @@ fn it_is_drawn_on_a_terminal_until_somebody_ends_it() {
 fn what_cannot_be_shown_is_refused() {
     let shell = Shell::new();
     shell.fails(&["jobs", "demo", "--nodes", "0"], 2, &["1..=9"]);
-    shell.fails(&["jobs", "demo", "--jobs", "501"], 2, &["1..=500"]);
+    shell.fails(&["jobs", "demo", "--jobs", "201"], 2, &["1..=200"]);
     shell.fails(&["jobs", "demo", "--headless", "--app", "a/b"], 2, &["a/b"]);
+    shell.fails(&["jobs", "demo", "--headless", "--store", "memory:"], 2, &["not shared"]);
     shell.fails(&["jobs", "demo", "--picture", "x.svg"], 2, &["--headless"]);
 }

@@ -20,12 +20,15 @@ use tokio_util::sync::CancellationToken;
 use crate::app::{BindError, Shared};
 use crate::condition::Condition;
 use crate::config::Config;
+use crate::issuer::Scope;
 use crate::scopes::{self, ADVERTISE, Post};
 use crate::self_portrait::instant;
 use crate::{duties, open};
 
 /// The election of the node that does what is done once in a cluster.
 pub(crate) const CLUSTER: &str = "frazil:cluster";
+/// Before the name of a scope where it is shown among elections.
+const SCOPE_LABEL: &str = "scope:";
 /// The longest window of a scope: what a new leader may have to wait for.
 const WINDOW_MAX: Duration = Duration::from_secs(3);
 /// Between two renewals of a scope's leader.
@@ -89,7 +92,7 @@ impl Electorate {
         for settings in [&settings, &for_scopes(&settings)] {
             settings.checked().map_err(|bad| BindError::ElectionTtl(bad.to_string()))?;
         }
-        let labels = strict().map(|scope| format!("scope:{}", scope.name));
+        let labels = strict().map(|scope| format!("{SCOPE_LABEL}{}", scope.name));
         let labels = std::iter::once(CLUSTER.to_owned()).chain(labels);
         let namespace = config.node.chosen_namespace().clone();
         Ok(Self {
@@ -113,11 +116,18 @@ impl Electorate {
         {
             return Ok(seen.clone());
         }
-        let standings = elections.leaders().await.map_err(|error| {
-            ApiError::new(Reason::StoreUnavailable, error).retry_after(LOOK_AGAIN)
-        })?;
-        let described = |standing| described(standing, instance);
-        let seen: Vec<Election> = standings.into_iter().map(described).collect();
+        let mut seen = Vec::new();
+        for (group, prefix) in [(Group::Elections, ""), (Group::Scopes, SCOPE_LABEL)] {
+            let entries = elections.store().list(group).await.map_err(|error| {
+                ApiError::new(Reason::StoreUnavailable, error).retry_after(LOOK_AGAIN)
+            })?;
+            seen.extend(entries.iter().map(|entry| {
+                let mut standing = Standings::of(entry);
+                standing.name.insert_str(0, prefix);
+                described(standing, instance)
+            }));
+        }
+        seen.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         *looked = Some((boot_time(), seen.clone()));
         Ok(seen)
     }
@@ -184,6 +194,10 @@ pub(crate) async fn run(shared: Arc<Shared>, condition: watch::Receiver<Conditio
         let (shared, post, condition) = (shared.clone(), post.clone(), condition.clone());
         leading.spawn(scopes::lead(shared, post, candidate, ballot.clone(), condition));
     }
+    for (scope, name) in shared.scopes.plain() {
+        let Ok(slot) = Slot::named(Group::Scopes, name) else { continue };
+        following.spawn(dispute(shared.clone(), elections.observe_slot(slot), scope));
+    }
     while leading.join_next().await.is_some() {}
     electorate.resigned.cancel();
     while following.join_next().await.is_some() {}
@@ -224,6 +238,23 @@ async fn follow(mut observer: Observer, ballot: Arc<Ballot>, post: Option<Arc<Po
         if let Some(post) = &post {
             post.note_leader(leader.map(Into::into));
         }
+    }
+}
+
+/// Notes who leads a scope that is plain on this node: others have declared it strict.
+async fn dispute(shared: Arc<Shared>, mut observer: Observer, scope: Scope) {
+    loop {
+        let leader = observer.changed().await.map(|leader| leader.instance);
+        let name = shared.scopes.name(scope);
+        if let Some(leader) = &leader {
+            tracing::warn!(
+                scope = name,
+                leader,
+                "the scope is plain on this node and strict on another: it is refused here until \
+                 both say the same"
+            );
+        }
+        shared.issuer.dispute(scope, leader);
     }
 }
 

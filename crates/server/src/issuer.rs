@@ -4,10 +4,11 @@ mod count;
 mod refusal;
 
 use std::future::Future;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use frazil::coord::time::boot_time;
 use frazil::{Id, Issued, Layout, Node, NotIssued};
 use frazil_id::NotReady;
@@ -22,6 +23,9 @@ use self::refusal::refusal;
 /// Nobody wakes a waiting request, so a longer wait looks around from time to time.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
+/// When to ask again for a scope that nodes do not agree on: somebody has to mend that first.
+const DISPUTED: Duration = Duration::from_secs(10);
+
 /// Issues Ids for every protocol.
 ///
 /// While there are Ids a request gets them at once. When the sequences are used up, requests wait
@@ -35,6 +39,8 @@ pub(crate) struct Issuer {
     burst: u64,
     limits: Limits,
     scopes: Vec<String>,
+    /// Who leads a scope that is plain here and strict elsewhere, for each.
+    disputes: Vec<ArcSwapOption<String>>,
     turns: Semaphore,
     waiting: AtomicUsize,
     waiting_ids: AtomicU64,
@@ -82,6 +88,7 @@ impl Issuer {
             layout,
             burst,
             limits,
+            disputes: scopes.iter().map(|_| ArcSwapOption::empty()).collect(),
             scopes,
             turns: Semaphore::new(1),
             waiting: AtomicUsize::new(0),
@@ -141,10 +148,26 @@ impl Issuer {
         if name.is_empty() {
             return Ok(None);
         }
-        let place = self.scopes.iter().position(|scope| scope == name);
-        place.map(|place| Some(Scope(place))).ok_or_else(|| {
-            ApiError::new(Reason::NotFound, "no scope of that name is declared on this node")
-        })
+        let Some(place) = self.scopes.iter().position(|scope| scope == name) else {
+            let detail = "no scope of that name is declared on this node";
+            return Err(ApiError::new(Reason::NotFound, detail));
+        };
+        match &*self.disputes[place].load() {
+            None => Ok(Some(Scope(place))),
+            Some(leader) => {
+                let detail = format_args!(
+                    "{leader} leads {name} as a strict scope, and this node declares it plain: \
+                     declare it strict here too (--scope {name}=strict), or ask {leader}"
+                );
+                Err(ApiError::new(Reason::NoLeader, detail).retry_after(DISPUTED))
+            }
+        }
+    }
+
+    /// Notes who leads a scope elsewhere that is plain here. Ids of this node would break what is
+    /// promised there.
+    pub(crate) fn dispute(&self, Scope(place): Scope, leader: Option<String>) {
+        self.disputes[place].store(leader.map(Arc::new));
     }
 
     /// A request for so many Ids now, within the limits, that waits as long as it may.

@@ -87,6 +87,12 @@ impl Scopes {
         &self.declared[scope.0].name
     }
 
+    /// The plain ones, with their names.
+    pub(crate) fn plain(&self) -> impl Iterator<Item = (Scope, &str)> {
+        let places = self.declared.iter().enumerate();
+        places.filter(|(_, scope)| !scope.is_strict()).map(|(at, scope)| (Scope(at), &*scope.name))
+    }
+
     /// The strict ones.
     pub(crate) fn posts(&self) -> impl Iterator<Item = &Arc<Post>> {
         self.posts.iter().flatten()

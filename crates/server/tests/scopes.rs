@@ -195,6 +195,24 @@ async fn leadership_moves_without_a_failure_when_the_leader_is_drained() {
 }
 
 #[tokio::test]
+async fn a_node_that_takes_a_strict_scope_for_a_plain_one_refuses_it() {
+    let place = Place::new();
+    let (one, _two) = place.pair().await;
+    let plain = |config: &mut Config| config.scopes = vec!["orders".into(), "web".into()];
+    let three = place.site("three", plain).await;
+    // Its own Ids would break the order of the others'.
+    let refused = until("refusal", || async {
+        let reply = three.post("/v1/ids?scope=orders").await;
+        (reply.status != 200).then_some(reply)
+    })
+    .await;
+    assert_eq!(refused.reason(), "NO_LEADER");
+    assert!(refused.text().contains("--scope orders=strict"), "{}", refused.text());
+    assert_eq!(three.post("/v1/ids?scope=web").await.status, 200);
+    assert_eq!(one.post("/v1/ids?scope=orders").await.status, 200);
+}
+
+#[tokio::test]
 async fn scopes_and_elections_are_told_of() {
     let place = Place::new();
     let (one, two) = place.pair().await;
@@ -213,7 +231,11 @@ async fn scopes_and_elections_are_told_of() {
     assert_eq!((election.name.as_str(), election.instance_id.as_str()), ("frazil:cluster", "two"));
     assert_eq!(election.is_leader, election.leader_info.unwrap().instance == "two");
     let all: Elections = serde_json::from_slice(&one.get("/v1/elections").await.body).unwrap();
-    assert_eq!(all.elections.len(), 1);
+    let names: Vec<_> = all.elections.iter().map(|election| election.name.as_str()).collect();
+    assert_eq!(names, ["frazil:cluster", "scope:orders"]);
+    let scope = one.get("/v1/elections/scope:orders").await;
+    let scope: Election = serde_json::from_slice(&scope.body).unwrap();
+    assert!(scope.is_leader && scope.leader_info.is_some());
     assert_eq!(one.get("/v1/elections/nobody").await.reason(), "NOT_FOUND");
     assert_eq!(one.get("/v1/elections/a%20b").await.reason(), "INVALID_ARGUMENT");
     assert_eq!(one.get("/v1/elections?x=1").await.reason(), "INVALID_ARGUMENT");

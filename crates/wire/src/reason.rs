@@ -119,7 +119,7 @@ catalogue! {
     /// Nobody leads the scope, or its leader cannot be reached.
     NoLeader "NO_LEADER" 503 14
         "The scope has no leader"
-        "Wait as long as retry_after_ms says: another node takes over; /v1/cluster says who leads."
+        "Wait as long as retry_after_ms says. If it stays so, see who leads in /v1/cluster and whether nodes reach it there."
     /// The lease could not be renewed in time.
     HorizonReached "HORIZON_REACHED" 503 14
         "The lease has ended"

@@ -10,7 +10,7 @@ use super::{PlaceArg, duration};
 /// Nodes of a demonstration: more do not fit a screen.
 const NODES_MAX: u64 = 9;
 /// Jobs of a demonstration: each is an election.
-const JOBS_MAX: u64 = 500;
+const JOBS_MAX: u64 = 200;
 
 /// See which job runs where, and a demonstration of how jobs move.
 #[derive(Debug, Subcommand)]
@@ -59,7 +59,7 @@ pub(crate) struct JobsDemoArgs {
     #[arg(long, value_name = "M", default_value = "3",
           value_parser = clap::value_parser!(u64).range(1..=NODES_MAX))]
     pub(crate) nodes: u64,
-    /// How many jobs, up to 500.
+    /// How many jobs, up to 200.
     #[arg(long, value_name = "N", default_value = "29",
           value_parser = clap::value_parser!(u64).range(1..=JOBS_MAX))]
     pub(crate) jobs: u64,

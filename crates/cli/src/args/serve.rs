@@ -96,7 +96,8 @@ pub(crate) struct ServeArgs {
     /// The region that the node stands in.
     #[arg(long, value_name = "R", env = "FRAZIL_REGION")]
     pub(crate) region: Option<String>,
-    /// Where others reach this node; shown by /v1/cluster.
+    /// Where others reach this node; shown by /v1/cluster. Other nodes forward strict scopes to it;
+    /// without it, to the address that it listens on.
     #[arg(long, value_name = "URL", env = "FRAZIL_ADVERTISE")]
     pub(crate) advertise: Option<String>,
     /// A scope that requests may name; may be given several times. `S=strict` for one whose Ids

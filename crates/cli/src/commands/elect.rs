@@ -14,8 +14,15 @@ use crate::output::{Exit, Failure};
 
 use self::terms::Terms;
 
+/// Elections of servers among themselves: whoever took part would have to do what they do.
+const RESERVED: &str = "frazil:";
+
 pub(crate) fn run(args: &ElectArgs) -> Result<(), Failure> {
     let terms = Terms::of(args)?;
+    if !args.command.is_empty() && args.name.starts_with(RESERVED) {
+        let why = format!("names that begin with {RESERVED:?} are Frazil's own: use another");
+        return Err(Failure::usage(why));
+    }
     // One thread, the first of the process: the guard of the command dies with the thread that
     // started it.
     let runtime = tokio::runtime::Builder::new_current_thread()

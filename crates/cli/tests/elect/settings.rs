@@ -28,6 +28,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_done() {
         assert!(said.contains(text), "{flags:?}: {said}");
     }
     shell.fails(&["elect", "a/b", "--", "true"], 2, &["cannot name a slot"]);
+    shell.fails(&["elect", "frazil:cluster", "--", "true"], 2, &["Frazil's own"]);
     shell.fails(&["elect", "demo"], 2, &["CMD"]);
     shell.fails(&["elect"], 2, &["NAME"]);
 }

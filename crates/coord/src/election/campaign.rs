@@ -47,7 +47,7 @@ pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(100);
 impl Campaign {
     pub(super) async fn run(mut self, pace: Pace, mut elected: Elected) {
         self.state.send_replace(State::Candidate);
-        let mut seeking = Seeking::new(self.settings.lock_delay);
+        let mut seeking = Seeking::new(self.settings.lock_delay, self.settings.ttl);
         let mut failures = 0;
         loop {
             let version = tokio::select! {

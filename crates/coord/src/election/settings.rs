@@ -18,7 +18,8 @@ pub struct Settings {
     /// change.
     pub retry: Duration,
     /// How much longer a candidate waits after a leader that was lost without resigning: for work
-    /// that checks no token. Zero for work that does.
+    /// that checks no token. Zero for work that does. After a leader that the store has forgotten
+    /// the time to live is waited for as well.
     pub lock_delay: Duration,
     /// Who campaigns, for people to read. Nobody is recognised by it.
     pub instance: String,

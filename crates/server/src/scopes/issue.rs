@@ -187,6 +187,12 @@ impl Scopes {
         match asked {
             Ok(gift) => received(issuer, gift, want.count).map_err(Miss::Final),
             Err(NoGift::Unreachable(why)) => {
+                tracing::warn!(
+                    scope = post.name,
+                    leader = base,
+                    why,
+                    "the leader of a scope cannot be reached from this node"
+                );
                 let detail = format!("the leader of the scope {}, {why}", post.name);
                 Err(Miss::Moved(ApiError::new(Reason::NoLeader, detail).retry_after(RETRY)))
             }

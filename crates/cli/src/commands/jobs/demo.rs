@@ -10,8 +10,8 @@ mod stage;
 
 use std::time::Duration;
 
-use frazil::coord::StoreUrl;
 use frazil::coord::election::{Settings, store_url};
+use frazil::coord::{Scheme, StoreUrl};
 use tempfile::TempDir;
 
 use self::stage::Plan;
@@ -46,7 +46,12 @@ pub(super) fn run(args: &JobsDemoArgs) -> Result<(), Failure> {
 /// The store that was named, or a temporary one.
 fn store(args: &JobsDemoArgs) -> Result<(StoreUrl, Option<TempDir>), Failure> {
     if args.place.named().is_some() {
-        return Ok((args.place.url()?, None));
+        let url = args.place.url()?;
+        if matches!(url.scheme, Scheme::Memory | Scheme::Static) {
+            let why = format!("{url} is not shared by several nodes: use another store");
+            return Err(Failure::usage(why));
+        }
+        return Ok((url, None));
     }
     let made = tempfile::Builder::new().prefix("frazil-demo-").tempdir();
     let scratch = made.map_err(|error| {

@@ -24,7 +24,10 @@ pub(super) async fn run(args: &JobsLsArgs) -> Result<(), Failure> {
     } else {
         data.text(table(&jobs))?;
         if jobs.is_empty() {
-            say("no job was ever run");
+            match &args.app {
+                Some(app) => say(format_args!("no job of {app:?} was ever run")),
+                None => say("no job was ever run"),
+            }
         }
     }
     data.flush()

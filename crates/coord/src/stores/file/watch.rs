@@ -11,8 +11,14 @@ use inotify::{EventMask, EventOwned, EventStream, Inotify, WatchMask};
 use crate::store::{Announcer, Changes};
 
 /// The kernel tells of a closed lock file just before it lets go of the lock, so every
-/// announcement is repeated: soon, for that is nearly always long enough, and once more.
-const LATER_LOOKS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(5)];
+/// announcement is repeated after these pauses: soon, for that is nearly always long enough, and then
+/// less soon.
+const LATER_LOOKS: [Duration; 4] = [
+    Duration::from_millis(1),
+    Duration::from_millis(1),
+    Duration::from_millis(2),
+    Duration::from_millis(4),
+];
 /// Room for many events: that something changed is all that is told.
 const EVENTS_BYTES: usize = 4096;
 
