@@ -85,13 +85,13 @@ impl Stage {
 
     /// A client of its own, as another process would have it.
     pub(crate) async fn store(&self) -> Arc<dyn Store> {
-        self.store_at(self.url()).await
+        self.store_at(self.url(), settings("").ttl).await
     }
 
-    async fn store_at(&self, url: Option<String>) -> Arc<dyn Store> {
+    async fn store_at(&self, url: Option<String>, ttl: Duration) -> Arc<dyn Store> {
         let Some(url) = url else { return Arc::new(self.memory.clone()) };
         let url: StoreUrl = url.parse().unwrap();
-        let url = store_url(&url, settings("").ttl);
+        let url = store_url(&url, ttl);
         let namespace = self.namespace.parse().unwrap();
         // A server that was just started on a busy machine may be slower than the time-out.
         soon(async {
@@ -113,8 +113,8 @@ impl Stage {
         self.elections().await.candidate("job", settings(instance)).unwrap()
     }
 
-    /// A client behind a proxy, where there is a network.
-    pub(crate) async fn client(&self) -> Client {
+    /// A client behind a proxy, where there is a network, for leaders of such a time to live.
+    pub(crate) async fn client(&self, ttl: Duration) -> Client {
         let proxy = self.address().map(|address| Proxy::start(address).unwrap());
         let url = match (&proxy, self.url()) {
             (Some(proxy), Some(url)) => {
@@ -123,7 +123,7 @@ impl Stage {
             }
             (_, url) => url,
         };
-        Client { elections: Elections::new(self.store_at(url).await), proxy }
+        Client { elections: Elections::new(self.store_at(url, ttl).await), proxy }
     }
 }
 
