@@ -209,6 +209,35 @@ async fn presence_is_not_promised_for_longer_than_a_session() {
     assert_eq!(tenure.expires, tenure.store_now.map(|now| now + 60_000));
 }
 
+/// The client library's own task ends before ours do, and leaves a client behind that says that it
+/// is connected.
+#[test]
+fn a_runtime_ends_while_requests_are_under_way() {
+    for _ in 0..20 {
+        let runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = { runtime }.worker_threads(2).enable_all().build().unwrap();
+        let store = runtime.block_on(async {
+            let place = Place::new(&server().address()).await;
+            Arc::new(place.open(&server().address(), "").await)
+        });
+        for _ in 0..4 {
+            let store = store.clone();
+            runtime.spawn(async move {
+                loop {
+                    let _ = store.list(Group::Elections).await;
+                }
+            });
+        }
+        drop(store);
+        let (tell, ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            drop(runtime);
+            let _ = tell.send(());
+        });
+        ended.recv_timeout(WAIT).expect("the runtime does not end");
+    }
+}
+
 fn any() -> Choice {
     Choice::Any { first: 0, last: 63, favourite: None }
 }

@@ -23,6 +23,8 @@ pub(super) type Deadline = Instant;
 const RECONNECT_PATIENCE: Duration = Duration::from_millis(300);
 /// Between attempts of ours while no server takes us, as after the loss of a leader.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// Before a request that failed is repeated on a client that says that it is connected.
+const AGAIN_PAUSE: Duration = Duration::from_millis(1);
 /// Of one request: with the longest paths it stays under the 1 MiB that servers take.
 const READS_MAX: usize = 900;
 
@@ -123,7 +125,12 @@ impl Session {
             {
                 Ok(done) => return Ok(done),
                 Err(error) => match self.noticed(&current, error) {
-                    Failure::Silent(_) => {}
+                    silent @ Failure::Silent(_) if Instant::now() >= deadline => {
+                        return Err(Failure::of_read(silent));
+                    }
+                    // A client whose task was taken from it, as when its runtime ends, goes on
+                    // saying that it is connected, and fails at once: this must not go round.
+                    Failure::Silent(_) => tokio::time::sleep(AGAIN_PAUSE).await,
                     definite @ Failure::Definite(..) => return Err(definite),
                 },
             }
