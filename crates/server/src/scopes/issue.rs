@@ -102,6 +102,8 @@ impl Scopes {
         }
         let deadline = boot_time().saturating_add(want.patience);
         let mut leaders = post.leader.subscribe();
+        // What was wrong before the time was up says more than that it is up.
+        let mut missed_before = None;
         loop {
             let leader = leaders.borrow_and_update().clone();
             let attempt = self.attempt(issuer, post, leader.as_ref(), want, deadline, origin);
@@ -118,6 +120,9 @@ impl Scopes {
                 biased;
                 attempt = attempt => match attempt {
                     Ok(answered) => return Ok(answered),
+                    Err(Miss::Final(error)) if error.reason == Reason::Deadline => {
+                        return Err(missed_before.unwrap_or(error));
+                    }
                     Err(Miss::Final(error)) => return Err(error),
                     Err(Miss::Moved(error)) => error,
                 },
@@ -128,6 +133,7 @@ impl Scopes {
             if left.is_zero() || origin == Origin::Peer {
                 return Err(missed);
             }
+            missed_before = Some(missed);
             let _ = tokio::time::timeout(left.min(LOOK_AGAIN), leaders.changed()).await;
         }
     }

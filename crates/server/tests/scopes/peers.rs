@@ -64,14 +64,14 @@ async fn a_leader_that_is_none_is_not_believed_for_longer_than_the_request_waits
     let two = place
         .site("two", |config| {
             config.http = Some(address);
-            config.limits.max_wait = Duration::from_millis(300);
+            config.limits.max_wait = Duration::from_secs(2);
         })
         .await;
     led_by(&two, "impostor").await;
     let began = boot_time();
     let reply = two.post("/ids?scope=orders").await;
     assert_eq!(reply.reason(), "NO_LEADER");
-    assert!(boot_time() - began < Duration::from_secs(5));
+    assert!(boot_time() - began < Duration::from_secs(10));
     leadership.resign_at(0).await.unwrap();
     led_by(&two, "two").await;
     ids(&two.post("/ids?scope=orders").await);
