@@ -130,8 +130,16 @@ impl Elections {
     /// # Errors
     /// If the store does not answer.
     pub async fn leaders(&self) -> Result<Vec<Standings>, Error> {
-        let mut standings: Vec<_> =
-            self.shared.store.list(Group::Elections).await?.iter().map(Standings::of).collect();
+        self.standings(Group::Elections).await
+    }
+
+    /// Every slot of a kind that there ever was, with who holds it, as the store has it now.
+    ///
+    /// # Errors
+    /// If the store does not answer.
+    pub async fn standings(&self, group: Group) -> Result<Vec<Standings>, Error> {
+        let entries = self.shared.store.list(group).await?;
+        let mut standings: Vec<_> = entries.iter().map(Standings::of).collect();
         standings.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(standings)
     }

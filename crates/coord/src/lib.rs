@@ -30,6 +30,7 @@ pub mod mend;
 mod namespace;
 mod nonce;
 mod open;
+mod panicked;
 pub mod processor;
 mod record;
 pub mod rules;

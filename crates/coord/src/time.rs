@@ -32,5 +32,10 @@ pub fn unix_time() -> Duration {
 /// [`unix_time`] in milliseconds.
 #[must_use]
 pub fn unix_ms() -> UnixMs {
-    u64::try_from(unix_time().as_millis()).unwrap_or(u64::MAX)
+    millis(unix_time())
+}
+
+/// A duration in milliseconds.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -118,16 +118,14 @@ impl Electorate {
         }
         let mut seen = Vec::new();
         for (group, prefix) in [(Group::Elections, ""), (Group::Scopes, SCOPE_LABEL)] {
-            let entries = elections.store().list(group).await.map_err(|error| {
+            let standings = elections.standings(group).await.map_err(|error| {
                 ApiError::new(Reason::StoreUnavailable, error).retry_after(LOOK_AGAIN)
             })?;
-            seen.extend(entries.iter().map(|entry| {
-                let mut standing = Standings::of(entry);
+            seen.extend(standings.into_iter().map(|mut standing| {
                 standing.name.insert_str(0, prefix);
                 described(standing, instance)
             }));
         }
-        seen.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         *looked = Some((boot_time(), seen.clone()));
         Ok(seen)
     }

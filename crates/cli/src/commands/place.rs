@@ -6,7 +6,7 @@ use std::env;
 use std::sync::Arc;
 
 use frazil::coord::stores::file::Copied;
-use frazil::coord::{Error, ErrorKind, Meta, Scheme, Store, StoreUrl, Versioned};
+use frazil::coord::{Error, ErrorKind, Meta, Scheme, Store, StoreUrl, Version, Versioned};
 use frazil::store_or_default;
 use tokio::runtime::Runtime;
 
@@ -111,6 +111,12 @@ impl From<Error> for Failure {
         };
         Self::new(exit, Advised(&error))
     }
+}
+
+/// The version to replace when a pool is created in a namespace that has none yet: that of the meta
+/// record that elections left there, or none.
+pub(crate) fn version_to_fill(meta: Option<&Versioned<Meta>>) -> Option<Version> {
+    meta.filter(|meta| meta.value.is_blank()).map(|meta| meta.version)
 }
 
 /// The namespace's meta record, unless there is none or nobody has leased workers there yet: then

@@ -20,7 +20,7 @@ use crate::nonce::Nonce;
 use crate::record::{Meta, Version, Versioned};
 use crate::slot::Slot;
 use crate::store::{Acquired, Choice, Claim, Tenure};
-use crate::time::{boot_time, unix_ms};
+use crate::time::{boot_time, millis, unix_ms};
 
 /// One campaign, and the leadership that comes of it.
 pub(super) struct Campaign {
@@ -194,10 +194,6 @@ impl Campaign {
         reign.run(resigned).await;
         None
     }
-}
-
-pub(super) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A little less than a time, so that those who wait for the same do not all come at once.

@@ -1,6 +1,5 @@
 //! Campaigning for ever, with callbacks for what becomes of it.
 
-use std::any::Any;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -17,6 +16,7 @@ use super::leadership::{Leadership, Proof};
 use super::observer::Observer;
 use super::state::{LeaderLoss, State};
 use crate::error::Error;
+use crate::panicked;
 
 type Done = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Callback<T> = Box<dyn FnMut(T) -> Done + Send>;
@@ -255,16 +255,13 @@ async fn called<T>(callback: &mut Option<Callback<T>>, with: T) -> bool {
     match calling.catch_unwind().await {
         Ok(()) => true,
         Err(panic) => {
-            tracing::error!(panic = said(panic.as_ref()), "a callback of an election panicked");
+            tracing::error!(
+                panic = panicked::words(panic.as_ref()),
+                "a callback of an election panicked"
+            );
             false
         }
     }
-}
-
-/// What a panic said.
-fn said(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words")
 }
 
 impl fmt::Debug for Callbacks {

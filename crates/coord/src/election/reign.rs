@@ -8,14 +8,14 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 
 use super::Elections;
-use super::campaign::{FIRST_PAUSE, millis};
+use super::campaign::FIRST_PAUSE;
 use super::leadership::Resignation;
 use super::settings::Settings;
 use super::state::{LeaderLoss, State};
 use super::term::Term;
 use crate::error::{Error, ErrorKind};
 use crate::store::{Ask, Extended, Tenure};
-use crate::time::{boot_time, unix_ms};
+use crate::time::{boot_time, millis, unix_ms};
 
 /// The task of a leader.
 pub(super) struct Reign {

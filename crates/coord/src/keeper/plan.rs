@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::nonce::Nonce;
 use crate::record::{Meta, UnixMs, Version, Versioned};
 use crate::store::{Ask, Choice, Claim, Extended, Loss, Tenure};
+use crate::time::millis;
 
 /// A clock that differs from the store's, or from those of most others, by more than this makes Ids
 /// that lie about their time.
@@ -334,8 +335,4 @@ impl Plan {
             _ => LeaseState::Seeking(waiting),
         };
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

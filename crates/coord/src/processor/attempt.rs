@@ -1,12 +1,13 @@
 //! One run of a job's work in a task of its own: watched, cancelled, waited for, aborted.
 
-use std::any::Any;
 use std::future::Future;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{sleep, timeout};
+
+use crate::panicked;
 
 /// Whatever a job fails with.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -102,16 +103,11 @@ fn judged<R>(ended: Result<Result<(), BoxError>, JoinError>) -> Ended<R> {
         Ok(Ok(())) => Ended::Done,
         Ok(Err(error)) => Ended::Failed(error.to_string()),
         Err(error) => match error.try_into_panic() {
-            Ok(panic) => Ended::Failed(format!("it panicked: {}", message(panic.as_ref()))),
+            Ok(panic) => Ended::Failed(format!("it panicked: {}", panicked::words(panic.as_ref()))),
             // Only the runtime's own end cancels it.
             Err(error) => Ended::Failed(error.to_string()),
         },
     }
-}
-
-fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
 #[cfg(test)]

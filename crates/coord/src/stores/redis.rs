@@ -380,7 +380,7 @@ fn extended(tenure: &Tenure, answer: &Answer) -> Option<Extended> {
 }
 
 fn millis(duration: Duration) -> String {
-    text::time(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+    text::time(crate::time::millis(duration))
 }
 
 impl fmt::Display for RedisStore {

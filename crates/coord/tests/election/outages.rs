@@ -10,17 +10,17 @@ use frazil_coord::{Chances, Faulty, Group, Slot};
 
 use crate::stage::{Client, Kind, Stage, on_every_store, settings, soon};
 
-on_every_store! {
+on_every_store! { servers:
     a_store_that_is_away_for_a_moment_costs_nothing_but_jeopardy,
     a_store_that_is_away_for_too_long_ends_the_leadership_by_itself,
     a_leader_that_was_cut_off_comes_back_with_a_larger_token_or_not_at_all,
 }
 
-/// Cuts the way to the store; `None` if there is none.
-fn cut(client: &Client) -> Option<&frazil_rig::Proxy> {
-    let proxy = client.proxy.as_ref()?;
+/// Cuts the way to the store.
+fn cut(client: &Client) -> &frazil_rig::Proxy {
+    let proxy = client.proxy.as_ref().expect("a server");
     proxy.black_hole();
-    Some(proxy)
+    proxy
 }
 
 async fn a_store_that_is_away_for_a_moment_costs_nothing_but_jeopardy(stage: Stage) {
@@ -30,7 +30,7 @@ async fn a_store_that_is_away_for_a_moment_costs_nothing_but_jeopardy(stage: Sta
     let client = stage.client(settings.ttl).await;
     let candidate = client.elections.candidate("job", settings).unwrap();
     let leadership = soon(candidate.campaign()).await.unwrap();
-    let Some(proxy) = cut(&client) else { return in_process(&stage, &leadership).await };
+    let proxy = cut(&client);
     let mut state = candidate.state();
     let token = leadership.token();
     soon(state.wait_for(|state| *state == State::Jeopardy { token })).await.unwrap();
@@ -41,18 +41,11 @@ async fn a_store_that_is_away_for_a_moment_costs_nothing_but_jeopardy(stage: Sta
     assert!(leadership.is_leader());
 }
 
-/// Where the store cannot be away, presence does not end either.
-async fn in_process(stage: &Stage, leadership: &frazil_coord::election::Leadership) {
-    assert!(matches!(stage.kind, Kind::Memory | Kind::File));
-    assert!(leadership.is_leader());
-    assert_eq!(leadership.remaining().is_none(), stage.kind == Kind::File);
-}
-
 async fn a_store_that_is_away_for_too_long_ends_the_leadership_by_itself(stage: Stage) {
     let client = stage.client(settings("a").ttl).await;
     let candidate = client.elections.candidate("job", settings("a")).unwrap();
     let leadership = soon(candidate.campaign()).await.unwrap();
-    let Some(_) = cut(&client) else { return in_process(&stage, &leadership).await };
+    cut(&client);
     let margin = Duration::from_millis(600);
     soon(leadership.expiring(margin)).await;
     assert!(leadership.is_leader(), "it is told before the end");
@@ -71,7 +64,7 @@ async fn a_leader_that_was_cut_off_comes_back_with_a_larger_token_or_not_at_all(
     let candidate = client.elections.candidate("job", settings("a")).unwrap();
     let leadership = soon(candidate.campaign()).await.unwrap();
     let token = leadership.token();
-    let Some(proxy) = cut(&client) else { return in_process(&stage, &leadership).await };
+    let proxy = cut(&client);
     soon(leadership.cancelled()).await;
     let again = tokio::spawn({
         let candidate = candidate.clone();
@@ -82,6 +75,15 @@ async fn a_leader_that_was_cut_off_comes_back_with_a_larger_token_or_not_at_all(
     assert!(again.is_leader() && again.token() > token, "an old token would pass the fence");
     assert!(!leadership.is_leader());
     assert_eq!(leadership.loss(), Some(LeaderLoss::Expired));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_the_kernel_keeps_the_lock_no_time_ends_a_leadership() {
+    for (kind, is_endless) in [(Kind::File, true), (Kind::Memory, false)] {
+        let stage = Stage::new(kind);
+        let leadership = soon(stage.candidate("a").await.campaign()).await.unwrap();
+        assert_eq!(leadership.remaining().is_none(), is_endless, "{kind:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -163,6 +163,10 @@ macro_rules! on_every_store {
     ($($name:ident),+ $(,)?) => {
         on_every_store!(@ memory, Memory, $($name),+);
         on_every_store!(@ file, File, $($name),+);
+        on_every_store!(servers: $($name),+);
+    };
+    // Those that can be away.
+    (servers: $($name:ident),+ $(,)?) => {
         on_every_store!(@ redis, Redis, $($name),+);
         on_every_store!(@ etcd, Etcd, $($name),+);
         on_every_store!(@ zookeeper, ZooKeeper, $($name),+);

@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::export::{Line, is_outside, tell_of_outsiders};
 use super::quarantine::{SKEW_MS, raise};
 use crate::args::ImportArgs;
+use crate::commands::place::version_to_fill;
 use crate::commands::workers::Pool;
 use crate::output::{Data, Exit, Failure, say};
 use crate::words::{Called, count, instant};
@@ -115,8 +116,7 @@ async fn agree(
     exported: &Meta,
 ) -> Result<(Versioned<Meta>, bool), Failure> {
     let known = store.meta().await?;
-    // Elections may have come before.
-    let blank = known.as_ref().filter(|meta| meta.value.is_blank()).map(|meta| meta.version);
+    let blank = version_to_fill(known.as_ref());
     if let Some(meta) = known.filter(|meta| !meta.value.is_blank()) {
         let agrees =
             meta.value.layout == exported.layout && meta.value.workers() == exported.workers();

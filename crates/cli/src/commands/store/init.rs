@@ -5,6 +5,7 @@ use frazil::coord::{Group, Put};
 
 use super::new_meta::Wish;
 use crate::args::InitArgs;
+use crate::commands::place::version_to_fill;
 use crate::output::{Data, Exit, Failure, say};
 
 pub(super) async fn run(args: &InitArgs) -> Result<(), Failure> {
@@ -14,8 +15,7 @@ pub(super) async fn run(args: &InitArgs) -> Result<(), Failure> {
     let meta = wish.meta()?;
     let store = args.place.open(Copied::Refuse).await?;
     let known = store.meta().await?;
-    // Elections may have come before.
-    let blank = known.as_ref().filter(|meta| meta.value.is_blank()).map(|meta| meta.version);
+    let blank = version_to_fill(known.as_ref());
     let is_new = known.is_none() || blank.is_some();
     if is_new && !store.list(Group::Workers).await?.is_empty() {
         let why = "there are records without meta: the namespace is not new. Use frazil store \

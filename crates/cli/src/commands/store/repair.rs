@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::new_meta::Wish;
 use super::quarantine::SKEW_MS;
 use crate::args::RepairArgs;
-use crate::commands::place::pool_meta;
+use crate::commands::place::{pool_meta, version_to_fill};
 use crate::commands::workers::Pool;
 use crate::output::{Data, Exit, Failure, say};
 use crate::words::{count, instant};
@@ -59,8 +59,7 @@ async fn open(args: &RepairArgs) -> Result<(Arc<dyn Store>, Versioned<Meta>, boo
     }
     let store = args.place.open(Copied::Refuse).await?;
     let known = store.meta().await?;
-    // Elections may have come since.
-    let blank = known.as_ref().filter(|meta| meta.value.is_blank()).map(|meta| meta.version);
+    let blank = version_to_fill(known.as_ref());
     if let Some(meta) = known.filter(|meta| !meta.value.is_blank()) {
         return Ok((store, meta, false));
     }
