@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::process::ExitStatus;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -30,7 +31,8 @@ enum Running {
 
 impl Daemon {
     /// A server that does not run yet.
-    pub(crate) fn new(recipe: Recipe) -> Self {
+    #[must_use]
+    pub fn new(recipe: Recipe) -> Self {
         Self { recipe, running: Mutex::new(Running::No) }
     }
 
@@ -47,8 +49,12 @@ impl Daemon {
         Ok(())
     }
 
-    /// Waits until `ready` holds while the process runs.
-    pub(crate) fn until_ready(
+    /// Waits until the process listens on its port and `ready` holds.
+    ///
+    /// # Errors
+    ///
+    /// If it does not within the limit, or the process ends; the message has the end of its log.
+    pub fn until_ready(
         &self,
         limit: Duration,
         mut ready: impl FnMut() -> bool,
@@ -100,6 +106,30 @@ impl Daemon {
                 *running = Running::Yes(process);
                 result
             }
+        }
+    }
+
+    /// Asks the process to end with SIGTERM, and does not wait for that.
+    ///
+    /// # Errors
+    ///
+    /// If it does not run.
+    pub fn terminate(&self) -> io::Result<()> {
+        match &mut *self.lock() {
+            Running::No => Err(self.not_running()),
+            Running::Yes(process) | Running::Paused(process) => process.terminate(),
+        }
+    }
+
+    /// How the process ended, if it did so by itself since it was launched.
+    ///
+    /// # Errors
+    ///
+    /// If the system does not tell.
+    pub fn ended(&self) -> io::Result<Option<ExitStatus>> {
+        match &mut *self.lock() {
+            Running::No => Ok(None),
+            Running::Yes(process) | Running::Paused(process) => process.ended(),
         }
     }
 

@@ -50,8 +50,16 @@ impl FalseClock {
     ///
     /// If the file cannot be written.
     pub fn set_back(&self, by: Duration) -> io::Result<()> {
-        let nanos = i64::try_from(by.as_nanos()).map_err(io::Error::other)?;
-        self.write(-nanos)
+        self.set(-nanos(by)?)
+    }
+
+    /// Sets it ahead of the machine's clock.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    pub fn set_ahead(&self, by: Duration) -> io::Result<()> {
+        self.set(nanos(by)?)
     }
 
     /// Sets it right.
@@ -60,11 +68,16 @@ impl FalseClock {
     ///
     /// If the file cannot be written.
     pub fn set_right(&self) -> io::Result<()> {
-        self.write(0)
+        self.set(0)
     }
 
-    /// In place: the file is mapped by others.
-    fn write(&self, nanos: i64) -> io::Result<()> {
+    /// Sets it so many nanoseconds ahead of the machine's clock, or behind it.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    pub fn set(&self, nanos: i64) -> io::Result<()> {
+        // In place: the file is mapped by others.
         use std::os::unix::fs::FileExt;
         let file = fs::File::options().write(true).open(self.offset())?;
         file.write_all_at(&nanos.to_le_bytes(), 0)
@@ -77,4 +90,8 @@ impl FalseClock {
     fn library(&self) -> PathBuf {
         self.directory.path().join("false_clock.so")
     }
+}
+
+fn nanos(duration: Duration) -> io::Result<i64> {
+    i64::try_from(duration.as_nanos()).map_err(io::Error::other)
 }

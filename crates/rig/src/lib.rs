@@ -10,7 +10,7 @@
 //! | [`Redis`], [`Sentinels`], [`RedisCluster`] | `redis-server`, `redis-sentinel` |
 //! | [`Etcd`], [`EtcdCluster`] | `etcd` |
 //! | [`ZooKeeper`], [`ZooKeeperEnsemble`] | `java` with Debian's ZooKeeper |
-//! | [`Daemon`] | what all of these can be made to do: die, stop, go on |
+//! | [`Daemon`], [`Recipe`] | what all of these can be made to do: die, stop, go on; any other program |
 //! | [`Proxy`] | threads that forward, hold back, lose or delay what passes |
 //! | [`Certificates`] | a CA with a server's and a client's certificate, and an unrelated CA |
 //! | [`FalseClock`] | a C compiler; then a clock that can be set without being root |
@@ -39,6 +39,8 @@ pub use daemon::Daemon;
 pub use etcd::{Etcd, EtcdBuilder, EtcdCluster};
 pub use false_clock::FalseClock;
 pub use fuzzing::{Broken, Corpus};
+pub use ports::free_port;
+pub use process::Recipe;
 pub use proxy::Proxy;
 pub use redis::{AppendOnly, Redis, RedisBuilder, RedisCluster, Sentinels};
 pub use small_disk::{SmallDisk, full_disk};

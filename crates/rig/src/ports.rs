@@ -21,7 +21,11 @@ pub(crate) const START_ATTEMPTS: usize = 5;
 ///
 /// Ports are handed out in turn from a random start, so that neither two threads nor two test
 /// processes are likely to get the same one.
-pub(crate) fn free_port() -> io::Result<u16> {
+///
+/// # Errors
+///
+/// If every port of the range is taken.
+pub fn free_port() -> io::Result<u16> {
     static NEXT: OnceLock<AtomicU16> = OnceLock::new();
     let count = PORTS.end - PORTS.start;
     let next = NEXT.get_or_init(|| {

@@ -18,13 +18,17 @@ pub(crate) struct Process {
 
 /// What to run, and where its output goes.
 #[derive(Debug, Clone)]
-pub(crate) struct Recipe {
-    pub(crate) program: PathBuf,
-    pub(crate) arguments: Vec<OsString>,
+pub struct Recipe {
+    /// The program's file.
+    pub program: PathBuf,
+    /// What it is told.
+    pub arguments: Vec<OsString>,
+    /// What its environment has besides this process's own.
+    pub environment: Vec<(OsString, OsString)>,
     /// Standard output and standard error are appended to it.
-    pub(crate) log: PathBuf,
+    pub log: PathBuf,
     /// The port on which it will listen.
-    pub(crate) port: u16,
+    pub port: u16,
 }
 
 impl Process {
@@ -33,6 +37,7 @@ impl Process {
         // setpriv replaces itself by the program, so that the child's id is the program's.
         let mut command = Command::new(program::find("setpriv")?);
         command.args(["--pdeathsig", "KILL", "--"]).arg(&recipe.program).args(&recipe.arguments);
+        command.envs(recipe.environment.iter().map(|(name, value)| (name, value)));
         let log = append(&recipe.log)?;
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         Ok(Self { child: nursery::spawn(command)? })
@@ -58,6 +63,11 @@ impl Process {
     /// Lets a paused process go on.
     pub(crate) fn resume(&mut self) -> io::Result<()> {
         self.signal(Signal::CONT)
+    }
+
+    /// Asks the process to end.
+    pub(crate) fn terminate(&mut self) -> io::Result<()> {
+        self.signal(Signal::TERM)
     }
 
     /// How the process ended, if it has.

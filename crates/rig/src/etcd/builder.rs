@@ -123,7 +123,7 @@ impl EtcdBuilder {
         arguments.extend(no_fsync(&program).map(OsString::from));
         arguments.extend_from_slice(&self.flags);
         let recipe =
-            Recipe { program, arguments, log: directory.path().join("log"), port: ports.client };
+            Recipe { program, arguments, environment: Vec::new(), log: directory.path().join("log"), port: ports.client };
         let access = self.access.clone();
         Ok(Etcd { daemon: Daemon::new(recipe), directory, ports, name, cluster, access })
     }

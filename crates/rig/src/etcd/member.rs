@@ -113,6 +113,18 @@ impl Etcd {
         program::run(self.access.etcdctl(&[self])?.args(arguments))
     }
 
+    /// Removes the data and starts again on the same ports, as a new and empty cluster. For a single
+    /// member.
+    ///
+    /// # Errors
+    ///
+    /// If the data cannot be removed, or the member does not become healthy.
+    pub fn wipe(&self) -> io::Result<()> {
+        self.kill();
+        fs::remove_dir_all(data_directory(&self.directory))?;
+        self.restart()
+    }
+
     /// Writes a snapshot of the data to the file `snapshot`.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! The configuration with which a Redis server starts.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -8,6 +9,7 @@ use super::{ClientTls, Redis};
 use crate::certificates::Certificates;
 use crate::daemon::Daemon;
 use crate::directory;
+use crate::false_clock::FalseClock;
 use crate::ports::{free_port, retry_on_clash};
 use crate::process::Recipe;
 use crate::program;
@@ -29,6 +31,7 @@ pub struct RedisBuilder {
     master: Option<u16>,
     tls: Option<ServerTls>,
     password: Option<String>,
+    environment: Vec<(OsString, OsString)>,
 }
 
 #[derive(Debug, Clone)]
@@ -77,6 +80,14 @@ impl RedisBuilder {
         self.line("appendonly yes").line(format!("appendfsync {sync}"))
     }
 
+    /// Lets the server go by a clock that can be set.
+    #[must_use]
+    pub fn clock(mut self, clock: &FalseClock) -> Self {
+        let environment = clock.environment();
+        self.environment = environment.map(|(name, value)| (name.into(), value.into())).to_vec();
+        self
+    }
+
     /// Asks clients, and replicas, for this password; [`Redis::cli`] gives it.
     #[must_use]
     pub fn password(mut self, password: impl Into<String>) -> Self {
@@ -109,6 +120,7 @@ impl RedisBuilder {
         let config = directory.path().join("redis.conf");
         fs::write(&config, self.config(port, directory.path()))?;
         let daemon = Daemon::new(Recipe {
+            environment: self.environment.clone(),
             program: program::find("redis-server")?,
             arguments: vec![config.into()],
             log: directory.path().join("log"),

@@ -114,6 +114,7 @@ fn start_one(master: &Redis) -> io::Result<Redis> {
         }
         fs::write(&config, text)?;
         let daemon = Daemon::new(Recipe {
+            environment: Vec::new(),
             program: program::find("redis-sentinel")?,
             arguments: vec![config.into()],
             log: directory.path().join("log"),

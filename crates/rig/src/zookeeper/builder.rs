@@ -122,7 +122,7 @@ impl ZooKeeperBuilder {
         arguments.extend(["-cp".into(), class_path.into(), MAIN_CLASS.into(), config.into()]);
         let program = program::find("java")?;
         let recipe =
-            Recipe { program, arguments, log: directory.path().join("log"), port: ports.plain };
+            Recipe { program, arguments, environment: Vec::new(), log: directory.path().join("log"), port: ports.plain };
         Ok(ZooKeeper { daemon: Daemon::new(recipe), _directory: directory, ports })
     }
 

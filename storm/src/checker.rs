@@ -1,0 +1,200 @@
+//! Every Id that anybody received, checked exactly.
+
+mod order;
+mod tenure;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use frazil_audit::IdSet;
+use frazil_id::{Id, Layout};
+
+use crate::history::{Answer, Life};
+use crate::verdict::Verdict;
+use tenure::Tenures;
+
+/// Takes answers in any order; at the end knows what they break.
+#[derive(Debug)]
+pub(crate) struct Checker {
+    layout: Layout,
+    set: IdSet,
+    tenures: Tenures,
+    sightings: Vec<Sighting>,
+    verdict: Verdict,
+    /// The findings so far, for those who want to stop at the first.
+    caught: Arc<AtomicU64>,
+    order: Order,
+}
+
+/// Whether Ids of one node are to be in order: they are of one lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    PerLife,
+    PerConnection,
+}
+
+/// An answer without its Ids: all are of one worker, between the first and the last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sighting {
+    pub(crate) life: Life,
+    pub(crate) connection: u32,
+    pub(crate) asked: Duration,
+    pub(crate) answered: Duration,
+    pub(crate) token: u64,
+    pub(crate) worker: u64,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+}
+
+impl Checker {
+    pub(crate) fn new(layout: Layout, order: Order, caught: Arc<AtomicU64>) -> Self {
+        Self {
+            layout,
+            set: IdSet::new(&layout),
+            tenures: Tenures::default(),
+            sightings: Vec::new(),
+            verdict: Verdict::default(),
+            caught,
+            order,
+        }
+    }
+
+    /// Checks one answer against all before it.
+    pub(crate) fn take(&mut self, answer: &Answer) {
+        let before = self.verdict.finding_count;
+        if let Some(sighting) = self.look(answer) {
+            self.check_ids(answer, &sighting);
+            self.check_times(answer, &sighting);
+            self.tenures.add(&self.layout, &sighting, &mut self.verdict);
+            self.sightings.push(sighting);
+        }
+        let found = self.verdict.finding_count - before;
+        // Relaxed: a number to look at.
+        self.caught.fetch_add(found, Ordering::Relaxed);
+    }
+
+    /// Everything that was broken, and the answers.
+    pub(crate) fn finish(mut self) -> (Verdict, Vec<Sighting>, Counts) {
+        let order = self.order;
+        order::check(&self.sightings, |sighting| order.group(sighting), &mut self.verdict);
+        let mut workers = BTreeMap::<u64, u64>::new();
+        for sighting in &self.sightings {
+            *workers.entry(sighting.worker).or_default() += 1;
+        }
+        let counts = Counts {
+            ids: self.set.len(),
+            answers: self.sightings.len() as u64,
+            workers: workers.len() as u64,
+            tenures: self.tenures.len(),
+            memory_bytes: self.set.memory_bytes() as u64,
+        };
+        (self.verdict, self.sightings, counts)
+    }
+
+    /// The shape of an answer: ascending Ids of one worker.
+    fn look(&mut self, answer: &Answer) -> Option<Sighting> {
+        let (first, last) = (*answer.ids.first()?, *answer.ids.last()?);
+        if !answer.ids.is_sorted_by(|one, other| one < other) {
+            let text = format!("an answer of {:?} is not ascending: {first} ... {last}", answer.life);
+            self.verdict.find("order", text);
+        }
+        let worker = match Id::from_u64(first).parts(&self.layout) {
+            Ok(parts) => parts.worker,
+            Err(error) => {
+                self.verdict.find("layout", format!("{first}: {error}"));
+                return None;
+            }
+        };
+        Some(Sighting {
+            life: answer.life,
+            connection: answer.connection,
+            asked: answer.asked,
+            answered: answer.answered,
+            token: answer.token,
+            worker,
+            first,
+            last,
+        })
+    }
+
+    fn check_ids(&mut self, answer: &Answer, sighting: &Sighting) {
+        for &id in &answer.ids {
+            let is_of_worker = Id::from_u64(id)
+                .parts(&self.layout)
+                .is_ok_and(|parts| parts.worker == sighting.worker);
+            if !is_of_worker {
+                let text = format!("{id} came with Ids of worker {}", sighting.worker);
+                self.verdict.find("layout", text);
+            }
+            match self.set.insert(Id::from_u64(id)) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let text = self.both_sightings(id, sighting);
+                    self.verdict.find("unique", text);
+                }
+                Err(error) => self.verdict.find("layout", format!("{id}: {error}")),
+            }
+        }
+    }
+
+    fn both_sightings(&self, id: u64, second: &Sighting) -> String {
+        let earlier = self.sightings.iter().find(|earlier| {
+            earlier.worker == second.worker && (earlier.first..=earlier.last).contains(&id)
+        });
+        let earlier = earlier.map_or("the same answer".to_owned(), describe);
+        format!("{id} twice: {earlier}; {}", describe(second))
+    }
+
+    fn check_times(&mut self, answer: &Answer, sighting: &Sighting) {
+        let unix_ms = |id: u64| {
+            let tick = Id::from_u64(id).parts(&self.layout).map_or(0, |parts| parts.tick);
+            self.layout.unix_ms(tick).cast_signed()
+        };
+        let (first, last) = (unix_ms(sighting.first), unix_ms(sighting.last));
+        let (behind, ahead) = (answer.asked_unix_ms - first, last - answer.answered_unix_ms);
+        if behind > answer.tolerance.behind_ms {
+            let text = format!("{} is {behind} ms in the past: {}", sighting.first, describe(sighting));
+            self.verdict.find("truth", text);
+        }
+        if ahead > answer.tolerance.ahead_ms {
+            let text = format!("{} is {ahead} ms in the future: {}", sighting.last, describe(sighting));
+            self.verdict.find("truth", text);
+        }
+    }
+}
+
+/// How much was checked.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize)]
+pub(crate) struct Counts {
+    pub(crate) ids: u64,
+    pub(crate) answers: u64,
+    pub(crate) workers: u64,
+    pub(crate) tenures: u64,
+    pub(crate) memory_bytes: u64,
+}
+
+impl Order {
+    fn group(self, sighting: &Sighting) -> (Life, u32) {
+        match self {
+            Self::PerLife => (sighting.life, 0),
+            Self::PerConnection => (sighting.life, sighting.connection),
+        }
+    }
+}
+
+pub(crate) fn describe(sighting: &Sighting) -> String {
+    let Sighting { life, connection, asked, answered, token, worker, first, last } = sighting;
+    format!(
+        "worker {worker}, token {token}, node {} (start {}), connection {connection}, asked {:.3} s, \
+         answered {:.3} s, Ids {first} to {last}",
+        life.node,
+        life.start,
+        asked.as_secs_f64(),
+        answered.as_secs_f64()
+    )
+}
+
+#[cfg(test)]
+mod tests;

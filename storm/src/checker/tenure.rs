@@ -1,0 +1,78 @@
+//! Tenures: the ticks of one worker under different tokens never interleave. That shows two holders
+//! at a time even when no Id came out twice by luck.
+
+use std::collections::BTreeMap;
+
+use frazil_id::{Id, Layout};
+
+use super::{Sighting, describe};
+use crate::history::Life;
+use crate::verdict::Verdict;
+
+/// What each (worker, token) was seen to use.
+#[derive(Debug, Default)]
+pub(super) struct Tenures {
+    workers: BTreeMap<u64, BTreeMap<u64, Tenure>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Tenure {
+    life: Life,
+    first_tick: u64,
+    last_tick: u64,
+    /// An interleaving is told once.
+    is_told: bool,
+}
+
+impl Tenures {
+    pub(super) fn len(&self) -> u64 {
+        self.workers.values().map(|tokens| tokens.len() as u64).sum()
+    }
+
+    pub(super) fn add(&mut self, layout: &Layout, sighting: &Sighting, verdict: &mut Verdict) {
+        let tick = |id: u64| Id::from_u64(id).parts(layout).map_or(0, |parts| parts.tick);
+        let (first, last) = (tick(sighting.first), tick(sighting.last));
+        let tokens = self.workers.entry(sighting.worker).or_default();
+        let life = sighting.life;
+        let tenure = tokens.entry(sighting.token).or_insert(Tenure {
+            life,
+            first_tick: first,
+            last_tick: last,
+            is_told: false,
+        });
+        tenure.first_tick = tenure.first_tick.min(first);
+        tenure.last_tick = tenure.last_tick.max(last);
+        if tenure.is_told {
+            return;
+        }
+        let mut told = Vec::new();
+        if tenure.life != life {
+            let (one, other) = (tenure.life, life);
+            told.push(("token", format!("one token of two lives, {one:?} and {other:?}")));
+        }
+        let this = *tenure;
+        if let Some((token, before)) = tokens.range(..sighting.token).next_back()
+            && before.last_tick >= this.first_tick
+        {
+            told.push(("tenure", interleaved(*token, before, sighting.token, &this)));
+        }
+        if let Some((token, after)) = tokens.range(sighting.token + 1..).next()
+            && this.last_tick >= after.first_tick
+        {
+            told.push(("tenure", interleaved(sighting.token, &this, *token, after)));
+        }
+        for (oracle, text) in told {
+            verdict.find(oracle, format!("{text}; seen with {}", describe(sighting)));
+            if let Some(tenure) = tokens.get_mut(&sighting.token) {
+                tenure.is_told = true;
+            }
+        }
+    }
+}
+
+fn interleaved(early: u64, one: &Tenure, late: u64, other: &Tenure) -> String {
+    format!(
+        "ticks {} to {} under token {early} ({:?}) reach into {} to {} under token {late} ({:?})",
+        one.first_tick, one.last_tick, one.life, other.first_tick, other.last_tick, other.life
+    )
+}

@@ -1,0 +1,26 @@
+//! Time: the one place of this crate that reads clocks and waits.
+//!
+//! Everything that storm starts runs on one machine, so one monotonic clock orders all events.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Since storm began.
+#[expect(clippy::disallowed_methods, reason = "what is tested are real processes in real time")]
+pub(crate) fn now() -> Duration {
+    static BEGINNING: OnceLock<Instant> = OnceLock::new();
+    BEGINNING.get_or_init(Instant::now).elapsed()
+}
+
+/// The machine's own clock, which no fault touches.
+#[expect(clippy::disallowed_methods, reason = "the truth that the times in Ids are compared with")]
+pub(crate) fn unix_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Lets time pass: the length of a fault, or the pace of a load.
+#[expect(clippy::disallowed_methods, reason = "a fault has a length")]
+pub(crate) fn rest(time: Duration) {
+    std::thread::sleep(time);
+}

@@ -1,0 +1,118 @@
+//! What was asked and answered, as the clients saw it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// One process of one node: a node that is started again is another life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct Life {
+    pub(crate) node: usize,
+    pub(crate) start: u32,
+}
+
+/// How far the time in an Id may be from the true one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tolerance {
+    pub(crate) behind_ms: i64,
+    pub(crate) ahead_ms: i64,
+}
+
+/// Ids that were received.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) life: Life,
+    pub(crate) connection: u32,
+    pub(crate) asked: Duration,
+    pub(crate) answered: Duration,
+    pub(crate) asked_unix_ms: i64,
+    pub(crate) answered_unix_ms: i64,
+    pub(crate) tolerance: Tolerance,
+    pub(crate) token: u64,
+    pub(crate) ids: Vec<u64>,
+}
+
+/// How a request ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// So many Ids.
+    Ids(u32),
+    /// The node said no, and why.
+    Refused(String),
+    /// No answer: whether Ids were issued is not known, and nobody has them.
+    Lost,
+}
+
+/// One request of one client.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    pub(crate) asked: Duration,
+    pub(crate) answered: Duration,
+    pub(crate) outcome: Outcome,
+}
+
+impl Mark {
+    pub(crate) fn ids(&self) -> u64 {
+        match self.outcome {
+            Outcome::Ids(count) => count.into(),
+            _ => 0,
+        }
+    }
+}
+
+/// How the requests to each node ended; written by all connections while the run goes on.
+#[derive(Debug)]
+pub(crate) struct Record {
+    nodes: Vec<Mutex<Vec<Mark>>>,
+}
+
+impl Record {
+    pub(crate) fn new(nodes: usize) -> Self {
+        Self { nodes: (0..nodes).map(|_| Mutex::new(Vec::new())).collect() }
+    }
+
+    pub(crate) fn add(&self, node: usize, mark: Mark) {
+        self.of(node).push(mark);
+    }
+
+    /// Ids of all nodes.
+    pub(crate) fn ids(&self) -> u64 {
+        self.fold(0, |sum, mark| sum + mark.ids())
+    }
+
+    /// What an answer to a request that was sent at or after a moment was first, and when.
+    pub(crate) fn first_answer(&self, node: usize, since: Duration) -> Option<Duration> {
+        let marks = self.of(node);
+        let later = marks.iter().filter(|mark| mark.asked >= since && mark.ids() > 0);
+        later.map(|mark| mark.answered).min()
+    }
+
+    /// The last time at which a node gave Ids.
+    pub(crate) fn last_answer(&self, node: usize, before: Duration) -> Option<Duration> {
+        let marks = self.of(node);
+        let earlier = marks.iter().filter(|mark| mark.answered < before && mark.ids() > 0);
+        earlier.map(|mark| mark.answered).max()
+    }
+
+    /// The marks of one node within a stretch of time.
+    pub(crate) fn between(&self, node: usize, begin: Duration, end: Duration) -> Vec<Mark> {
+        let marks = self.of(node);
+        let inside = marks.iter().filter(|mark| mark.asked >= begin && mark.answered <= end);
+        inside.cloned().collect()
+    }
+
+    pub(crate) fn fold<T>(&self, first: T, mut step: impl FnMut(T, &Mark) -> T) -> T {
+        let mut value = first;
+        for node in 0..self.nodes.len() {
+            for mark in self.of(node).iter() {
+                value = step(value, mark);
+            }
+        }
+        value
+    }
+
+    fn of(&self, node: usize) -> MutexGuard<'_, Vec<Mark>> {
+        self.nodes[node].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

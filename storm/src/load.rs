@@ -1,0 +1,178 @@
+//! Clients that ask for Ids all the time, and hand everything they get to the checker.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, SyncSender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use frazil_id::Layout;
+
+use crate::checker::{Checker, Order};
+use crate::clock;
+use crate::history::{Answer, Mark, Outcome, Record};
+use crate::http::{Connection, Reply};
+use crate::node::Door;
+
+/// Answers that wait for the checker: enough for a hiccup, few against memory.
+const WAITING_MAX: usize = 4096;
+
+/// How hard nodes are asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pressure {
+    /// For each node.
+    pub(crate) connections: u32,
+    pub(crate) batch: u32,
+    /// Between an answer and the next request of a connection.
+    pub(crate) pause: Duration,
+    /// Between a failure and the next request.
+    pub(crate) rest: Duration,
+    /// After this a request counts as lost.
+    pub(crate) patience: Duration,
+}
+
+impl Default for Pressure {
+    fn default() -> Self {
+        Self {
+            connections: 4,
+            batch: 100,
+            pause: Duration::from_millis(5),
+            rest: Duration::from_millis(10),
+            patience: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Clients that run until they are stopped.
+#[derive(Debug)]
+pub(crate) struct Load {
+    pub(crate) record: Arc<Record>,
+    stop: Arc<AtomicBool>,
+    caught: Arc<AtomicU64>,
+    clients: Vec<JoinHandle<()>>,
+    checker: JoinHandle<Checker>,
+}
+
+impl Load {
+    /// Starts clients of every node.
+    pub(crate) fn start(doors: &[Arc<Door>], pressure: Pressure, order: Order) -> io::Result<Self> {
+        let record = Arc::new(Record::new(doors.len()));
+        let (stop, caught) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (sender, answers) = mpsc::sync_channel::<Answer>(WAITING_MAX);
+        let mut checker = Checker::new(Layout::FRAZIL, order, Arc::clone(&caught));
+        let checker = thread::Builder::new().name("storm-checker".to_owned()).spawn(move || {
+            answers.iter().for_each(|answer| checker.take(&answer));
+            checker
+        })?;
+        let mut clients = Vec::new();
+        for door in doors {
+            for connection in 0..pressure.connections {
+                let client = Client {
+                    door: Arc::clone(door),
+                    connection,
+                    pressure,
+                    record: Arc::clone(&record),
+                    stop: Arc::clone(&stop),
+                    answers: sender.clone(),
+                };
+                let name = format!("storm-client-{}-{connection}", door.node);
+                clients.push(thread::Builder::new().name(name).spawn(move || client.run())?);
+            }
+        }
+        Ok(Self { record, stop, caught, clients, checker })
+    }
+
+    /// Whether something was found already.
+    pub(crate) fn has_caught(&self) -> bool {
+        // Relaxed: a number to look at.
+        self.caught.load(Ordering::Relaxed) > 0
+    }
+
+    /// Ends all clients; the checker then has everything.
+    pub(crate) fn stop(self) -> io::Result<(Arc<Record>, Checker)> {
+        // Relaxed: the clients look at it before each request, and publish nothing by it.
+        self.stop.store(true, Ordering::Relaxed);
+        let panicked = |_| io::Error::other("a thread of the rig panicked");
+        for client in self.clients {
+            client.join().map_err(panicked)?;
+        }
+        Ok((self.record, self.checker.join().map_err(panicked)?))
+    }
+}
+
+/// One client, with one connection at a time.
+struct Client {
+    door: Arc<Door>,
+    connection: u32,
+    pressure: Pressure,
+    record: Arc<Record>,
+    stop: Arc<AtomicBool>,
+    answers: SyncSender<Answer>,
+}
+
+impl Client {
+    fn run(self) {
+        let path = format!("/v1/ids?count={}", self.pressure.batch);
+        let mut open = None;
+        // Relaxed: see `Load::stop`.
+        while !self.stop.load(Ordering::Relaxed) {
+            let asked = clock::now();
+            let outcome = self.request(&mut open, &path);
+            let is_ok = matches!(outcome, Outcome::Ids(_));
+            self.record.add(self.door.node, Mark { asked, answered: clock::now(), outcome });
+            clock::rest(if is_ok { self.pressure.pause } else { self.pressure.rest });
+        }
+    }
+
+    /// Asks once; a connection on which something went wrong is given up.
+    fn request(&self, open: &mut Option<Connection>, path: &str) -> Outcome {
+        let life = self.door.life();
+        let mut connection = match open.take() {
+            Some(connection) => connection,
+            None => match Connection::open(self.door.address, self.pressure.patience) {
+                Ok(connection) => connection,
+                Err(_) => return Outcome::Lost,
+            },
+        };
+        let (asked, asked_unix_ms) = (clock::now(), clock::unix_ms());
+        let Ok(reply) = connection.ask("POST", path, "application/octet-stream") else {
+            return Outcome::Lost;
+        };
+        let (answered, answered_unix_ms) = (clock::now(), clock::unix_ms());
+        *open = Some(connection);
+        if reply.status != 200 {
+            return Outcome::Refused(reason(&reply));
+        }
+        let (words, rest) = reply.body.as_chunks::<8>();
+        let ids: Vec<u64> = words.iter().map(|word| u64::from_be_bytes(*word)).collect();
+        let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+        if !rest.is_empty() || count != self.pressure.batch {
+            return Outcome::Refused(format!("an answer of {} bytes", reply.body.len()));
+        }
+        let tolerance = self.door.tolerance();
+        let token = reply.token.unwrap_or_default();
+        let answer = Answer {
+            life,
+            connection: self.connection,
+            asked,
+            answered,
+            asked_unix_ms,
+            answered_unix_ms,
+            tolerance,
+            token,
+            ids,
+        };
+        match self.answers.send(answer) {
+            Ok(()) => Outcome::Ids(count),
+            // The checker is gone: the run ends with an error.
+            Err(_) => Outcome::Lost,
+        }
+    }
+}
+
+/// The reason in a problem, or its status.
+fn reason(reply: &Reply) -> String {
+    let problem = serde_json::from_slice::<serde_json::Value>(&reply.body).unwrap_or_default();
+    problem["reason"].as_str().map_or_else(|| format!("HTTP {}", reply.status), str::to_owned)
+}

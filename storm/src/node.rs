@@ -1,0 +1,180 @@
+//! A `frazil serve` process, and what can be done to it.
+
+use std::ffi::OsString;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::time::Duration;
+
+use frazil_rig::{Daemon, FalseClock, Recipe, free_port, wait_until};
+
+use crate::history::{Life, Tolerance};
+use crate::http::ask_once;
+use crate::store::Link;
+
+/// How long a process may take to listen, on a machine that is busy with others.
+const LISTENS: Duration = Duration::from_secs(30);
+/// An Id may carry the time at which its request was asked for, less what a clock read takes.
+const BEHIND_MS: i64 = 250;
+/// A new tenure whose floor is up to 2 s ahead begins there.
+const AHEAD_MS: i64 = 2250;
+
+/// What clients know of a node: where it is, and which of its lives they talk to.
+#[derive(Debug)]
+pub(crate) struct Door {
+    pub(crate) node: usize,
+    pub(crate) address: SocketAddr,
+    starts: AtomicU32,
+    behind_ms: AtomicI64,
+    ahead_ms: AtomicI64,
+}
+
+/// A node and its own clock.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) door: Arc<Door>,
+    pub(crate) daemon: Daemon,
+    pub(crate) clock: FalseClock,
+    pub(crate) link: Link,
+    pub(crate) log: PathBuf,
+}
+
+/// What all nodes of a run are started with.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    pub(crate) frazil: PathBuf,
+    pub(crate) mutant: Option<String>,
+    pub(crate) flags: Vec<String>,
+    pub(crate) directory: PathBuf,
+}
+
+impl Node {
+    /// A node that does not run yet.
+    pub(crate) fn new(number: usize, name: &str, program: &Program, link: Link) -> io::Result<Self> {
+        let clock = FalseClock::new()?;
+        let port = free_port()?;
+        let log = program.directory.join(format!("node-{number}.log"));
+        let http = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let mut arguments: Vec<OsString> = vec!["serve".into(), "--http".into()];
+        arguments.push(http.to_string().into());
+        let fixed = ["--grpc", "off", "--resp", "off", "--drain-delay", "1ms", "--log", "info"];
+        arguments.extend(fixed.map(OsString::from));
+        arguments.extend(["--node".into(), name.into(), "--store".into(), link.url.clone().into()]);
+        arguments.extend(program.flags.iter().map(OsString::from));
+        let mut environment: Vec<(OsString, OsString)> = Vec::new();
+        for (variable, value) in clock.environment() {
+            environment.push((variable.into(), value.into()));
+        }
+        if let Some(mutant) = &program.mutant {
+            environment.push(("FRAZIL_MUTANT".into(), mutant.into()));
+        }
+        let frazil = program.frazil.clone();
+        let recipe =
+            Recipe { program: frazil, arguments, environment, log: log.clone(), port };
+        let door = Door {
+            node: number,
+            address: http,
+            starts: AtomicU32::new(0),
+            behind_ms: AtomicI64::new(BEHIND_MS),
+            ahead_ms: AtomicI64::new(AHEAD_MS),
+        };
+        Ok(Self { door: Arc::new(door), daemon: Daemon::new(recipe), clock, link, log })
+    }
+
+    /// Starts it, and waits until it listens; whether it has a worker is another matter.
+    pub(crate) fn start(&self) -> io::Result<()> {
+        self.door.begin();
+        self.daemon.launch()?;
+        self.daemon.until_ready(LISTENS, || ask_once(self.door.address, "GET", "/livez").is_ok())
+    }
+
+    /// Starts it and does not wait.
+    pub(crate) fn launch(&self) -> io::Result<()> {
+        self.door.begin();
+        self.daemon.launch()
+    }
+
+    /// SIGTERM; waits for the end, which releases the worker.
+    pub(crate) fn stop(&self, limit: Duration) -> io::Result<()> {
+        self.daemon.terminate()?;
+        wait_until("a node to end", limit, || matches!(self.daemon.ended(), Ok(Some(_)) | Err(_)))?;
+        self.daemon.kill();
+        Ok(())
+    }
+
+    /// What it says of itself.
+    pub(crate) fn info(&self) -> io::Result<serde_json::Value> {
+        let (status, body) = ask_once(self.door.address, "GET", "/v1/info")?;
+        match status {
+            200 => serde_json::from_str(&body).map_err(io::Error::other),
+            _ => Err(io::Error::other(format!("/v1/info answered {status}: {body}"))),
+        }
+    }
+
+    /// A metric, added up over its labels; 0 if there is none.
+    pub(crate) fn metric(&self, name: &str) -> io::Result<f64> {
+        let (_, body) = ask_once(self.door.address, "GET", "/metrics")?;
+        let values = body.lines().filter_map(|line| {
+            let rest = line.strip_prefix(name)?;
+            rest.starts_with(['{', ' ']).then(|| rest.rsplit(' ').next()?.parse::<f64>().ok())?
+        });
+        Ok(values.sum())
+    }
+
+    /// Whether the kernel shows every thread of it as stopped.
+    pub(crate) fn is_frozen(&self) -> bool {
+        let Some(id) = self.daemon.id() else { return false };
+        let Ok(tasks) = std::fs::read_dir(format!("/proc/{id}/task")) else { return false };
+        tasks.flatten().all(|task| {
+            let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
+        })
+    }
+
+    /// How often its log has a text.
+    pub(crate) fn log_count(&self, text: &str) -> u64 {
+        let log = std::fs::read(&self.log).unwrap_or_default();
+        String::from_utf8_lossy(&log).lines().filter(|line| line.contains(text)).count() as u64
+    }
+}
+
+impl Door {
+    /// The life that answers now.
+    pub(crate) fn life(&self) -> Life {
+        // Relaxed: a client that reads an old number talks to a connection that is cut.
+        Life { node: self.node, start: self.starts.load(Ordering::Relaxed) }
+    }
+
+    /// How far times may be off now.
+    pub(crate) fn tolerance(&self) -> Tolerance {
+        // Relaxed: it is set before the fault that needs it.
+        Tolerance {
+            behind_ms: self.behind_ms.load(Ordering::Relaxed),
+            ahead_ms: self.ahead_ms.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Its clock will be this much wrong: so may its Ids.
+    pub(crate) fn tolerate(&self, behind: Duration, ahead: Duration) {
+        let ms = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 2);
+        // Relaxed: see `tolerance`.
+        self.behind_ms.store(BEHIND_MS + ms(behind), Ordering::Relaxed);
+        self.ahead_ms.store(AHEAD_MS + ms(ahead), Ordering::Relaxed);
+    }
+
+    fn begin(&self) {
+        // Relaxed: see `life`.
+        self.starts.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// What a build of frazil says of itself.
+pub(crate) fn version(frazil: &Path) -> io::Result<String> {
+    let output = std::process::Command::new(frazil).arg("--version").output().map_err(|error| {
+        let what = format!("{}: {error}; build it with cargo build --release", frazil.display());
+        io::Error::new(error.kind(), what)
+    })?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

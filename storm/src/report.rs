@@ -1,0 +1,135 @@
+//! What is left of runs: a JSON file for each, and a page to read.
+
+use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::stage::{Outcomes, Plan};
+use crate::store::Kind;
+
+/// One run.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) scenario: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) store: Kind,
+    pub(crate) seed: u64,
+    pub(crate) scale: f64,
+    pub(crate) version: String,
+    pub(crate) mutant: Option<String>,
+    pub(crate) passes: bool,
+    /// What went wrong with the rig itself.
+    pub(crate) trouble: Option<String>,
+    #[serde(flatten)]
+    pub(crate) outcomes: Option<Outcomes>,
+}
+
+impl Report {
+    pub(crate) fn new(
+        plan: &Plan,
+        title: &'static str,
+        version: &str,
+        run: io::Result<Outcomes>,
+    ) -> Self {
+        let (outcomes, trouble) = match run {
+            Ok(outcomes) => (Some(outcomes), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Self {
+            scenario: plan.scenario,
+            title,
+            store: plan.store,
+            seed: plan.seed,
+            scale: plan.scale,
+            version: version.to_owned(),
+            mutant: plan.mutant.clone(),
+            passes: outcomes.as_ref().is_some_and(|outcomes| outcomes.verdict.passes()),
+            trouble,
+            outcomes,
+        }
+    }
+
+    /// Findings of the checker: what a mutant must have.
+    pub(crate) fn finding_count(&self) -> u64 {
+        self.outcomes.as_ref().map_or(0, |outcomes| outcomes.verdict.finding_count)
+    }
+
+    /// Writes `NAME.json` and `NAME.txt`.
+    pub(crate) fn save(&self, directory: &Path) -> io::Result<()> {
+        let json = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
+        fs::write(directory.join("report.json"), json)?;
+        fs::write(directory.join("report.txt"), self.page())
+    }
+
+    /// One line of the scorecard.
+    pub(crate) fn line(&self) -> String {
+        let Self { scenario, title, store, seed, .. } = self;
+        let word = if self.passes { "pass" } else { "FAIL" };
+        let mut line = format!("{word}  {scenario}  {store:<5}  {title:<34}  seed {seed:<20}");
+        match &self.outcomes {
+            None => line += &format!("  {}", self.trouble.as_deref().unwrap_or_default()),
+            Some(outcomes) => {
+                let counts = outcomes.counts;
+                let _ = write!(
+                    line,
+                    "  {:>11} Ids  {:>3} faults  {:>5.0} s",
+                    counts.ids,
+                    outcomes.faults.len(),
+                    outcomes.seconds
+                );
+                for bar in outcomes.verdict.bars.iter().filter(|bar| !bar.holds()) {
+                    let _ = write!(line, "  over the bar: {} {:.0} ms", bar.name, bar.measured_ms);
+                }
+            }
+        }
+        line
+    }
+
+    /// The whole run, to be read.
+    pub(crate) fn page(&self) -> String {
+        let mut page = self.line();
+        page.push('\n');
+        let Some(outcomes) = &self.outcomes else { return page };
+        let verdict = &outcomes.verdict;
+        for finding in &verdict.findings {
+            let _ = writeln!(page, "  found: {}: {}", finding.oracle, finding.text);
+        }
+        let more = verdict.finding_count.saturating_sub(verdict.findings.len() as u64);
+        if more > 0 {
+            let _ = writeln!(page, "  found: {more} more");
+        }
+        for guard in &verdict.guards {
+            let word = if guard.holds() { "seen" } else { "NOT SEEN ENOUGH" };
+            let _ = writeln!(page, "  {word}: {}: {} of {}", guard.name, guard.seen, guard.needed);
+        }
+        for bar in &verdict.bars {
+            let word = if bar.holds() { "within the bar" } else { "over the bar" };
+            let (measured, allowed) = (bar.measured_ms, bar.allowed_ms);
+            let _ = writeln!(page, "  {word}: {}: {measured:.0} of {allowed:.0} ms", bar.name);
+        }
+        for (name, value) in &verdict.notes {
+            let _ = writeln!(page, "  {name}: {value}");
+        }
+        let counts = outcomes.counts;
+        let _ = writeln!(
+            page,
+            "  {} Ids in {} answers, {} while faults lasted; {} workers, {} tenures; refused {:?}, lost {}",
+            counts.ids,
+            counts.answers,
+            outcomes.ids_in_faults,
+            counts.workers,
+            counts.tenures,
+            outcomes.refused,
+            outcomes.lost
+        );
+        for fault in &outcomes.faults {
+            let node = fault.node.map_or_else(|| "the store".to_owned(), |node| format!("node {node}"));
+            let (begin, end) = (fault.begin.as_secs_f64(), fault.end.as_secs_f64());
+            let _ = writeln!(page, "  {begin:9.3} to {end:9.3} s  {node}: {}", fault.what);
+        }
+        page
+    }
+}

@@ -1,0 +1,78 @@
+//! The experiments: what is played, on which stores, and what must be seen.
+
+use std::io;
+
+use crate::scenarios;
+use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::store::Kind;
+
+/// One row of the scorecard.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scenario {
+    /// `E02`.
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) stores: &'static [Kind],
+    pub(crate) play: Play,
+}
+
+/// How a row is played.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Play {
+    /// Nodes under load, and faults: what all such rows share is done for them.
+    Nodes {
+        cast: fn(&Plan) -> Cast,
+        act: fn(&mut Stage) -> io::Result<()>,
+        /// What must be seen in the end.
+        judge: fn(&Plan, &mut Outcomes),
+    },
+    /// A row with a stage of its own.
+    Own(fn(&Plan) -> io::Result<Outcomes>),
+}
+
+/// Every row, by number.
+pub(crate) const ALL: &[Scenario] = &[
+    scenarios::pause::ROW,
+    scenarios::kill::ROW,
+    scenarios::partition::ROW,
+];
+
+/// The row with an id.
+pub(crate) fn named(id: &str) -> Result<&'static Scenario, String> {
+    ALL.iter().find(|row| row.id.eq_ignore_ascii_case(id)).ok_or_else(|| {
+        let known: Vec<_> = ALL.iter().map(|row| row.id).collect();
+        format!("no scenario `{id}`: {}", known.join(", "))
+    })
+}
+
+impl Scenario {
+    /// Plays it.
+    pub(crate) fn run(&self, plan: &Plan) -> io::Result<Outcomes> {
+        match self.play {
+            Play::Own(run) => run(plan),
+            Play::Nodes { cast, act, judge } => {
+                let mut stage = Stage::open(plan, &cast(plan))?;
+                let acted = act(&mut stage);
+                // What was caught is worth more than what went wrong afterwards.
+                if stage.goes_on() {
+                    acted?;
+                }
+                let mut outcomes = stage.close()?;
+                if outcomes.verdict.finding_count == 0 {
+                    judge(plan, &mut outcomes);
+                }
+                Ok(outcomes)
+            }
+        }
+    }
+}
+
+/// What every row with nodes must have seen to count: enough Ids, and enough of them during faults.
+pub(crate) fn was_worth_it(plan: &Plan, outcomes: &mut Outcomes) {
+    // The experiment's million, for as much of it as was played; never fewer than this.
+    let least = 100_000;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+    let needed = ((1e6 * plan.scale) as u64).clamp(least, 1_000_000);
+    outcomes.verdict.guard("Ids", outcomes.counts.ids, needed);
+    outcomes.verdict.guard("Ids while faults lasted", outcomes.ids_in_faults, 1000);
+}

@@ -1,0 +1,5 @@
+//! One file for each experiment.
+
+pub(crate) mod kill;
+pub(crate) mod partition;
+pub(crate) mod pause;

@@ -1,0 +1,66 @@
+//! E02: a holder is frozen for longer than its lease, and somebody else takes its worker.
+
+use std::io;
+use std::time::Duration;
+
+use crate::clock;
+use crate::scenario::{Play, Scenario, was_worth_it};
+use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::store::Kind;
+
+const CYCLES: u32 = 50;
+/// More than twice the TTL.
+const FROZEN: Duration = Duration::from_millis(2200);
+
+pub(crate) const ROW: Scenario = Scenario {
+    id: "E02",
+    title: "a pause longer than the lease",
+    stores: &Kind::ALL,
+    play: Play::Nodes { cast, act, judge },
+};
+
+/// One worker fewer than nodes: whoever has none takes that of the frozen one.
+fn cast(_: &Plan) -> Cast {
+    Cast { nodes: 4, workers: 3, ..Cast::default() }
+}
+
+fn act(stage: &mut Stage) -> io::Result<()> {
+    let (mut frozen, mut slowest) = (0, Duration::ZERO);
+    for _ in 0..stage.cycles(CYCLES) {
+        if !stage.goes_on() {
+            break;
+        }
+        let victim = stage.any_serving()?;
+        let begin = clock::now();
+        stage.nodes[victim].daemon.pause()?;
+        frozen += u64::from(stage.nodes[victim].is_frozen());
+        stage.rest(FROZEN);
+        let resumed = clock::now();
+        stage.nodes[victim].daemon.resume()?;
+        stage.was("SIGSTOP", Some(victim), begin);
+        slowest = slowest.max(all_serve(stage, resumed)?);
+    }
+    stage.verdict.guard("nodes seen frozen", frozen, 1);
+    let allowed = stage.lease.ttl + Duration::from_secs(1);
+    stage.verdict.bar("until all workers issue again", slowest, allowed);
+    Ok(())
+}
+
+/// Waits until as many nodes issue as there are workers.
+fn all_serve(stage: &mut Stage, since: Duration) -> io::Result<Duration> {
+    let limit = Duration::from_secs(30);
+    frazil_rig::wait_until("three nodes to issue", limit, || {
+        let issuing = (0..stage.nodes.len())
+            .filter(|node| stage.load.record.first_answer(*node, since).is_some());
+        issuing.count() >= 3 || !stage.goes_on()
+    })?;
+    Ok(clock::now() - since)
+}
+
+fn judge(plan: &Plan, outcomes: &mut Outcomes) {
+    was_worth_it(plan, outcomes);
+    // On files nobody takes over: the kernel knows that the frozen process is there.
+    let faults = outcomes.faults.len() as u64;
+    let needed = if plan.store == Kind::File { 3 } else { 3 + faults.div_ceil(2) };
+    outcomes.verdict.guard("tenures", outcomes.counts.tenures, needed);
+}
