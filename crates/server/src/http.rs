@@ -10,6 +10,7 @@ mod handle;
 mod health;
 mod ids;
 mod long;
+mod nonce;
 mod patience;
 mod query;
 mod route;

@@ -107,6 +107,59 @@ async fn nonsense_is_told_so_and_takes_no_id() {
 }
 
 #[tokio::test]
+async fn forms_without_metadata_say_in_headers_where_ids_come_from() {
+    let site = Site::start_with(|config| config.region = Some("eu".to_owned())).await;
+    let token = site.post("/ids").await.json()["metadata"]["token"].as_str().unwrap().to_owned();
+    // Both how few are written, and how many.
+    for count in [1, 5000] {
+        for accept in ["text/plain", "application/octet-stream"] {
+            let path = format!("/v1/ids?count={count}");
+            let reply = request(site.http(), "POST", &path, &[("accept", accept)], b"").await;
+            assert_eq!(reply.headers["frazil-node"], "tested");
+            assert_eq!(reply.headers["frazil-region"], "eu");
+            assert_eq!(reply.headers["frazil-token"], token);
+        }
+    }
+    let json = site.post("/ids").await;
+    assert!(!json.headers.contains_key("frazil-token"), "it has it in its body");
+    site.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn every_answer_to_a_request_for_ids_repeats_its_nonce() {
+    let site = Site::start().await;
+    let longest = "~".repeat(64);
+    let most = "9".repeat(16_000);
+    let too_long = format!("/v1/ids?count={most}");
+    for (path, status) in [
+        ("/v1/ids", 200),
+        ("/ids?count=5000", 200),
+        ("/v1/ids?count=0", 400),
+        ("/v1/ids?scope=undeclared", 404),
+        (&too_long, 414),
+    ] {
+        for nonce in ["!", "0190c6a2-7e4b", longest.as_str()] {
+            let reply = request(site.http(), "POST", path, &[("frazil-nonce", nonce)], b"").await;
+            assert_eq!((reply.status, reply.headers["frazil-nonce"].as_str()), (status, nonce));
+        }
+        let reply = site.post(path).await;
+        assert!(!reply.headers.contains_key("frazil-nonce"), "nobody said one");
+    }
+    let issued = site.issued("http").await;
+    let longer = "~".repeat(65);
+    for nonce in ["", "two words", "\u{e9}", longer.as_str()] {
+        let reply = request(site.http(), "POST", "/ids", &[("frazil-nonce", nonce)], b"").await;
+        assert_eq!((reply.status, reply.reason().as_str()), (400, "INVALID_ARGUMENT"), "{nonce}");
+        assert!(!reply.headers.contains_key("frazil-nonce"), "{nonce} is none");
+    }
+    let two = [("frazil-nonce", "one"), ("frazil-nonce", "two")];
+    let reply = request(site.http(), "POST", "/ids", &two, b"").await;
+    assert_eq!(reply.reason(), "INVALID_ARGUMENT");
+    assert!((site.issued("http").await - issued).abs() < f64::EPSILON, "they took no Ids");
+    site.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn several_accept_headers_are_one_list_and_an_empty_body_is_none() {
     let site = Site::start().await;
     let accept = [("accept", "text/html"), ("accept", "text/plain")];

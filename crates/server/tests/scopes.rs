@@ -143,6 +143,8 @@ async fn large_batches_are_whole_wherever_they_are_asked_for() {
         let reply =
             request(site.http(), "POST", "/ids?scope=orders&count=100000", &accept, b"").await;
         assert_eq!(reply.status, 200);
+        // Whoever was asked, the headers tell of the one that issued.
+        assert_eq!(reply.headers["frazil-node"], "one");
         let numbers: Vec<u64> = reply
             .body
             .chunks_exact(8)

@@ -15,7 +15,7 @@ use hyper::{Request, StatusCode};
 use super::answer::{self, Answer, problem};
 use super::patience::Pulse;
 use super::route::Route;
-use super::{Visit, admin, decode, elections, health, ids, query};
+use super::{Visit, admin, decode, elections, health, ids, nonce, query};
 use crate::access::{Caller, Need, bearer};
 use crate::app::Shared;
 use crate::keys::Left;
@@ -70,13 +70,18 @@ async fn answered(
     let is_head = request.method() == hyper::Method::HEAD;
     let route = Route::find(request.uri().path()).map(|(route, _)| route);
     let method = route.map_or(Method::Other, Route::method);
+    // One that makes no sense is refused where the other arguments are.
+    let nonce = match route {
+        Some(Route::Ids) => nonce::of(request.headers()).unwrap_or_default(),
+        _ => None,
+    };
     let outcome = match route {
         None => Err(ApiError::new(Reason::NotFound, "no such path: see /openapi.json").into()),
         Some(route) if !route.has(request.method()) => return no_method(shared, route),
         Some(route) => respond(shared, visit, route, request).await,
     };
     let took = boot_time().saturating_sub(began);
-    match outcome {
+    let mut answer = match outcome {
         Ok(answer) => {
             shared.metrics.requests.done(Protocol::Http, method, took);
             if is_head { answer::without_body(answer) } else { answer }
@@ -94,7 +99,11 @@ async fn answered(
             }
             answer
         }
+    };
+    if let Some(nonce) = nonce {
+        answer.headers_mut().insert(nonce::NONCE, nonce);
     }
+    answer
 }
 
 fn no_method(shared: &Shared, route: Route) -> Answer {

@@ -13,14 +13,14 @@ use super::accept::Form;
 use super::answer::{Answer, described, long, tell_quota};
 use super::handle::Failed;
 use super::long::{Around, LongBody};
-use super::{body, query};
+use super::{body, nonce, query};
 use crate::access::Caller;
 use crate::app::Shared;
 use crate::encode::{BEGINNING, JsonFrame, push_ids};
 use crate::issuer::parse_count;
 use crate::metrics::Protocol;
 use crate::peers;
-use crate::scopes::{self, Origin};
+use crate::scopes::{self, Answered, Origin};
 
 /// More Ids than these are not written at once.
 const LONG: usize = 2048;
@@ -32,6 +32,7 @@ pub(super) async fn issue(
 ) -> Result<Answer, Failed> {
     let (head, body) = request.into_parts();
     body::none(body, shared.issuer.limits()).await?;
+    nonce::of(&head.headers)?;
     let form = form(&head.headers)?;
     let [count, scope] = query::known(&head.uri, ["count", "scope"])?;
     let count = count.map_or(Ok(1), |count| parse_count(count.as_bytes()))?;
@@ -57,8 +58,9 @@ pub(super) async fn issue(
         false => described(form.content_type(), written(frame, issued, form, name)),
         true => long(form.content_type(), long_body(frame, issued, form, name)),
     };
-    if origin == Origin::Peer {
-        tell_peer(answer.headers_mut(), shared, issued);
+    // JSON has it in the body, where clients look.
+    if form != Form::Json || origin == Origin::Peer {
+        tell_source(answer.headers_mut(), shared, &answered);
     }
     if let Some(left) = left {
         tell_quota(answer.headers_mut(), left);
@@ -81,15 +83,18 @@ fn origin(headers: &HeaderMap) -> Result<(Origin, Option<Duration>), ApiError> {
     Ok((Origin::Peer, patience))
 }
 
-/// What a node that forwards needs beside the Ids.
-fn tell_peer(headers: &mut HeaderMap, shared: &Shared, issued: &Issued) {
-    let named = [(peers::NODE, Some(&shared.name)), (peers::REGION, shared.region.as_ref())];
-    for (name, value) in named {
+/// Who issued the Ids, and the token of the lease.
+fn tell_source(headers: &mut HeaderMap, shared: &Shared, answered: &Answered) {
+    let (node, region) = match &answered.elsewhere {
+        None => (&shared.name, shared.region.as_ref()),
+        Some(at) => (&at.node, at.region.as_ref()),
+    };
+    for (name, value) in [(peers::NODE, Some(node)), (peers::REGION, region)] {
         if let Some(Ok(value)) = value.map(|value| HeaderValue::from_bytes(value.as_bytes())) {
             headers.insert(name, value);
         }
     }
-    headers.insert(peers::TOKEN, HeaderValue::from(issued.token.0));
+    headers.insert(peers::TOKEN, HeaderValue::from(answered.issued.token.0));
 }
 
 /// Several headers are as good as one list.

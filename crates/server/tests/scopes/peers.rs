@@ -44,6 +44,11 @@ async fn a_forwarded_request_is_never_forwarded_again() {
     // At the leader it is answered, and says who answered.
     let reply = request(one.http(), "POST", "/ids?scope=orders", &forwarded, b"").await;
     assert_eq!((reply.status, reply.headers["frazil-node"].as_str()), (200, "one"));
+    // Whoever asks the other node learns too who issued them.
+    let binary = [("accept", "application/octet-stream")];
+    let reply = request(two.http(), "POST", "/ids?scope=orders", &binary, b"").await;
+    assert_eq!((reply.status, reply.headers["frazil-node"].as_str()), (200, "one"));
+    assert!(reply.headers["frazil-token"].parse::<u64>().is_ok());
     let nonsense = [("frazil-forwarded", "somebody"), ("frazil-patience-ms", "soon")];
     let reply = request(one.http(), "POST", "/ids?scope=orders", &nonsense, b"").await;
     assert_eq!(reply.reason(), "INVALID_ARGUMENT");
