@@ -10,6 +10,9 @@ use frazil_rig::{AppendOnly, Daemon, Etcd, FalseClock, Proxy, Redis, ZooKeeper};
 use serde::Serialize;
 use tempfile::TempDir;
 
+/// How long a silent client of ZooKeeper stays present.
+const SESSION: &str = "1s";
+
 /// Which store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -165,7 +168,8 @@ impl Store {
             Server::File(directory) => format!("file:{}", directory.path().join("store").display()),
             Server::Redis { .. } => format!("redis://{address}"),
             Server::Etcd(_) => format!("etcd://{address}"),
-            Server::Zk(_) => format!("zk://{address}"),
+            // As long as the lease: otherwise the session keeps a frozen node present.
+            Server::Zk(_) => format!("zk://{address}?session={SESSION}"),
         }
     }
 }
