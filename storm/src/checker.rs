@@ -97,7 +97,8 @@ impl Checker {
     fn look(&mut self, answer: &Answer) -> Option<Sighting> {
         let (first, last) = (*answer.ids.first()?, *answer.ids.last()?);
         if !answer.ids.is_sorted_by(|one, other| one < other) {
-            let text = format!("an answer of {:?} is not ascending: {first} ... {last}", answer.life);
+            let text =
+                format!("an answer of {:?} is not ascending: {first} ... {last}", answer.life);
             self.verdict.find("order", text);
         }
         let worker = match Id::from_u64(first).parts(&self.layout) {
@@ -155,11 +156,13 @@ impl Checker {
         let (first, last) = (unix_ms(sighting.first), unix_ms(sighting.last));
         let (behind, ahead) = (answer.asked_unix_ms - first, last - answer.answered_unix_ms);
         if behind > answer.tolerance.behind_ms {
-            let text = format!("{} is {behind} ms in the past: {}", sighting.first, describe(sighting));
+            let text =
+                format!("{} is {behind} ms in the past: {}", sighting.first, describe(sighting));
             self.verdict.find("truth", text);
         }
         if ahead > answer.tolerance.ahead_ms {
-            let text = format!("{} is {ahead} ms in the future: {}", sighting.last, describe(sighting));
+            let text =
+                format!("{} is {ahead} ms in the future: {}", sighting.last, describe(sighting));
             self.verdict.find("truth", text);
         }
     }

@@ -76,12 +76,7 @@ impl Record {
         self.of(node).push(mark);
     }
 
-    /// Ids of all nodes.
-    pub(crate) fn ids(&self) -> u64 {
-        self.fold(0, |sum, mark| sum + mark.ids())
-    }
-
-    /// What an answer to a request that was sent at or after a moment was first, and when.
+    /// When a request that was sent at or after a moment was first answered with Ids.
     pub(crate) fn first_answer(&self, node: usize, since: Duration) -> Option<Duration> {
         let marks = self.of(node);
         let later = marks.iter().filter(|mark| mark.asked >= since && mark.ids() > 0);

@@ -34,7 +34,8 @@ impl Connection {
 
     /// Sends a request without a body and waits for the answer.
     pub(crate) fn ask(&mut self, method: &str, path: &str, accept: &str) -> io::Result<Reply> {
-        let request = format!("{method} {path} HTTP/1.1\r\nhost: storm\r\naccept: {accept}\r\n\r\n");
+        let request =
+            format!("{method} {path} HTTP/1.1\r\nhost: storm\r\naccept: {accept}\r\n\r\n");
         self.stream.get_mut().write_all(request.as_bytes())?;
         self.read()
     }

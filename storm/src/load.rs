@@ -50,6 +50,7 @@ pub(crate) struct Load {
     pub(crate) record: Arc<Record>,
     stop: Arc<AtomicBool>,
     caught: Arc<AtomicU64>,
+    ids: Arc<AtomicU64>,
     clients: Vec<JoinHandle<()>>,
     checker: JoinHandle<Checker>,
 }
@@ -59,6 +60,7 @@ impl Load {
     pub(crate) fn start(doors: &[Arc<Door>], pressure: Pressure, order: Order) -> io::Result<Self> {
         let record = Arc::new(Record::new(doors.len()));
         let (stop, caught) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let ids = Arc::new(AtomicU64::new(0));
         let (sender, answers) = mpsc::sync_channel::<Answer>(WAITING_MAX);
         let mut checker = Checker::new(Layout::FRAZIL, order, Arc::clone(&caught));
         let checker = thread::Builder::new().name("storm-checker".to_owned()).spawn(move || {
@@ -74,13 +76,20 @@ impl Load {
                     pressure,
                     record: Arc::clone(&record),
                     stop: Arc::clone(&stop),
+                    ids: Arc::clone(&ids),
                     answers: sender.clone(),
                 };
                 let name = format!("storm-client-{}-{connection}", door.node);
                 clients.push(thread::Builder::new().name(name).spawn(move || client.run())?);
             }
         }
-        Ok(Self { record, stop, caught, clients, checker })
+        Ok(Self { record, stop, caught, ids, clients, checker })
+    }
+
+    /// Ids of all clients so far.
+    pub(crate) fn ids(&self) -> u64 {
+        // Relaxed: a number to look at.
+        self.ids.load(Ordering::Relaxed)
     }
 
     /// Whether something was found already.
@@ -108,6 +117,7 @@ struct Client {
     pressure: Pressure,
     record: Arc<Record>,
     stop: Arc<AtomicBool>,
+    ids: Arc<AtomicU64>,
     answers: SyncSender<Answer>,
 }
 
@@ -164,7 +174,11 @@ impl Client {
             ids,
         };
         match self.answers.send(answer) {
-            Ok(()) => Outcome::Ids(count),
+            Ok(()) => {
+                // Relaxed: a number to look at.
+                self.ids.fetch_add(u64::from(count), Ordering::Relaxed);
+                Outcome::Ids(count)
+            }
             // The checker is gone: the run ends with an error.
             Err(_) => Outcome::Lost,
         }

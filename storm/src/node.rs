@@ -52,7 +52,12 @@ pub(crate) struct Program {
 
 impl Node {
     /// A node that does not run yet.
-    pub(crate) fn new(number: usize, name: &str, program: &Program, link: Link) -> io::Result<Self> {
+    pub(crate) fn new(
+        number: usize,
+        name: &str,
+        program: &Program,
+        link: Link,
+    ) -> io::Result<Self> {
         let clock = FalseClock::new()?;
         let port = free_port()?;
         let log = program.directory.join(format!("node-{number}.log"));
@@ -71,8 +76,7 @@ impl Node {
             environment.push(("FRAZIL_MUTANT".into(), mutant.into()));
         }
         let frazil = program.frazil.clone();
-        let recipe =
-            Recipe { program: frazil, arguments, environment, log: log.clone(), port };
+        let recipe = Recipe { program: frazil, arguments, environment, log: log.clone(), port };
         let door = Door {
             node: number,
             address: http,

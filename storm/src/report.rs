@@ -126,7 +126,8 @@ impl Report {
             outcomes.lost
         );
         for fault in &outcomes.faults {
-            let node = fault.node.map_or_else(|| "the store".to_owned(), |node| format!("node {node}"));
+            let node =
+                fault.node.map_or_else(|| "the store".to_owned(), |node| format!("node {node}"));
             let (begin, end) = (fault.begin.as_secs_f64(), fault.end.as_secs_f64());
             let _ = writeln!(page, "  {begin:9.3} to {end:9.3} s  {node}: {}", fault.what);
         }

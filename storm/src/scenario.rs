@@ -33,8 +33,14 @@ pub(crate) enum Play {
 /// Every row, by number.
 pub(crate) const ALL: &[Scenario] = &[
     scenarios::pause::ROW,
+    scenarios::clock_back::ROW,
+    scenarios::clock_crash::ROW,
     scenarios::kill::ROW,
     scenarios::partition::ROW,
+    scenarios::volume::ROW,
+    scenarios::clock_forward::ROW,
+    scenarios::strobe::ROW,
+    scenarios::exhaustion::ROW,
 ];
 
 /// The row with an id.

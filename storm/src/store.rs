@@ -122,7 +122,8 @@ impl Store {
 
     /// How many records it has, by its own tools: a look past everything that is tested.
     pub(crate) fn record_count(&self) -> io::Result<u64> {
-        let lines = |text: String| text.lines().filter(|line| !line.trim().is_empty()).count() as u64;
+        let lines =
+            |text: String| text.lines().filter(|line| !line.trim().is_empty()).count() as u64;
         match &self.server {
             Server::File(directory) => Ok(walk(directory.path())),
             Server::Redis { redis, .. } => {

@@ -69,7 +69,12 @@ impl Verdict {
     }
 
     /// A finding if something does not hold.
-    pub(crate) fn hold(&mut self, oracle: &'static str, holds: bool, text: impl FnOnce() -> String) {
+    pub(crate) fn hold(
+        &mut self,
+        oracle: &'static str,
+        holds: bool,
+        text: impl FnOnce() -> String,
+    ) {
         if !holds {
             self.find(oracle, text());
         }
@@ -89,7 +94,10 @@ impl Verdict {
         };
         if bar.is_far_off() {
             let Bar { name, measured_ms, allowed_ms } = &bar;
-            self.find("time", format!("{name}: {measured_ms:.0} ms, {allowed_ms:.0} ms are allowed"));
+            self.find(
+                "time",
+                format!("{name}: {measured_ms:.0} ms, {allowed_ms:.0} ms are allowed"),
+            );
         }
         self.bars.push(bar);
     }

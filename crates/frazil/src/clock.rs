@@ -1,10 +1,14 @@
 //! Real time for a node: what elapses is counted through suspension, and steps are noticed.
 
+mod belief;
+
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use frazil_coord::time::{boot_time, unix_time};
 use frazil_id::{Clock, Layout, Reading, Timeline};
+
+use belief::{Belief, Look};
 
 /// What real time and boot time may part by between two looks without it being a step: clocks are
 /// slewed by at most half a thousandth, and looks are seconds apart.
@@ -16,11 +20,13 @@ const SLEW_US_PER_SECOND: i64 = 500;
 ///
 /// It never goes back by itself: after a step back it tells how far behind real time is and where
 /// it would be had it gone on, counted in boot time, and lets real time catch up with that line.
-/// A step ahead is followed at once, and harms nothing: no Id passes the horizon, and the horizon
-/// does not follow a step until it is confirmed. Each step is counted.
+/// A step ahead by more than two seconds is followed once it has lasted for a minute: until then time
+/// goes on from where it was, so that a clock that jumps ahead and comes back is not felt. Each step
+/// is counted.
 #[derive(Debug)]
 pub struct DisciplinedClock {
     timeline: Timeline,
+    belief: Belief,
     started: Duration,
     /// Real time minus boot time at the last look, in microseconds.
     offset_us: AtomicI64,
@@ -48,6 +54,7 @@ impl DisciplinedClock {
     pub fn new(layout: &Layout) -> Self {
         let clock = Self {
             timeline: Timeline::new(layout),
+            belief: Belief::new(look()),
             started: boot_time(),
             offset_us: AtomicI64::new(0),
             looked_us: AtomicI64::new(0),
@@ -88,6 +95,12 @@ impl DisciplinedClock {
     }
 }
 
+fn look() -> Look {
+    let boot_before = boot_time();
+    let real = unix_time();
+    Look { boot_before, real, boot_after: boot_time() }
+}
+
 /// Real time minus boot time, and boot time, in microseconds.
 fn offset() -> (i64, i64) {
     let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
@@ -98,12 +111,14 @@ fn offset() -> (i64, i64) {
 impl Clock for DisciplinedClock {
     #[inline]
     fn tick(&self) -> Option<u64> {
-        self.timeline.tick(unix_time)
+        // What is not believed yet is no time in order: `read` then says what to go by.
+        let believed = || Some(unix_time()).filter(|real| self.belief.covers(*real));
+        self.timeline.tick(|| believed().unwrap_or_default())
     }
 
     fn read(&self) -> Reading {
         let elapsed = || boot_time().saturating_sub(self.started);
-        self.timeline.observe(unix_time, elapsed)
+        self.timeline.observe(|| self.belief.judge(look()), elapsed)
     }
 }
 

@@ -54,11 +54,7 @@ impl Daemon {
     /// # Errors
     ///
     /// If it does not within the limit, or the process ends; the message has the end of its log.
-    pub fn until_ready(
-        &self,
-        limit: Duration,
-        mut ready: impl FnMut() -> bool,
-    ) -> io::Result<()> {
+    pub fn until_ready(&self, limit: Duration, mut ready: impl FnMut() -> bool) -> io::Result<()> {
         let name = self.recipe.program.display().to_string();
         wait_for(&format!("{name} to be ready"), limit, || {
             let id = self.running_id()?;

@@ -122,8 +122,13 @@ impl EtcdBuilder {
         arguments.extend(["--data-dir".into(), data_directory(&directory).into()]);
         arguments.extend(no_fsync(&program).map(OsString::from));
         arguments.extend_from_slice(&self.flags);
-        let recipe =
-            Recipe { program, arguments, environment: Vec::new(), log: directory.path().join("log"), port: ports.client };
+        let recipe = Recipe {
+            program,
+            arguments,
+            environment: Vec::new(),
+            log: directory.path().join("log"),
+            port: ports.client,
+        };
         let access = self.access.clone();
         Ok(Etcd { daemon: Daemon::new(recipe), directory, ports, name, cluster, access })
     }

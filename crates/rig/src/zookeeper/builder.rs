@@ -121,8 +121,13 @@ impl ZooKeeperBuilder {
         let class_path = format!("{JAR}:{MORE_JARS}");
         arguments.extend(["-cp".into(), class_path.into(), MAIN_CLASS.into(), config.into()]);
         let program = program::find("java")?;
-        let recipe =
-            Recipe { program, arguments, environment: Vec::new(), log: directory.path().join("log"), port: ports.plain };
+        let recipe = Recipe {
+            program,
+            arguments,
+            environment: Vec::new(),
+            log: directory.path().join("log"),
+            port: ports.plain,
+        };
         Ok(ZooKeeper { daemon: Daemon::new(recipe), _directory: directory, ports })
     }
 

@@ -1,0 +1,76 @@
+//! E20: the clock of a node jumps an hour ahead for two seconds, or 250 ms for good.
+//!
+//! The horizon follows elapsed time, not the clock: however far the clock goes, no Id is further
+//! ahead of the truth than the budget.
+
+use std::io;
+use std::time::Duration;
+
+use crate::clock;
+use crate::scenario::{Play, Scenario, was_worth_it};
+use crate::stage::{Cast, Lease, Outcomes, Plan, Stage};
+use crate::store::Kind;
+
+const CYCLES: u32 = 5;
+const HOUR: Duration = Duration::from_secs(3600);
+const LITTLE: Duration = Duration::from_millis(250);
+const LASTS: Duration = Duration::from_secs(2);
+
+pub(crate) const ROW: Scenario = Scenario {
+    id: "E20",
+    title: "the clock jumps ahead",
+    stores: &Kind::ALL,
+    play: Play::Nodes { cast, act, judge },
+};
+
+fn cast(_: &Plan) -> Cast {
+    Cast::default()
+}
+
+fn act(stage: &mut Stage) -> io::Result<()> {
+    let (mut told, mut slowest) = (0, Duration::ZERO);
+    for node in &stage.nodes {
+        // The horizon is the budget ahead of elapsed time, which counts a thousandth too fast.
+        node.door.tolerate(LITTLE, Lease::SHORT.budget.saturating_sub(Duration::from_secs(2)));
+    }
+    for _ in 0..stage.cycles(CYCLES).max(2) {
+        if !stage.goes_on() {
+            break;
+        }
+        let victim = stage.random.usize(0..stage.nodes.len());
+        let before = stage.nodes[victim].metric("frazil_clock_steps_total")?;
+        let begin = clock::now();
+        stage.nodes[victim].clock.set_ahead(HOUR)?;
+        stage.rest(LASTS);
+        stage.was("clock +3600 s", Some(victim), begin);
+        stage.nodes[victim].clock.set_right()?;
+        let right = clock::now();
+        slowest = slowest.max(stage.recovery(victim, right, Duration::from_secs(60))?);
+        let after = stage.nodes[victim].metric("frazil_clock_steps_total")?;
+        told += u64::from(after > before);
+        little_jump(stage, victim)?;
+    }
+    stage.verdict.guard("jumps that a node told", told, 1);
+    stage.verdict.bar("clock right to first Id", slowest, Duration::from_secs(30));
+    Ok(())
+}
+
+/// A quarter of a second costs no request; nor does it when the clock is set right in the end.
+fn little_jump(stage: &mut Stage, victim: usize) -> io::Result<()> {
+    stage.rest(Duration::from_millis(500));
+    let begin = clock::now();
+    stage.nodes[victim].clock.set_ahead(LITTLE)?;
+    stage.rest(Duration::from_millis(500));
+    let marks = stage.load.record.between(victim, begin, clock::now());
+    stage.was("clock +250 ms", Some(victim), begin);
+    let failed = marks.iter().filter(|mark| mark.ids() == 0).count();
+    stage.verdict.hold("a small jump is not felt", failed == 0, || {
+        format!("{failed} of {} requests failed after a jump of {LITTLE:?}", marks.len())
+    });
+    stage.nodes[victim].clock.set_right()?;
+    stage.recovery(victim, clock::now(), Duration::from_secs(30)).map(drop)
+}
+
+fn judge(plan: &Plan, outcomes: &mut Outcomes) {
+    was_worth_it(plan, outcomes);
+}

@@ -1,0 +1,61 @@
+//! E07: a billion Ids from three nodes, without a fault: every one is checked.
+
+use std::io;
+use std::time::Duration;
+
+use crate::clock;
+use crate::load::Pressure;
+use crate::scenario::{Play, Scenario};
+use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::store::Kind;
+
+const IDS: f64 = 1e9;
+/// At a tenth of what is expected.
+const LIMIT: Duration = Duration::from_secs(3600);
+/// What the checker may keep.
+const MEMORY_MAX: u64 = 500 << 20;
+
+pub(crate) const ROW: Scenario = Scenario {
+    id: "E07",
+    title: "volume",
+    stores: &Kind::ALL,
+    play: Play::Nodes { cast, act, judge },
+};
+
+/// The default lease: nothing is to be seen but Ids.
+fn cast(_: &Plan) -> Cast {
+    let pressure =
+        Pressure { connections: 2, batch: 4096, pause: Duration::ZERO, ..Pressure::default() };
+    Cast { pressure, ..Cast::default() }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+fn goal(plan: &Plan) -> u64 {
+    (IDS * plan.scale) as u64
+}
+
+fn act(stage: &mut Stage) -> io::Result<()> {
+    let (begin, goal) = (clock::now(), goal(&stage.plan));
+    while stage.goes_on() && stage.load.ids() < goal {
+        if clock::now() - begin > LIMIT {
+            return Err(io::Error::other(format!(
+                "{} of {goal} Ids in {LIMIT:?}",
+                stage.load.ids()
+            )));
+        }
+        stage.rest(Duration::from_millis(100));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a rate")]
+    let rate = goal as f64 / (clock::now() - begin).as_secs_f64();
+    stage.verdict.note("Ids a second, end to end", format!("{rate:.0}"));
+    Ok(())
+}
+
+fn judge(plan: &Plan, outcomes: &mut Outcomes) {
+    let counts = outcomes.counts;
+    outcomes.verdict.guard("Ids", counts.ids, goal(plan));
+    outcomes.verdict.note("bytes that the checker's set keeps", counts.memory_bytes);
+    outcomes.verdict.hold("memory", counts.memory_bytes <= MEMORY_MAX, || {
+        format!("the set of {} Ids has {} bytes", counts.ids, counts.memory_bytes)
+    });
+}
