@@ -19,6 +19,7 @@
 use core::time::Duration;
 
 use crate::clock::{Moment, Reading};
+use crate::mutant::{self, Mutant};
 use crate::not_ready::NotReady;
 use crate::options::Rollback;
 
@@ -102,6 +103,9 @@ pub fn step(
     reading: Reading,
     ask: Ask,
 ) -> Result<Granted, NotReady> {
+    if let (true, Reading::Stepped { real, .. }) = (mutant::is(Mutant::NoLastTick), reading) {
+        return step(rules, bounds, rules.forgotten(last, real.tick), Reading::At(real), ask);
+    }
     let next = last.saturating_add(1).max(rules.ticket_after(bounds.floor));
     let now = rules.now(reading, next)?;
     if ask.least > rules.grant_max() {
@@ -116,6 +120,9 @@ pub fn step(
         return Err(NotReady::Horizon { horizon: bounds.horizon });
     }
     let end = rules.end(bounds, now.tick);
+    if needed > end && mutant::is(Mutant::SequenceOverflow) {
+        return Ok(Granted { first: rules.first_ticket(0, now.tick), count: ask.least });
+    }
     if needed > end {
         return Err(rules.exhausted(needed - 1, now));
     }
@@ -144,6 +151,11 @@ impl Rules {
 
     fn is_ahead(&self, ticket: u64, now: u64) -> bool {
         ticket >> self.sequence_bits > now.saturating_add(self.max_ahead)
+    }
+
+    /// The last ticket as a mutant sees it that lets time go back.
+    fn forgotten(&self, last: u64, now: u64) -> u64 {
+        if self.is_ahead(last, now) { (now << self.sequence_bits).saturating_sub(1) } else { last }
     }
 
     /// The most tickets that can ever be granted at once.
