@@ -4,7 +4,7 @@
 //! well without that variable. Any other build has nothing of it: [`is`] is `false` to the compiler.
 //!
 //! Where a mutant breaks what a store does, it breaks it on one kind of store; each says which.
-//! The model in `crates/frazil/tests` has variants of the same meaning, see `Variant::mutant` there.
+//! The model in `crates/frazil/tests` has variants of the same meaning, see `model/mutants.rs` there.
 
 #[cfg(feature = "mutants")]
 mod chosen;
@@ -17,15 +17,9 @@ mod scripts;
 #[cfg(all(feature = "mutants", not(debug_assertions)))]
 compile_error!("the feature `mutants` breaks Frazil on purpose: no release build can have it");
 
-pub use self::chosen::is;
-#[cfg(not(feature = "mutants"))]
-#[cfg_attr(not(feature = "redis"), expect(unused_imports, reason = "only Redis has scripts"))]
-pub(crate) use self::chosen::rewrite;
 #[cfg(feature = "mutants")]
 pub use self::chosen::{NAMES, VARIABLE};
-#[cfg(feature = "mutants")]
-#[cfg_attr(not(feature = "redis"), expect(unused_imports, reason = "only Redis has scripts"))]
-pub(crate) use self::scripts::rewrite;
+pub use self::chosen::{is, rewrite};
 
 /// One broken rule each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

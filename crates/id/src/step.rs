@@ -103,9 +103,8 @@ pub fn step(
     reading: Reading,
     ask: Ask,
 ) -> Result<Granted, NotReady> {
-    if let (true, Reading::Stepped { real, .. }) = (mutant::is(Mutant::NoLastTick), reading) {
-        return step(rules, bounds, rules.forgotten(last, real.tick), Reading::At(real), ask);
-    }
+    let is_led_back = mutant::is(Mutant::NoLastTick);
+    let (last, reading) = if is_led_back { rules.led_back(last, reading) } else { (last, reading) };
     let next = last.saturating_add(1).max(rules.ticket_after(bounds.floor));
     let now = rules.now(reading, next)?;
     if ask.least > rules.grant_max() {
@@ -153,9 +152,11 @@ impl Rules {
         ticket >> self.sequence_bits > now.saturating_add(self.max_ahead)
     }
 
-    /// The last ticket as a mutant sees it that lets time go back.
-    fn forgotten(&self, last: u64, now: u64) -> u64 {
-        if self.is_ahead(last, now) { (now << self.sequence_bits).saturating_sub(1) } else { last }
+    /// The last ticket and the time of a mutant that follows a clock which stepped back.
+    fn led_back(&self, last: u64, reading: Reading) -> (u64, Reading) {
+        let Reading::Stepped { real, .. } = reading else { return (last, reading) };
+        let before = (real.tick << self.sequence_bits).saturating_sub(1);
+        (if self.is_ahead(last, real.tick) { before } else { last }, Reading::At(real))
     }
 
     /// The most tickets that can ever be granted at once.

@@ -244,9 +244,8 @@ impl Driver {
             Ok(Err(error)) => tracing::warn!(%error, "the worker lapses by itself"),
             Err(_) => tracing::warn!("no answer to the release: the worker lapses by itself"),
         }
-        if let (true, Some(grant)) =
-            (mutant::is(Mutant::ResumeAfterRelease), self.plan.status().grant)
-        {
+        let grant = self.plan.status().grant;
+        if let Some(grant) = grant.filter(|_| mutant::is(Mutant::ResumeAfterRelease)) {
             self.lane.open(grant);
         }
     }

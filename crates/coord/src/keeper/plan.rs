@@ -267,9 +267,11 @@ impl Plan {
         }
         // An operator gave the slot to others, above what this lane had used by then.
         // Or the store did, having forgotten this one.
-        let given_away = matches!(loss, Loss::Released)
-            || is_forgotten && matches!(loss, Loss::Overlapped { .. })
-            || mutant::is(Mutant::NoHorizon);
+        let given_away = match loss {
+            Loss::Released => true,
+            Loss::Overlapped { .. } => is_forgotten,
+            _ => mutant::is(Mutant::NoHorizon),
+        };
         let effect = if given_away { Effect::Close } else { Effect::None };
         if effect == Effect::Close {
             self.status.grant = None;

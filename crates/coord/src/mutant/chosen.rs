@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use super::Mutant;
+pub use super::scripts::rewrite;
 
 /// The environment variable that names a mutant.
 pub const VARIABLE: &str = "FRAZIL_MUTANT";
