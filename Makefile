@@ -30,6 +30,8 @@ check:
 	tools/tidy --self-test
 	tools/deny
 	tools/deny --self-test
+	tools/mutants
+	tools/mutants --self-test
 
 fix:
 	cargo fmt --all

@@ -6,6 +6,11 @@ mod args;
 mod commands;
 mod config;
 mod log;
+#[cfg(feature = "mutants")]
+mod mutant;
+#[cfg(not(feature = "mutants"))]
+#[path = "mutant/none.rs"]
+mod mutant;
 mod output;
 mod progress;
 mod remote;
@@ -20,6 +25,7 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    let outcome = commands::run(config::parse_command_line().command);
+    let command = config::parse_command_line().command;
+    let outcome = mutant::check().and_then(|()| commands::run(command));
     output::finish(outcome)
 }

@@ -27,6 +27,8 @@ mod finding;
 mod guarantees;
 pub mod keeper;
 pub mod mend;
+#[doc(hidden)]
+pub mod mutant;
 mod namespace;
 mod nonce;
 mod open;

@@ -39,6 +39,8 @@ mod clock;
 mod generator;
 mod id;
 mod layout;
+#[doc(hidden)]
+pub mod mutant;
 mod not_ready;
 mod options;
 mod parts;

@@ -35,6 +35,8 @@ pub mod keys;
 mod listener;
 mod metrics;
 mod monitor;
+#[doc(hidden)]
+pub mod mutant;
 mod open;
 mod peers;
 mod places;

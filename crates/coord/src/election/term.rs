@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::state::LeaderLoss;
+use crate::mutant::{self, Mutant};
 use crate::record::{Token, UnixMs};
 use crate::time::boot_time;
 
@@ -42,17 +43,23 @@ impl Term {
     #[inline]
     pub(super) fn lasts(&self) -> bool {
         // The deadline first: it only ever moves on, so what is read may be too early, never late.
-        // Acquire: whoever sees a deadline sees what came before it was set.
-        let deadline = self.deadline.load(Ordering::Acquire);
+        let deadline = self.deadline();
         nanos(boot_time()) < deadline
     }
 
     /// How long it lasts from now: nothing if it is over, `None` if no time ends it.
     pub(super) fn remaining(&self) -> Option<Duration> {
-        match self.deadline.load(Ordering::Acquire) {
+        match self.deadline() {
             NEVER => None,
             deadline => Some(Duration::from_nanos(deadline.saturating_sub(nanos(boot_time())))),
         }
+    }
+
+    #[inline]
+    fn deadline(&self) -> u64 {
+        // Acquire: whoever sees a deadline sees what came before it was set.
+        let deadline = self.deadline.load(Ordering::Acquire);
+        if mutant::is(Mutant::StaleLeader) && deadline != OVER { NEVER } else { deadline }
     }
 
     /// It lasts until this boot time at least. What is over stays over.

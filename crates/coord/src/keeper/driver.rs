@@ -12,6 +12,7 @@ use super::setup::Setup;
 use super::status::{LeaseState, LeaseStatus, Pool, Refusal, Waiting};
 use crate::error::Error;
 use crate::mend;
+use crate::mutant::{self, Mutant};
 use crate::nonce::Nonce;
 use crate::record::{Meta, Versioned};
 use crate::slot::Group;
@@ -145,6 +146,9 @@ impl Driver {
                 self.apply(effect);
             }
             Next::Extend(tenure, ask) => {
+                if mutant::is(Mutant::RaiseOnSend) {
+                    self.lane.raise(ask.horizon);
+                }
                 let answer = self.store.extend(&tenure, &ask).await;
                 let effect = self.plan.extended(present(self.lane.as_ref())?, answer);
                 self.apply(effect);
@@ -231,13 +235,18 @@ impl Driver {
 
     /// Closes the lane, then releases.
     async fn finish(&mut self) {
-        let last = self.lane.close();
+        let is_early = mutant::is(Mutant::ReleaseBeforeClose);
+        let last = if is_early { self.lane.last() } else { self.lane.close() };
         let Some(tenure) = self.plan.end() else { return };
         let release = self.store.release(&tenure, last);
         match tokio::time::timeout(RELEASE_PATIENCE, release).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the worker lapses by itself"),
             Err(_) => tracing::warn!("no answer to the release: the worker lapses by itself"),
+        }
+        let grant = self.plan.status().grant;
+        if let Some(grant) = grant.filter(|_| mutant::is(Mutant::ResumeAfterRelease)) {
+            self.lane.open(grant);
         }
     }
 

@@ -6,12 +6,18 @@ use frazil::{Issued, Layout};
 use frazil_id::{Id, rfc3339};
 
 use super::push_ids;
+use crate::mutant::{self, Mutant};
 
 /// Bytes of an answer besides its Ids, node name and layout.
 const AROUND_BYTES: usize = 256;
 
 /// What comes before the first Id.
 pub(crate) const BEGINNING: &[u8] = b"{\"ids\":[";
+
+/// What comes before and after each Id.
+pub(crate) fn quotes() -> (&'static [u8], &'static [u8]) {
+    if mutant::is(Mutant::JsonNumber) { (b"", b",") } else { (b"\"", b"\",") }
+}
 
 /// Writes the answer of `POST /v1/ids`; see [`frazil_wire::IdsReply`].
 #[derive(Debug)]
@@ -43,7 +49,8 @@ impl JsonFrame {
         let around = AROUND_BYTES + self.node.len() + self.layout_and_region.len();
         let mut out = Vec::with_capacity(batch.len() * 23 + around);
         out.extend_from_slice(BEGINNING);
-        push_ids(&mut out, batch, b"\"", b"\",");
+        let (before, after) = quotes();
+        push_ids(&mut out, batch, before, after);
         out.pop();
         self.write_end(&mut out, issued, scope);
         out

@@ -6,6 +6,7 @@ use redis::Cmd;
 
 use super::keys::Keys;
 use super::settings::Settings;
+use crate::mutant;
 use crate::rules::RUN_AHEAD_MS;
 use crate::slot::Group;
 
@@ -36,8 +37,9 @@ script!(READ, "lua/read.lua");
 
 impl Script {
     fn new(code: &str) -> Self {
-        let hash = redis::Script::new(code).get_hash().to_owned();
-        Self { code: code.to_owned(), hash }
+        let code = mutant::rewrite(code);
+        let hash = redis::Script::new(&code).get_hash().to_owned();
+        Self { code, hash }
     }
 
     /// Runs it by its name. A server that does not know it does nothing and says so.
