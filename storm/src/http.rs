@@ -34,9 +34,17 @@ impl Connection {
 
     /// Sends a request without a body and waits for the answer.
     pub(crate) fn ask(&mut self, method: &str, path: &str, accept: &str) -> io::Result<Reply> {
-        let request = format!("{method} {path} HTTP/1.1\r\nhost: storm\r\naccept: {accept}\r\n\r\n");
+        let request =
+            format!("{method} {path} HTTP/1.1\r\nhost: storm\r\naccept: {accept}\r\n\r\n");
         self.stream.get_mut().write_all(request.as_bytes())?;
         self.read()
+    }
+
+    /// Sends a request that the other side may refuse before it has all of it.
+    pub(crate) fn ask_too_much(&mut self, method: &str, path: &str) -> io::Result<Reply> {
+        let request = format!("{method} {path} HTTP/1.1\r\nhost: storm\r\n\r\n");
+        let sent = self.stream.get_mut().write_all(request.as_bytes());
+        self.read().or_else(|error| sent.and(Err(error)))
     }
 
     fn read(&mut self) -> io::Result<Reply> {

@@ -35,6 +35,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::pause::ROW,
     scenarios::kill::ROW,
     scenarios::partition::ROW,
+    scenarios::hostile_count::ROW,
 ];
 
 /// The row with an id.
