@@ -35,6 +35,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::pause::ROW,
     scenarios::kill::ROW,
     scenarios::partition::ROW,
+    scenarios::leader::ROW,
     scenarios::hostile_count::ROW,
 ];
 

@@ -2,5 +2,6 @@
 
 pub(crate) mod hostile_count;
 pub(crate) mod kill;
+pub(crate) mod leader;
 pub(crate) mod partition;
 pub(crate) mod pause;
