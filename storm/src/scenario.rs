@@ -37,6 +37,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::partition::ROW,
     scenarios::leader::ROW,
     scenarios::hostile_count::ROW,
+    scenarios::exhausted::ROW,
 ];
 
 /// The row with an id.

@@ -1,5 +1,6 @@
 //! One file for each experiment.
 
+pub(crate) mod exhausted;
 pub(crate) mod hostile_count;
 pub(crate) mod kill;
 pub(crate) mod leader;
