@@ -13,10 +13,14 @@ pub(crate) fn now() -> Duration {
 }
 
 /// The machine's own clock, which no fault touches.
-#[expect(clippy::disallowed_methods, reason = "the truth that the times in Ids are compared with")]
 pub(crate) fn unix_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    i64::try_from(unix().as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Since 1970, for what several processes say of one time.
+#[expect(clippy::disallowed_methods, reason = "the truth that the times in Ids are compared with")]
+pub(crate) fn unix() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Lets time pass: the length of a fault, or the pace of a load.

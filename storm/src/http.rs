@@ -40,6 +40,13 @@ impl Connection {
         self.read()
     }
 
+    /// Sends a request that the other side may refuse before it has all of it.
+    pub(crate) fn ask_too_much(&mut self, method: &str, path: &str) -> io::Result<Reply> {
+        let request = format!("{method} {path} HTTP/1.1\r\nhost: storm\r\n\r\n");
+        let sent = self.stream.get_mut().write_all(request.as_bytes());
+        self.read().or_else(|error| sent.and(Err(error)))
+    }
+
     fn read(&mut self) -> io::Result<Reply> {
         let status = self.line()?;
         let status = status.split(' ').nth(1).and_then(|code| code.parse().ok());

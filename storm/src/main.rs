@@ -8,6 +8,7 @@ mod history;
 mod http;
 mod load;
 mod node;
+mod register;
 mod report;
 mod scenario;
 mod scenarios;
@@ -16,6 +17,7 @@ mod store;
 mod verdict;
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -39,6 +41,12 @@ enum Verb {
     List,
     /// Plays one experiment
     Run(RunArgs),
+    /// Writes to the register of a run, as the command of a leader
+    #[command(hide = true)]
+    Writer {
+        #[arg(long)]
+        register: SocketAddr,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -77,6 +85,7 @@ fn main() -> ExitCode {
     let result = match command.verb {
         Verb::List => Ok(list()),
         Verb::Run(args) => run(&args),
+        Verb::Writer { register } => register::write_on(register).map(|()| true),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

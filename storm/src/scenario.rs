@@ -41,6 +41,9 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::clock_forward::ROW,
     scenarios::strobe::ROW,
     scenarios::exhaustion::ROW,
+    scenarios::leader::ROW,
+    scenarios::hostile_count::ROW,
+    scenarios::exhausted::ROW,
 ];
 
 /// The row with an id.

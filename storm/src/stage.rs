@@ -34,6 +34,15 @@ pub(crate) struct Plan {
     pub(crate) directory: PathBuf,
 }
 
+impl Plan {
+    /// How many cycles to play of those that the experiment asks for; at least one.
+    pub(crate) fn cycles(&self, full: u32) -> u32 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small count")]
+        let cycles = (f64::from(full) * self.scale).round() as u32;
+        cycles.max(1)
+    }
+}
+
 /// The times of leases in a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lease {
@@ -157,13 +166,7 @@ impl Stage {
 
     /// How many cycles to play of those that the experiment asks for; at least one.
     pub(crate) fn cycles(&self, full: u32) -> u32 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a small count"
-        )]
-        let cycles = (f64::from(full) * self.plan.scale).round() as u32;
-        cycles.max(1)
+        self.plan.cycles(full)
     }
 
     /// Whether to go on: what was found need not be found again.
