@@ -35,6 +35,8 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::pause::ROW,
     scenarios::kill::ROW,
     scenarios::partition::ROW,
+    scenarios::amnesia::ROW,
+    scenarios::outage::ROW,
 ];
 
 /// The row with an id.

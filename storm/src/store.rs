@@ -1,10 +1,12 @@
 //! The store under test, and what can be done to it.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 use std::str::FromStr;
+use std::time::Duration;
 
 use frazil_rig::{AppendOnly, Daemon, Etcd, FalseClock, Proxy, Redis, ZooKeeper};
 use serde::Serialize;
@@ -12,6 +14,10 @@ use tempfile::TempDir;
 
 /// How long a silent client of ZooKeeper stays present.
 const SESSION: &str = "1s";
+/// How long a store that is there may take to answer.
+const ANSWERS: Duration = Duration::from_millis(300);
+/// Where etcd and ZooKeeper keep what a namespace is.
+const META_PATH: &str = "/frazil/default/meta";
 
 /// Which store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -27,6 +33,13 @@ impl Kind {
     pub(crate) const ALL: [Self; 4] = [Self::File, Self::Redis, Self::Etcd, Self::Zk];
     /// Those that are servers, and can be cut off.
     pub(crate) const SERVERS: [Self; 3] = [Self::Redis, Self::Etcd, Self::Zk];
+}
+
+/// How a store is set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Setting {
+    /// One server, or a directory.
+    One,
 }
 
 /// A store that runs.
@@ -53,7 +66,7 @@ pub(crate) struct Link {
 
 impl Store {
     /// Starts one. Redis keeps what it acknowledged, as the documentation asks for.
-    pub(crate) fn start(kind: Kind) -> io::Result<Self> {
+    pub(crate) fn start(kind: Kind, _: Setting) -> io::Result<Self> {
         let server = match kind {
             Kind::File => Server::File(TempDir::with_prefix("storm-file-")?),
             Kind::Redis => {
@@ -110,6 +123,24 @@ impl Store {
         }
     }
 
+    /// Whether it leaves a question unanswered, asked past everything that is tested.
+    pub(crate) fn is_silent(&self) -> bool {
+        let question: &[u8] = match self.kind() {
+            Kind::File => return false,
+            Kind::Redis => b"PING\r\n",
+            Kind::Etcd => b"GET /health HTTP/1.0\r\n\r\n",
+            Kind::Zk => b"ruok",
+        };
+        let ask = || {
+            let address = self.address().unwrap_or_default().parse().map_err(io::Error::other)?;
+            let mut stream = TcpStream::connect_timeout(&address, ANSWERS)?;
+            stream.set_read_timeout(Some(ANSWERS))?;
+            stream.write_all(question)?;
+            stream.read_exact(&mut [0])
+        };
+        ask().is_err()
+    }
+
     /// Takes everything away from it: FLUSHALL, an empty data directory, deleted nodes.
     pub(crate) fn wipe(&self) -> io::Result<()> {
         match &self.server {
@@ -136,6 +167,21 @@ impl Store {
                 count.and_then(|count| count.trim().parse().ok()).ok_or(io::Error::other(text))
             }
         }
+    }
+
+    /// The incarnation of the namespace in its meta record, by the store's own tools: it is another
+    /// one after the store has forgotten it. None if there is none.
+    pub(crate) fn incarnation(&self) -> io::Result<Option<String>> {
+        let text = match &self.server {
+            Server::File(_) => return Ok(None),
+            Server::Redis { redis, .. } => redis.cli(&["GET", "{frazil:default}:meta"])?,
+            Server::Etcd(etcd) => etcd.etcdctl(&["get", "--print-value-only", META_PATH])?,
+            Server::Zk(zookeeper) => zk_cli(&zookeeper.address(), &["get", META_PATH])?,
+        };
+        let meta = text.lines().find_map(|line| {
+            serde_json::from_str::<serde_json::Value>(line.trim()).ok()
+        });
+        Ok(meta.and_then(|meta| Some(meta["incarnation"].as_str()?.to_owned())))
     }
 
     /// Redis, for what only Redis can suffer.
@@ -176,18 +222,19 @@ impl Store {
 
 /// Deletes everything but ZooKeeper's own nodes, with ZooKeeper's own tool.
 fn delete_all(address: &str) -> io::Result<()> {
-    let tool = "/usr/share/zookeeper/bin/zkCli.sh";
-    let run = |arguments: &[&str]| {
-        let output = Command::new(tool).args(["-server", address]).args(arguments).output()?;
-        Ok::<_, io::Error>(String::from_utf8_lossy(&output.stdout).into_owned())
-    };
-    let listed = run(&["ls", "/"])?;
+    let listed = zk_cli(address, &["ls", "/"])?;
     let names = listed.lines().rev().find_map(|line| line.strip_prefix('[')?.strip_suffix(']'));
     let names = names.ok_or_else(|| io::Error::other(format!("zkCli.sh said {listed}")))?;
     for name in names.split(", ").filter(|name| !name.is_empty() && *name != "zookeeper") {
-        run(&["deleteall", &format!("/{name}")])?;
+        zk_cli(address, &["deleteall", &format!("/{name}")])?;
     }
     Ok(())
+}
+
+fn zk_cli(address: &str, arguments: &[&str]) -> io::Result<String> {
+    let tool = "/usr/share/zookeeper/bin/zkCli.sh";
+    let output = Command::new(tool).args(["-server", address]).args(arguments).output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn walk(directory: &Path) -> u64 {
