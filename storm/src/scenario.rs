@@ -37,6 +37,8 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::partition::ROW,
     scenarios::amnesia::ROW,
     scenarios::outage::ROW,
+    scenarios::leader::ROW,
+    scenarios::failover::ROW,
 ];
 
 /// The row with an id.

@@ -1,7 +1,9 @@
 //! One file for each experiment.
 
 pub(crate) mod amnesia;
+pub(crate) mod failover;
 pub(crate) mod kill;
+pub(crate) mod leader;
 pub(crate) mod outage;
 pub(crate) mod partition;
 pub(crate) mod pause;

@@ -248,6 +248,15 @@ impl Stage {
         self.nodes.iter().map(|node| losses(node) as u64).collect()
     }
 
+    /// The latest time since 1970 that any of these nodes may use.
+    pub(crate) fn promised(&self, nodes: &[usize]) -> io::Result<Duration> {
+        let mut latest = 0.0_f64;
+        for &node in nodes {
+            latest = latest.max(self.nodes[node].metric("frazil_horizon_timestamp_seconds")?);
+        }
+        Ok(Duration::from_secs_f64(latest))
+    }
+
     /// Ends the clients, checks everything, and stops all processes.
     pub(crate) fn close(self) -> io::Result<Outcomes> {
         let Self { mut verdict, load, nodes, store, faults, began, .. } = self;

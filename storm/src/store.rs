@@ -1,5 +1,7 @@
 //! The store under test, and what can be done to it.
 
+mod pair;
+
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -8,9 +10,11 @@ use std::process::Command;
 use std::str::FromStr;
 use std::time::Duration;
 
-use frazil_rig::{AppendOnly, Daemon, Etcd, FalseClock, Proxy, Redis, ZooKeeper};
+use frazil_rig::{AppendOnly, Daemon, Etcd, EtcdCluster, FalseClock, Proxy, Redis, ZooKeeper};
 use serde::Serialize;
 use tempfile::TempDir;
+
+use pair::Pair;
 
 /// How long a silent client of ZooKeeper stays present.
 const SESSION: &str = "1s";
@@ -40,6 +44,9 @@ impl Kind {
 pub(crate) enum Setting {
     /// One server, or a directory.
     One,
+    /// Three members of etcd, or a Redis master and its replica under sentinels. There is no proxy on
+    /// the way: clients are told the true addresses.
+    Several,
 }
 
 /// A store that runs.
@@ -54,6 +61,8 @@ enum Server {
     Redis { redis: Redis, clock: FalseClock },
     Etcd(Etcd),
     Zk(ZooKeeper),
+    Pair(Box<Pair>),
+    Members(EtcdCluster),
 }
 
 /// How one node reaches the store: a way of its own, which can be cut.
@@ -66,8 +75,10 @@ pub(crate) struct Link {
 
 impl Store {
     /// Starts one. Redis keeps what it acknowledged, as the documentation asks for.
-    pub(crate) fn start(kind: Kind, _: Setting) -> io::Result<Self> {
+    pub(crate) fn start(kind: Kind, setting: Setting) -> io::Result<Self> {
         let server = match kind {
+            Kind::Redis if setting == Setting::Several => Server::Pair(Box::new(Pair::start()?)),
+            Kind::Etcd if setting == Setting::Several => Server::Members(EtcdCluster::start(3)?),
             Kind::File => Server::File(TempDir::with_prefix("storm-file-")?),
             Kind::Redis => {
                 let clock = FalseClock::new()?;
@@ -83,8 +94,8 @@ impl Store {
     pub(crate) fn kind(&self) -> Kind {
         match &self.server {
             Server::File(_) => Kind::File,
-            Server::Redis { .. } => Kind::Redis,
-            Server::Etcd(_) => Kind::Etcd,
+            Server::Redis { .. } | Server::Pair(_) => Kind::Redis,
+            Server::Etcd(_) | Server::Members(_) => Kind::Etcd,
             Server::Zk(_) => Kind::Zk,
         }
     }
@@ -106,7 +117,7 @@ impl Store {
     /// Its process, if it is a server.
     pub(crate) fn daemon(&self) -> Option<&Daemon> {
         match &self.server {
-            Server::File(_) => None,
+            Server::File(_) | Server::Pair(_) | Server::Members(_) => None,
             Server::Redis { redis, .. } => Some(redis),
             Server::Etcd(etcd) => Some(etcd),
             Server::Zk(zookeeper) => Some(zookeeper),
@@ -116,7 +127,7 @@ impl Store {
     /// Kills it, and starts it again with what it has on disk.
     pub(crate) fn restart(&self) -> io::Result<()> {
         match &self.server {
-            Server::File(_) => Ok(()),
+            Server::File(_) | Server::Pair(_) | Server::Members(_) => Err(not_this()),
             Server::Redis { redis, .. } => redis.restart(),
             Server::Etcd(etcd) => etcd.restart(),
             Server::Zk(zookeeper) => zookeeper.restart(),
@@ -144,7 +155,7 @@ impl Store {
     /// Takes everything away from it: FLUSHALL, an empty data directory, deleted nodes.
     pub(crate) fn wipe(&self) -> io::Result<()> {
         match &self.server {
-            Server::File(_) => Err(io::Error::other("a directory of files is not wiped")),
+            Server::File(_) | Server::Pair(_) | Server::Members(_) => Err(not_this()),
             Server::Redis { redis, .. } => redis.cli(&["FLUSHALL"]).map(drop),
             Server::Etcd(etcd) => etcd.wipe(),
             Server::Zk(zookeeper) => delete_all(&zookeeper.address()),
@@ -160,6 +171,7 @@ impl Store {
                 let size = redis.cli(&["DBSIZE"])?;
                 size.trim().parse().map_err(|_| io::Error::other(size))
             }
+            Server::Pair(_) | Server::Members(_) => Err(not_this()),
             Server::Etcd(etcd) => etcd.etcdctl(&["get", "", "--prefix", "--keys-only"]).map(lines),
             Server::Zk(zookeeper) => {
                 let text = zookeeper.four_letter_word("mntr")?;
@@ -173,7 +185,7 @@ impl Store {
     /// one after the store has forgotten it. None if there is none.
     pub(crate) fn incarnation(&self) -> io::Result<Option<String>> {
         let text = match &self.server {
-            Server::File(_) => return Ok(None),
+            Server::File(_) | Server::Pair(_) | Server::Members(_) => return Err(not_this()),
             Server::Redis { redis, .. } => redis.cli(&["GET", "{frazil:default}:meta"])?,
             Server::Etcd(etcd) => etcd.etcdctl(&["get", "--print-value-only", META_PATH])?,
             Server::Zk(zookeeper) => zk_cli(&zookeeper.address(), &["get", META_PATH])?,
@@ -188,7 +200,7 @@ impl Store {
     pub(crate) fn redis(&self) -> io::Result<(&Redis, &FalseClock)> {
         match &self.server {
             Server::Redis { redis, clock } => Ok((redis, clock)),
-            _ => Err(io::Error::other("this is done to Redis alone")),
+            _ => Err(not_this()),
         }
     }
 
@@ -196,13 +208,29 @@ impl Store {
     pub(crate) fn etcd(&self) -> io::Result<&Etcd> {
         match &self.server {
             Server::Etcd(etcd) => Ok(etcd),
-            _ => Err(io::Error::other("this is done to etcd alone")),
+            _ => Err(not_this()),
+        }
+    }
+
+    /// A master and its replica.
+    pub(crate) fn pair(&self) -> io::Result<&Pair> {
+        match &self.server {
+            Server::Pair(pair) => Ok(pair),
+            _ => Err(not_this()),
+        }
+    }
+
+    /// Several members of etcd.
+    pub(crate) fn members(&self) -> io::Result<&EtcdCluster> {
+        match &self.server {
+            Server::Members(members) => Ok(members),
+            _ => Err(not_this()),
         }
     }
 
     fn address(&self) -> Option<String> {
         match &self.server {
-            Server::File(_) => None,
+            Server::File(_) | Server::Pair(_) | Server::Members(_) => None,
             Server::Redis { redis, .. } => Some(redis.address()),
             Server::Etcd(etcd) => Some(etcd.address()),
             Server::Zk(zookeeper) => Some(zookeeper.address()),
@@ -212,12 +240,18 @@ impl Store {
     fn url_at(&self, address: &str) -> String {
         match &self.server {
             Server::File(directory) => format!("file:{}", directory.path().join("store").display()),
+            Server::Pair(pair) => pair.url(),
+            Server::Members(members) => members.url(),
             Server::Redis { .. } => format!("redis://{address}"),
             Server::Etcd(_) => format!("etcd://{address}"),
             // As long as the lease: otherwise the session keeps a frozen node present.
             Server::Zk(_) => format!("zk://{address}?session={SESSION}"),
         }
     }
+}
+
+fn not_this() -> io::Error {
+    io::Error::other("this cannot be done to this store")
 }
 
 /// Deletes everything but ZooKeeper's own nodes, with ZooKeeper's own tool.

@@ -86,13 +86,13 @@ fn forget(stage: &mut Stage, seen: &mut Seen) -> io::Result<()> {
         others.iter().all(|node| losses[*node] > before.1[*node]) || !stage.goes_on()
     })?;
     seen.slowest_notice = seen.slowest_notice.max(clock::now().saturating_sub(wiped));
-    let promised = promised(stage, &others)?;
+    let promised = stage.promised(&others)?;
     let took = stage.recovery(victim, restarted, Duration::from_secs(40))?;
     if !stage.goes_on() {
         return Ok(());
     }
     seen.acquired += 1;
-    let first = unix(restarted + took);
+    let first = clock::unix_at(restarted + took);
     stage.verdict.hold("quarantine", first + RUN_AHEAD >= promised, || {
         format!(
             "node {victim} issued {:?} before the end of what others were promised; {RUN_AHEAD:?} \
@@ -106,21 +106,6 @@ fn forget(stage: &mut Stage, seen: &mut Seen) -> io::Result<()> {
     let after = stage.store.incarnation()?;
     seen.forgotten += u64::from(after.is_some() && after != before.0);
     Ok(())
-}
-
-/// The latest time that any of these nodes may use.
-fn promised(stage: &Stage, nodes: &[usize]) -> io::Result<Duration> {
-    let mut latest = 0.0_f64;
-    for &node in nodes {
-        latest = latest.max(stage.nodes[node].metric("frazil_horizon_timestamp_seconds")?);
-    }
-    Ok(Duration::from_secs_f64(latest))
-}
-
-/// A moment of this run since 1970.
-fn unix(moment: Duration) -> Duration {
-    let now = Duration::from_millis(clock::unix_ms().unsigned_abs());
-    now.saturating_sub(clock::now().saturating_sub(moment))
 }
 
 fn judge(plan: &Plan, outcomes: &mut Outcomes) {
