@@ -39,6 +39,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::outage::ROW,
     scenarios::leader::ROW,
     scenarios::failover::ROW,
+    scenarios::snapshot::ROW,
 ];
 
 /// The row with an id.

@@ -7,3 +7,4 @@ pub(crate) mod leader;
 pub(crate) mod outage;
 pub(crate) mod partition;
 pub(crate) mod pause;
+pub(crate) mod snapshot;
