@@ -40,6 +40,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::leader::ROW,
     scenarios::failover::ROW,
     scenarios::snapshot::ROW,
+    scenarios::store_clock::ROW,
 ];
 
 /// The row with an id.

@@ -8,3 +8,4 @@ pub(crate) mod outage;
 pub(crate) mod partition;
 pub(crate) mod pause;
 pub(crate) mod snapshot;
+pub(crate) mod store_clock;
