@@ -23,6 +23,12 @@ pub(crate) fn unix() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
+/// A moment of this run as time since 1970.
+pub(crate) fn unix_at(moment: Duration) -> Duration {
+    let unix_now = Duration::from_millis(unix_ms().unsigned_abs());
+    unix_now.saturating_sub(now().saturating_sub(moment))
+}
+
 /// Lets time pass: the length of a fault, or the pace of a load.
 #[expect(clippy::disallowed_methods, reason = "a fault has a length")]
 pub(crate) fn rest(time: Duration) {

@@ -38,12 +38,18 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::kill::ROW,
     scenarios::partition::ROW,
     scenarios::volume::ROW,
-    scenarios::clock_forward::ROW,
-    scenarios::strobe::ROW,
-    scenarios::exhaustion::ROW,
+    scenarios::amnesia::ROW,
     scenarios::leader::ROW,
     scenarios::hostile_count::ROW,
-    scenarios::exhausted::ROW,
+    scenarios::outage::ROW,
+    scenarios::etcd_leader::ROW,
+    scenarios::failover::ROW,
+    scenarios::snapshot::ROW,
+    scenarios::store_clock::ROW,
+    scenarios::clock_forward::ROW,
+    scenarios::strobe::ROW,
+    scenarios::pool::ROW,
+    scenarios::exhaustion::ROW,
 ];
 
 /// The row with an id.

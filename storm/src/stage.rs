@@ -14,10 +14,10 @@ use crate::clock;
 use crate::history::{Outcome, Record};
 use crate::load::{Load, Pressure};
 use crate::node::{Node, Program};
-use crate::store::{Kind, Store};
+use crate::store::{Kind, Setting, Store};
 use crate::verdict::Verdict;
 
-/// How long a node may take until it issues, at the beginning.
+/// How long a node may take until it issues, at the beginning or after a fault.
 const ISSUES: Duration = Duration::from_secs(40);
 
 /// What is to be played.
@@ -37,7 +37,11 @@ pub(crate) struct Plan {
 impl Plan {
     /// How many cycles to play of those that the experiment asks for; at least one.
     pub(crate) fn cycles(&self, full: u32) -> u32 {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small count")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a small count"
+        )]
         let cycles = (f64::from(full) * self.scale).round() as u32;
         cycles.max(1)
     }
@@ -70,6 +74,18 @@ pub(crate) struct Cast {
     pub(crate) more_flags: Vec<String>,
     pub(crate) pressure: Pressure,
     pub(crate) order: Order,
+    pub(crate) namespace: Namespace,
+    pub(crate) setting: Setting,
+}
+
+/// How a namespace comes to be, and with that how long its lost slots rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Namespace {
+    /// By `frazil store init`, with the shortest window that it takes: 90 s.
+    Created,
+    /// By the first node, which waits some seconds for holders of a forgotten one. Its window is the
+    /// outage budget: what is lost rests for seconds.
+    Found,
 }
 
 impl Default for Cast {
@@ -81,6 +97,8 @@ impl Default for Cast {
             more_flags: Vec::new(),
             pressure: Pressure::default(),
             order: Order::PerLife,
+            namespace: Namespace::Created,
+            setting: Setting::One,
         }
     }
 }
@@ -126,10 +144,12 @@ impl Stage {
     /// the clients loose.
     pub(crate) fn open(plan: &Plan, cast: &Cast) -> io::Result<Self> {
         std::fs::create_dir_all(&plan.directory)?;
-        let store = Store::start(plan.store)?;
+        let store = Store::start(plan.store, cast.setting)?;
         let last = cast.workers.saturating_sub(1);
         let workers = format!("0-{last}");
-        init(plan, &store, &workers)?;
+        if cast.namespace == Namespace::Created {
+            init(plan, &store, &workers)?;
+        }
         let program = Program {
             frazil: plan.frazil.clone(),
             mutant: plan.mutant.clone(),
@@ -223,6 +243,32 @@ impl Stage {
             first.is_some() || !self.goes_on()
         })?;
         Ok(first.unwrap_or(since).saturating_sub(since))
+    }
+
+    /// Waits until so many nodes answer requests that were sent from a moment on; how long that took.
+    pub(crate) fn all_serve(&self, nodes: usize, since: Duration) -> io::Result<Duration> {
+        let what = format!("{nodes} nodes to issue");
+        wait_until(&what, ISSUES, || {
+            let answers = |node: &usize| self.load.record.first_answer(*node, since).is_some();
+            (0..self.nodes.len()).filter(answers).count() >= nodes || !self.goes_on()
+        })?;
+        Ok(clock::now() - since)
+    }
+
+    /// Leases that nodes have noticed the loss of, each; 0 for one that does not answer.
+    pub(crate) fn losses(&self) -> Vec<u64> {
+        let losses = |node: &Node| node.metric("frazil_lease_lost_total").unwrap_or(0.0);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a counter")]
+        self.nodes.iter().map(|node| losses(node) as u64).collect()
+    }
+
+    /// The latest time since 1970 that any of these nodes may use.
+    pub(crate) fn promised(&self, nodes: &[usize]) -> io::Result<Duration> {
+        let mut latest = 0.0_f64;
+        for &node in nodes {
+            latest = latest.max(self.nodes[node].metric("frazil_horizon_timestamp_seconds")?);
+        }
+        Ok(Duration::from_secs_f64(latest))
     }
 
     /// Ends the clients, checks everything, and stops all processes.

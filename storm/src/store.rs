@@ -1,17 +1,27 @@
 //! The store under test, and what can be done to it.
 
+mod pair;
+
 use std::fmt;
-use std::io;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 use std::str::FromStr;
+use std::time::Duration;
 
-use frazil_rig::{AppendOnly, Daemon, Etcd, FalseClock, Proxy, Redis, ZooKeeper};
+use frazil_rig::{AppendOnly, Daemon, Etcd, EtcdCluster, FalseClock, Proxy, Redis, ZooKeeper};
 use serde::Serialize;
 use tempfile::TempDir;
 
+use pair::Pair;
+
 /// How long a silent client of ZooKeeper stays present.
 const SESSION: &str = "1s";
+/// How long a store that is there may take to answer.
+const ANSWERS: Duration = Duration::from_millis(300);
+/// Where etcd and ZooKeeper keep what a namespace is.
+const META_PATH: &str = "/frazil/default/meta";
 
 /// Which store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -29,6 +39,16 @@ impl Kind {
     pub(crate) const SERVERS: [Self; 3] = [Self::Redis, Self::Etcd, Self::Zk];
 }
 
+/// How a store is set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Setting {
+    /// One server, or a directory.
+    One,
+    /// Three members of etcd, or a Redis master and its replica under sentinels. There is no proxy on
+    /// the way: clients are told the true addresses.
+    Several,
+}
+
 /// A store that runs.
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -41,6 +61,8 @@ enum Server {
     Redis { redis: Redis, clock: FalseClock },
     Etcd(Etcd),
     Zk(ZooKeeper),
+    Pair(Box<Pair>),
+    Members(EtcdCluster),
 }
 
 /// How one node reaches the store: a way of its own, which can be cut.
@@ -53,8 +75,10 @@ pub(crate) struct Link {
 
 impl Store {
     /// Starts one. Redis keeps what it acknowledged, as the documentation asks for.
-    pub(crate) fn start(kind: Kind) -> io::Result<Self> {
+    pub(crate) fn start(kind: Kind, setting: Setting) -> io::Result<Self> {
         let server = match kind {
+            Kind::Redis if setting == Setting::Several => Server::Pair(Box::new(Pair::start()?)),
+            Kind::Etcd if setting == Setting::Several => Server::Members(EtcdCluster::start(3)?),
             Kind::File => Server::File(TempDir::with_prefix("storm-file-")?),
             Kind::Redis => {
                 let clock = FalseClock::new()?;
@@ -70,8 +94,8 @@ impl Store {
     pub(crate) fn kind(&self) -> Kind {
         match &self.server {
             Server::File(_) => Kind::File,
-            Server::Redis { .. } => Kind::Redis,
-            Server::Etcd(_) => Kind::Etcd,
+            Server::Redis { .. } | Server::Pair(_) => Kind::Redis,
+            Server::Etcd(_) | Server::Members(_) => Kind::Etcd,
             Server::Zk(_) => Kind::Zk,
         }
     }
@@ -93,7 +117,7 @@ impl Store {
     /// Its process, if it is a server.
     pub(crate) fn daemon(&self) -> Option<&Daemon> {
         match &self.server {
-            Server::File(_) => None,
+            Server::File(_) | Server::Pair(_) | Server::Members(_) => None,
             Server::Redis { redis, .. } => Some(redis),
             Server::Etcd(etcd) => Some(etcd),
             Server::Zk(zookeeper) => Some(zookeeper),
@@ -103,17 +127,35 @@ impl Store {
     /// Kills it, and starts it again with what it has on disk.
     pub(crate) fn restart(&self) -> io::Result<()> {
         match &self.server {
-            Server::File(_) => Ok(()),
+            Server::File(_) | Server::Pair(_) | Server::Members(_) => Err(not_this()),
             Server::Redis { redis, .. } => redis.restart(),
             Server::Etcd(etcd) => etcd.restart(),
             Server::Zk(zookeeper) => zookeeper.restart(),
         }
     }
 
+    /// Whether it leaves a question unanswered, asked past everything that is tested.
+    pub(crate) fn is_silent(&self) -> bool {
+        let question: &[u8] = match self.kind() {
+            Kind::File => return false,
+            Kind::Redis => b"PING\r\n",
+            Kind::Etcd => b"GET /health HTTP/1.0\r\n\r\n",
+            Kind::Zk => b"ruok",
+        };
+        let ask = || {
+            let address = self.address().unwrap_or_default().parse().map_err(io::Error::other)?;
+            let mut stream = TcpStream::connect_timeout(&address, ANSWERS)?;
+            stream.set_read_timeout(Some(ANSWERS))?;
+            stream.write_all(question)?;
+            stream.read_exact(&mut [0])
+        };
+        ask().is_err()
+    }
+
     /// Takes everything away from it: FLUSHALL, an empty data directory, deleted nodes.
     pub(crate) fn wipe(&self) -> io::Result<()> {
         match &self.server {
-            Server::File(_) => Err(io::Error::other("a directory of files is not wiped")),
+            Server::File(_) | Server::Pair(_) | Server::Members(_) => Err(not_this()),
             Server::Redis { redis, .. } => redis.cli(&["FLUSHALL"]).map(drop),
             Server::Etcd(etcd) => etcd.wipe(),
             Server::Zk(zookeeper) => delete_all(&zookeeper.address()),
@@ -130,6 +172,7 @@ impl Store {
                 let size = redis.cli(&["DBSIZE"])?;
                 size.trim().parse().map_err(|_| io::Error::other(size))
             }
+            Server::Pair(_) | Server::Members(_) => Err(not_this()),
             Server::Etcd(etcd) => etcd.etcdctl(&["get", "", "--prefix", "--keys-only"]).map(lines),
             Server::Zk(zookeeper) => {
                 let text = zookeeper.four_letter_word("mntr")?;
@@ -139,11 +182,26 @@ impl Store {
         }
     }
 
+    /// The incarnation of the namespace in its meta record, by the store's own tools: it is another
+    /// one after the store has forgotten it. None if there is none.
+    pub(crate) fn incarnation(&self) -> io::Result<Option<String>> {
+        let text = match &self.server {
+            Server::File(_) | Server::Pair(_) | Server::Members(_) => return Err(not_this()),
+            Server::Redis { redis, .. } => redis.cli(&["GET", "{frazil:default}:meta"])?,
+            Server::Etcd(etcd) => etcd.etcdctl(&["get", "--print-value-only", META_PATH])?,
+            Server::Zk(zookeeper) => zk_cli(&zookeeper.address(), &["get", META_PATH])?,
+        };
+        let meta = text
+            .lines()
+            .find_map(|line| serde_json::from_str::<serde_json::Value>(line.trim()).ok());
+        Ok(meta.and_then(|meta| Some(meta["incarnation"].as_str()?.to_owned())))
+    }
+
     /// Redis, for what only Redis can suffer.
     pub(crate) fn redis(&self) -> io::Result<(&Redis, &FalseClock)> {
         match &self.server {
             Server::Redis { redis, clock } => Ok((redis, clock)),
-            _ => Err(io::Error::other("this is done to Redis alone")),
+            _ => Err(not_this()),
         }
     }
 
@@ -151,13 +209,29 @@ impl Store {
     pub(crate) fn etcd(&self) -> io::Result<&Etcd> {
         match &self.server {
             Server::Etcd(etcd) => Ok(etcd),
-            _ => Err(io::Error::other("this is done to etcd alone")),
+            _ => Err(not_this()),
+        }
+    }
+
+    /// A master and its replica.
+    pub(crate) fn pair(&self) -> io::Result<&Pair> {
+        match &self.server {
+            Server::Pair(pair) => Ok(pair),
+            _ => Err(not_this()),
+        }
+    }
+
+    /// Several members of etcd.
+    pub(crate) fn members(&self) -> io::Result<&EtcdCluster> {
+        match &self.server {
+            Server::Members(members) => Ok(members),
+            _ => Err(not_this()),
         }
     }
 
     fn address(&self) -> Option<String> {
         match &self.server {
-            Server::File(_) => None,
+            Server::File(_) | Server::Pair(_) | Server::Members(_) => None,
             Server::Redis { redis, .. } => Some(redis.address()),
             Server::Etcd(etcd) => Some(etcd.address()),
             Server::Zk(zookeeper) => Some(zookeeper.address()),
@@ -167,6 +241,8 @@ impl Store {
     fn url_at(&self, address: &str) -> String {
         match &self.server {
             Server::File(directory) => format!("file:{}", directory.path().join("store").display()),
+            Server::Pair(pair) => pair.url(),
+            Server::Members(members) => members.url(),
             Server::Redis { .. } => format!("redis://{address}"),
             Server::Etcd(_) => format!("etcd://{address}"),
             // As long as the lease: otherwise the session keeps a frozen node present.
@@ -175,20 +251,25 @@ impl Store {
     }
 }
 
+fn not_this() -> io::Error {
+    io::Error::other("this cannot be done to this store")
+}
+
 /// Deletes everything but ZooKeeper's own nodes, with ZooKeeper's own tool.
 fn delete_all(address: &str) -> io::Result<()> {
-    let tool = "/usr/share/zookeeper/bin/zkCli.sh";
-    let run = |arguments: &[&str]| {
-        let output = Command::new(tool).args(["-server", address]).args(arguments).output()?;
-        Ok::<_, io::Error>(String::from_utf8_lossy(&output.stdout).into_owned())
-    };
-    let listed = run(&["ls", "/"])?;
+    let listed = zk_cli(address, &["ls", "/"])?;
     let names = listed.lines().rev().find_map(|line| line.strip_prefix('[')?.strip_suffix(']'));
     let names = names.ok_or_else(|| io::Error::other(format!("zkCli.sh said {listed}")))?;
     for name in names.split(", ").filter(|name| !name.is_empty() && *name != "zookeeper") {
-        run(&["deleteall", &format!("/{name}")])?;
+        zk_cli(address, &["deleteall", &format!("/{name}")])?;
     }
     Ok(())
+}
+
+fn zk_cli(address: &str, arguments: &[&str]) -> io::Result<String> {
+    let tool = "/usr/share/zookeeper/bin/zkCli.sh";
+    let output = Command::new(tool).args(["-server", address]).args(arguments).output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn walk(directory: &Path) -> u64 {

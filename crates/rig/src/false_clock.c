@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,4 +33,23 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
     time->tv_sec = (nanos - time->tv_nsec) / second;
   }
   return result;
+}
+
+/* Redis reads the time by the older names. */
+int gettimeofday(struct timeval *time, void *zone) {
+  (void)zone;
+  struct timespec exact;
+  int result = clock_gettime(CLOCK_REALTIME, &exact);
+  time->tv_sec = exact.tv_sec;
+  time->tv_usec = exact.tv_nsec / 1000;
+  return result;
+}
+
+time_t time(time_t *seconds) {
+  struct timespec exact;
+  clock_gettime(CLOCK_REALTIME, &exact);
+  if (seconds) {
+    *seconds = exact.tv_sec;
+  }
+  return exact.tv_sec;
 }

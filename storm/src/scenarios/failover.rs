@@ -1,0 +1,127 @@
+//! E14: a Redis master takes what it acknowledged last with it, tenures included, and a replica that
+//! knows nothing of them is promoted.
+//!
+//! The namespace is founded by the nodes, and the option `isolation` is 2 s: new tenures then rest
+//! for 7 s after a fail-over (isolation, 2 s for clocks, and the outage budget) instead of minutes.
+//! The TTL is shorter than isolation, so every holder lapses and acquires anew. A leader's TTL counts
+//! among the windows, so it is short as well.
+
+use std::io;
+use std::time::Duration;
+
+use frazil_rig::wait_until;
+
+use crate::clock;
+use crate::scenario::{Play, Scenario, was_worth_it};
+use crate::stage::{Cast, Namespace, Outcomes, Plan, Stage};
+use crate::store::{Kind, Setting};
+
+const CYCLES: u32 = 10;
+const NODES: usize = 3;
+/// How much is acknowledged and lost. Sentinels promote nobody who is much further behind.
+const TAIL: Duration = Duration::from_millis(1500);
+/// A slot is taken when its floor is no further ahead than this.
+const RUN_AHEAD: Duration = Duration::from_secs(2);
+/// A renewal that fails is tried again within a heartbeat, on a connection that is found anew.
+const NOTICED: Duration = Duration::from_secs(1);
+const RECOVERED: Duration = Duration::from_millis(8500);
+
+pub(crate) const ROW: Scenario = Scenario {
+    id: "E14",
+    title: "a fail-over that loses the last writes",
+    stores: &[Kind::Redis],
+    play: Play::Nodes { cast, act, judge },
+};
+
+/// One worker more than nodes: the one whose acquisition gets lost.
+fn cast(_: &Plan) -> Cast {
+    Cast {
+        nodes: NODES,
+        workers: NODES as u64 + 1,
+        more_flags: ["--election-ttl", "1s"].map(str::to_owned).into(),
+        namespace: Namespace::Found,
+        setting: Setting::Several,
+        ..Cast::default()
+    }
+}
+
+/// The worst of all cycles.
+#[derive(Debug, Default)]
+struct Seen {
+    lost: u64,
+    notice: Duration,
+    recovery: Duration,
+}
+
+fn act(stage: &mut Stage) -> io::Result<()> {
+    let mut seen = Seen::default();
+    let cycles = stage.cycles(CYCLES);
+    for cycle in 0..cycles {
+        if !stage.goes_on() {
+            break;
+        }
+        let quiet = stage.between(Duration::ZERO, Duration::from_secs(1));
+        stage.rest(quiet);
+        fail_over(stage, &mut seen)?;
+        if cycle + 1 < cycles {
+            stage.store.pair()?.rejoin()?;
+        }
+    }
+    stage.verdict.guard("tenures that the new master did not know", seen.lost, cycles.into());
+    stage.verdict.bar("a fail-over to its notice by all holders", seen.notice, NOTICED);
+    stage.verdict.bar("a fail-over to three nodes that issue", seen.recovery, RECOVERED);
+    Ok(())
+}
+
+fn fail_over(stage: &mut Stage, seen: &mut Seen) -> io::Result<()> {
+    // Its new tenure is what gets lost.
+    let early = stage.random.usize(0..NODES);
+    // It acquires from a master that knows nothing of that.
+    let late = (early + stage.random.usize(1..NODES)) % NODES;
+    let begin = clock::now();
+    stage.store.pair()?.cut_off()?;
+    let restarted = restart(stage, early)?;
+    stage.recovery(early, restarted, Duration::from_secs(3))?;
+    stage.rest(TAIL);
+    let before = stage.losses();
+    seen.lost += stage.store.pair()?.fail_over()?;
+    let promoted = clock::now();
+    let restarted = restart(stage, late)?;
+    let others: Vec<usize> = (0..NODES).filter(|node| *node != late).collect();
+    wait_until("live holders to notice", Duration::from_secs(20), || {
+        let losses = stage.losses();
+        others.iter().all(|node| losses[*node] > before[*node]) || !stage.goes_on()
+    })?;
+    seen.notice = seen.notice.max(clock::now() - promoted);
+    let promised = stage.promised(&others)?;
+    let took = stage.recovery(late, restarted, Duration::from_secs(40))?;
+    if !stage.goes_on() {
+        return Ok(());
+    }
+    let first = clock::unix_at(restarted + took);
+    stage.verdict.hold("newcomers wait", first + RUN_AHEAD >= promised, || {
+        format!(
+            "node {late} issued {:?} before the end of what others were promised; {RUN_AHEAD:?} \
+             are allowed",
+            promised.saturating_sub(first)
+        )
+    });
+    stage.all_serve(NODES, restarted + took)?;
+    seen.recovery = seen.recovery.max(clock::now() - promoted);
+    stage.was("master killed, its tail lost", Some(early), begin);
+    Ok(())
+}
+
+/// Kills a node and starts it again; when.
+fn restart(stage: &mut Stage, node: usize) -> io::Result<Duration> {
+    stage.nodes[node].daemon.kill();
+    let restarted = clock::now();
+    stage.nodes[node].launch()?;
+    Ok(restarted)
+}
+
+fn judge(plan: &Plan, outcomes: &mut Outcomes) {
+    was_worth_it(plan, outcomes);
+    let failovers = outcomes.faults.len() as u64;
+    outcomes.verdict.guard("tenures", outcomes.counts.tenures, 3 + 3 * failovers);
+}
