@@ -2,90 +2,46 @@
 //!
 //! It links no code of the server: what it knows of a node is what any client sees.
 
+mod args;
 mod checker;
 mod clock;
 mod history;
 mod http;
 mod load;
+mod naive;
 mod node;
+mod programme;
 mod register;
 mod report;
 mod scenario;
 mod scenarios;
 mod stage;
 mod store;
+mod traps;
 mod verdict;
 
 use std::io;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::Parser;
 
-use report::Report;
-use scenario::Scenario;
-use stage::Plan;
-use store::Kind;
-
-#[derive(Debug, Parser)]
-#[command(name = "storm", version, about = "Real frazil processes and real stores under faults")]
-struct Command {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
-#[derive(Debug, Subcommand)]
-enum Verb {
-    /// Lists the experiments
-    List,
-    /// Plays one experiment
-    Run(RunArgs),
-    /// Writes to the register of a run, as the command of a leader
-    #[command(hide = true)]
-    Writer {
-        #[arg(long)]
-        register: SocketAddr,
-    },
-}
-
-#[derive(Debug, Args)]
-struct RunArgs {
-    /// Which, as `storm list` names them
-    #[arg(long, value_name = "E02")]
-    scenario: String,
-    /// file, redis, etcd or zk
-    #[arg(long, value_name = "STORE")]
-    store: Kind,
-    /// What chance decides is decided by this; random if it is not given
-    #[arg(long)]
-    seed: Option<u64>,
-    /// How much of the experiment: 1 for all its cycles
-    #[arg(long, default_value_t = 0.1)]
-    scale: f64,
-    /// A protocol mutant that the nodes are to be, in a build with the feature `mutants`
-    #[arg(long)]
-    mutant: Option<String>,
-    #[command(flatten)]
-    place: Place,
-}
-
-#[derive(Debug, Args)]
-struct Place {
-    /// The frazil command to test
-    #[arg(long, value_name = "FILE", default_value = "target/release/frazil")]
-    frazil: PathBuf,
-    /// Where reports and logs go
-    #[arg(long, value_name = "DIRECTORY", default_value = "target/storm")]
-    out: PathBuf,
-}
+use args::{Command, RunArgs, Verb};
+use programme::{Run, tell};
 
 fn main() -> ExitCode {
     let command = Command::parse();
-    let result = match command.verb {
+    let result = match &command.verb {
         Verb::List => Ok(list()),
-        Verb::Run(args) => run(&args),
-        Verb::Writer { register } => register::write_on(register).map(|()| true),
+        Verb::Run(args) => run(args),
+        Verb::Score(args) => programme::score(args),
+        Verb::Smoke(args) => programme::smoke(args),
+        Verb::Hunt(args) => programme::hunt(args),
+        Verb::Soak(args) => programme::soak(args),
+        Verb::Writer { register } => register::write_on(*register).map(|()| true),
+        Verb::NaiveNode { redis, listen, ttl_ms } => {
+            naive::run(redis, *listen, Duration::from_millis(*ttl_ms), 1).map(|()| true)
+        }
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
@@ -100,7 +56,10 @@ fn main() -> ExitCode {
 fn list() -> bool {
     for row in scenario::ALL {
         let stores: Vec<_> = row.stores.iter().map(ToString::to_string).collect();
-        tell(&format!("{}  {:<36} {}", row.id, row.title, stores.join(" ")));
+        tell(&format!("{:<4}  {:<36} {}", row.id, row.title, stores.join(" ")));
+    }
+    for hunt in traps::HUNTS {
+        tell(&format!("E01   {:<36} {} ({})", hunt.mutant, hunt.store, hunt.trap.title));
     }
     true
 }
@@ -111,45 +70,9 @@ fn run(args: &RunArgs) -> io::Result<bool> {
         return Err(io::Error::other(format!("{} is not for {}", row.id, args.store)));
     }
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..));
-    let report = play(row, args.store, seed, args.scale, args.mutant.clone(), &args.place)?;
+    let mutant = args.mutant.clone();
+    let run = Run { row, store: args.store, seed, scale: args.scale, mutant };
+    let report = run.play(&args.place.frazil, &args.place.out)?;
     tell(&report.page());
     Ok(report.passes)
-}
-
-/// Plays a row once, and leaves its report behind.
-fn play(
-    row: &'static Scenario,
-    store: Kind,
-    seed: u64,
-    scale: f64,
-    mutant: Option<String>,
-    place: &Place,
-) -> io::Result<Report> {
-    let version = node::version(&place.frazil)?;
-    let name = mutant.as_ref().map_or_else(String::new, |mutant| format!("-{mutant}"));
-    let directory = place.out.join(format!("{}-{store}{name}-{seed}", row.id));
-    let plan = Plan {
-        scenario: row.id,
-        store,
-        seed,
-        scale,
-        frazil: absolute(&place.frazil)?,
-        mutant,
-        directory: directory.clone(),
-    };
-    std::fs::create_dir_all(&directory)?;
-    let report = Report::new(&plan, row.title, &version, row.run(&plan));
-    report.save(&directory)?;
-    Ok(report)
-}
-
-fn absolute(path: &Path) -> io::Result<PathBuf> {
-    path.canonicalize().map_err(|error| {
-        io::Error::new(error.kind(), format!("{}: {error}; build it first", path.display()))
-    })
-}
-
-#[expect(clippy::print_stdout, reason = "what was found is what this prints")]
-fn tell(text: &str) {
-    println!("{text}");
 }

@@ -64,7 +64,7 @@ impl Node {
         let http = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let mut arguments: Vec<OsString> = vec!["serve".into(), "--http".into()];
         arguments.push(http.to_string().into());
-        let fixed = ["--grpc", "off", "--resp", "off", "--drain-delay", "1ms", "--log", "info"];
+        let fixed = ["--grpc", "off", "--resp", "off", "--log", "info"];
         arguments.extend(fixed.map(OsString::from));
         arguments.extend(["--node".into(), name.into(), "--store".into(), link.url.clone().into()]);
         arguments.extend(program.flags.iter().map(OsString::from));
@@ -77,14 +77,32 @@ impl Node {
         }
         let frazil = program.frazil.clone();
         let recipe = Recipe { program: frazil, arguments, environment, log: log.clone(), port };
-        let door = Door {
-            node: number,
-            address: http,
-            starts: AtomicU32::new(0),
-            behind_ms: AtomicI64::new(BEHIND_MS),
-            ahead_ms: AtomicI64::new(AHEAD_MS),
+        let door = Arc::new(Door::new(number, http));
+        Ok(Self { door, daemon: Daemon::new(recipe), clock, link, log })
+    }
+
+    /// A node that leases as many examples do; see [`crate::naive`].
+    pub(crate) fn naive(
+        number: usize,
+        redis: &str,
+        ttl: Duration,
+        directory: &Path,
+    ) -> io::Result<Self> {
+        let port = free_port()?;
+        let http = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let (listen, ttl) = (http.to_string(), ttl.as_millis().to_string());
+        let arguments = ["naive-node", "--redis", redis, "--listen", &listen, "--ttl-ms", &ttl];
+        let log = directory.join(format!("naive-{number}.log"));
+        let recipe = Recipe {
+            program: std::env::current_exe()?,
+            arguments: arguments.map(OsString::from).to_vec(),
+            environment: Vec::new(),
+            log: log.clone(),
+            port,
         };
-        Ok(Self { door: Arc::new(door), daemon: Daemon::new(recipe), clock, link, log })
+        let link = Link { url: String::new(), proxy: None };
+        let door = Arc::new(Door::new(number, http));
+        Ok(Self { door, daemon: Daemon::new(recipe), clock: FalseClock::new()?, link, log })
     }
 
     /// Starts it, and waits until it listens; whether it has a worker is another matter.
@@ -145,6 +163,16 @@ impl Node {
 }
 
 impl Door {
+    fn new(node: usize, address: SocketAddr) -> Self {
+        Self {
+            node,
+            address,
+            starts: AtomicU32::new(0),
+            behind_ms: AtomicI64::new(BEHIND_MS),
+            ahead_ms: AtomicI64::new(AHEAD_MS),
+        }
+    }
+
     /// The life that answers now.
     pub(crate) fn life(&self) -> Life {
         // Relaxed: a client that reads an old number talks to a connection that is cut.

@@ -76,6 +76,19 @@ pub(crate) struct Cast {
     pub(crate) order: Order,
     pub(crate) namespace: Namespace,
     pub(crate) setting: Setting,
+    /// How many of the nodes, the last ones, are not started with the others.
+    pub(crate) late: usize,
+    pub(crate) names: Names,
+    /// How long a node goes on after SIGTERM, for balancers to notice.
+    pub(crate) drain_delay: Duration,
+}
+
+/// What nodes are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Names {
+    Different,
+    /// A mistake that a template or a copied machine makes.
+    Same,
 }
 
 /// How a namespace comes to be, and with that how long its lost slots rest.
@@ -99,6 +112,9 @@ impl Default for Cast {
             order: Order::PerLife,
             namespace: Namespace::Created,
             setting: Setting::One,
+            late: 0,
+            names: Names::Different,
+            drain_delay: Duration::from_millis(1),
         }
     }
 }
@@ -158,11 +174,15 @@ impl Stage {
         };
         let mut nodes = Vec::new();
         for number in 0..cast.nodes {
-            let name = format!("node-{number}");
+            let name = match cast.names {
+                Names::Different => format!("node-{number}"),
+                Names::Same => "node".to_owned(),
+            };
             nodes.push(Node::new(number, &name, &program, store.link()?)?);
         }
-        nodes.iter().try_for_each(Node::launch)?;
-        let enough = cast.nodes.min(usize::try_from(cast.workers).unwrap_or(usize::MAX));
+        let early = cast.nodes.saturating_sub(cast.late);
+        nodes[..early].iter().try_for_each(Node::launch)?;
+        let enough = early.min(usize::try_from(cast.workers).unwrap_or(usize::MAX));
         wait_until("the nodes to issue", ISSUES, || {
             nodes.iter().filter(|node| is_ready(node)).count() >= enough
         })?;
@@ -304,7 +324,7 @@ fn ids_within(record: &Record, faults: &[Fault]) -> u64 {
 }
 
 /// Creates the namespace, so that nobody waits for holders of a forgotten one.
-fn init(plan: &Plan, store: &Store, workers: &str) -> io::Result<()> {
+pub(crate) fn init(plan: &Plan, store: &Store, workers: &str) -> io::Result<()> {
     let output = Command::new(&plan.frazil)
         .args(["store", "init", "--store", &store.url(), "--workers", workers, "--window", "90s"])
         .output()?;
@@ -318,7 +338,12 @@ fn flags(cast: &Cast, workers: &str) -> Vec<String> {
     let ms = |time: Duration| format!("{}ms", time.as_millis());
     let Lease { ttl, heartbeat, budget } = cast.lease;
     let mut flags = vec!["--workers".to_owned(), workers.to_owned()];
-    for (flag, value) in [("--ttl", ttl), ("--heartbeat", heartbeat), ("--outage-budget", budget)] {
+    for (flag, value) in [
+        ("--ttl", ttl),
+        ("--heartbeat", heartbeat),
+        ("--outage-budget", budget),
+        ("--drain-delay", cast.drain_delay),
+    ] {
         flags.extend([flag.to_owned(), ms(value)]);
     }
     flags.extend(cast.more_flags.iter().cloned());

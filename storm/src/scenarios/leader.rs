@@ -21,7 +21,7 @@ use crate::clock;
 use crate::register::{Register, Rule, Writer};
 use crate::scenario::{Play, Scenario};
 use crate::stage::{Fault, Outcomes, Plan};
-use crate::store::{Kind, Store};
+use crate::store::{Kind, Setting, Store};
 use crate::verdict::Verdict;
 use company::{Company, Halt, is_stopped};
 use oracle::Frozen;
@@ -61,7 +61,7 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
     // A register without a fence: to see that what is looked for would be found.
     let is_blind = plan.mutant.as_deref() == Some("blind-register");
     let rule = if is_blind { Rule::Blind } else { Rule::Fenced };
-    let store = Store::start(plan.store)?;
+    let store = Store::start(plan.store, Setting::One)?;
     let register = Register::start(rule)?;
     let company = Company::start(plan, &store, register.address)?;
     let mut play = Drama {
