@@ -13,7 +13,6 @@ use crate::verdict::{Place, Verdict};
 pub struct Search {
     /// By Id.
     wanted: Vec<Wanted>,
-    missing: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -33,19 +32,21 @@ impl Search {
             wanted.map(|it| Wanted { id: it.id, before: it.again, found: None }).collect();
         wanted.sort_by_key(|wanted| (wanted.id, wanted.before));
         wanted.dedup_by_key(|wanted| wanted.id);
-        let missing = wanted.len();
-        Self { wanted, missing }
+        Self { wanted }
     }
 
-    /// Takes an Id that is read once more.
+    /// Takes an Id that is read once more; whether it is a first sighting.
     #[inline]
-    pub fn see(&mut self, id: Id, place: Place) {
-        let Ok(at) = self.wanted.binary_search_by_key(&id, |wanted| wanted.id) else { return };
+    pub fn see(&mut self, id: Id, place: Place) -> bool {
+        let Ok(at) = self.wanted.binary_search_by_key(&id, |wanted| wanted.id) else {
+            return false;
+        };
         let wanted = &mut self.wanted[at];
-        if wanted.found.is_none() && place < wanted.before {
+        let is_first = wanted.found.is_none() && place < wanted.before;
+        if is_first {
             wanted.found = Some(place);
-            self.missing -= 1;
         }
+        is_first
     }
 
     /// Whether a source may have what is missing: there is none behind the last duplicate.
@@ -53,12 +54,6 @@ impl Search {
     pub fn needs(&self, source: usize) -> bool {
         let mut missing = self.wanted.iter().filter(|wanted| wanted.found.is_none());
         missing.any(|wanted| source <= wanted.before.source)
-    }
-
-    /// Whether every first sighting was found.
-    #[must_use]
-    pub const fn is_done(&self) -> bool {
-        self.missing == 0
     }
 
     /// Writes what was found into the verdict.
