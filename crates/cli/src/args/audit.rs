@@ -6,10 +6,10 @@ use super::{FormatArg, LayoutArg};
 
 /// Find duplicates among Ids, exactly, and say whether they ascend.
 ///
-/// Reads files with one Id a line, and tells every Id that came again, in the same file or in
-/// another, with both places. Nothing is forgotten however many Ids lie between. The exit code is 1
-/// if an Id came twice or is not of the layout, 2 if a line is no Id, and 3 if a file cannot be
-/// read to its end; the first of these counts.
+/// Reads files with one Id a line, and counts every Id that came again, in the same file or in
+/// another; the first ten are told with both places. Nothing is forgotten however many Ids lie
+/// between. The exit code is 1 if an Id came twice or is not of the layout; if not, 3 if a file
+/// cannot be read to its end; if not, 2 if a line is no Id.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
