@@ -139,8 +139,10 @@ impl Cells {
         let count: u64 = spans.iter().map(|span| span.len()).sum();
         if self.has_lists && count <= LIST_MAX as u64 && !self.lists.is_full() {
             let slot = self.lists.take();
-            for at in spans.iter().flat_map(|span| span.first..=span.last) {
-                insert_sorted(self.lists.at_mut(slot), at);
+            let items = self.lists.at_mut(slot);
+            for span in spans {
+                let from = list(items).partition_point(|at| *at < span.first);
+                insert_sorted(items, from, 0, *span);
             }
             *cell = Cell(Cell::LIST | slot);
         } else {
@@ -153,32 +155,36 @@ impl Cells {
     }
 
     fn insert_into_list(&mut self, cell: &mut Cell, slot: u32, span: Span) -> u64 {
-        let before = list(self.lists.at(slot)).len();
-        let inside = list(self.lists.at(slot))
-            .iter()
-            .filter(|at| (span.first..=span.last).contains(*at))
-            .count();
+        let known = list(self.lists.at(slot));
+        let from = known.partition_point(|at| *at < span.first);
+        let inside = known[from..].iter().take_while(|at| **at <= span.last).count();
         let added = span.len() - inside as u64;
-        if before as u64 + added > LIST_MAX as u64 {
-            let bitmap = self.bitmaps.take();
-            for at in list(self.lists.at(slot)) {
-                set_bits(self.bitmaps.at_mut(bitmap), Span::one(*at));
-            }
-            self.lists.give_back(slot);
+        let count = known.len() as u64 + added;
+        if count > LIST_MAX as u64 {
+            let bitmap = self.bitmap_of_list(slot);
             *cell = Cell(Cell::BITMAP | bitmap);
             return self.insert_into_bitmap(cell, bitmap, span);
         }
-        for at in span.first..=span.last {
-            insert_sorted(self.lists.at_mut(slot), at);
-        }
-        if let [first, .., last] = *list(self.lists.at(slot)) {
-            let whole = Span { first, last };
-            if whole.len() == before as u64 + added {
+        if added > 0 {
+            let items = self.lists.at_mut(slot);
+            insert_sorted(items, from, inside, span);
+            if let [first, .., last] = *list(items)
+                && (Span { first, last }).len() == count
+            {
                 self.lists.give_back(slot);
-                *cell = Cell::run(whole);
+                *cell = Cell::run(Span { first, last });
             }
         }
         added
+    }
+
+    fn bitmap_of_list(&mut self, slot: u32) -> u32 {
+        let bitmap = self.bitmaps.take();
+        for at in list(self.lists.at(slot)) {
+            set_bits(self.bitmaps.at_mut(bitmap), Span::one(*at));
+        }
+        self.lists.give_back(slot);
+        bitmap
     }
 
     /// Folds the bitmap back into a run as soon as it is one.
@@ -234,13 +240,17 @@ fn list(slot: &[u16]) -> &[u16] {
     &slot[1..=usize::from(slot[0])]
 }
 
-/// Adds a number to a list that has room for it, unless it is there.
-fn insert_sorted(slot: &mut [u16], at: u16) {
-    let Err(place) = list(slot).binary_search(&at) else { return };
+/// Puts a span into a list that has room for it, in place of those of its numbers that are there:
+/// `inside` of them, from the place `from` on.
+fn insert_sorted(slot: &mut [u16], from: usize, inside: usize, span: Span) {
     let len = usize::from(slot[0]);
-    slot.copy_within(1 + place..=len, 2 + place);
-    slot[1 + place] = at;
-    slot[0] += 1;
+    let behind = (1 + from..).zip(span.first..=span.last);
+    let added = usize::from(span.last - span.first) + 1 - inside;
+    slot.copy_within(1 + from + inside..=len, 1 + from + inside + added);
+    for (place, at) in behind {
+        slot[place] = at;
+    }
+    slot[0] += u16::try_from(added).expect("a list is short");
 }
 
 /// How many numbers a bitmap has, and between which two they lie. It tells a run without a look at

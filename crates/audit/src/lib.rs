@@ -18,16 +18,27 @@
 //! |---|---|
 //! | know whether an Id was there before | [`IdSet`] |
 //! | count the Ids of each worker, and find the fullest tick | [`IdSet::census`], [`Census`] |
+//! | know whether a stream ascends | [`Order`] |
+//! | judge several sources | [`Auditor`], [`Verdict`] |
+//! | find where a duplicate was seen first | [`Search`] |
 //!
 //! Nothing here reads files or clocks: Ids are arguments.
 
+mod auditor;
 mod cell;
 mod census;
 mod id_set;
+mod order;
 mod page;
 mod pages;
+mod search;
 mod shape;
 mod slots;
+mod verdict;
 
+pub use self::auditor::{Auditor, Source};
 pub use self::census::{Busiest, Census, WorkerCount};
 pub use self::id_set::IdSet;
+pub use self::order::{Break, Order, Sighting};
+pub use self::search::Search;
+pub use self::verdict::{Duplicate, Outside, Place, SourceVerdict, Verdict};

@@ -1,5 +1,6 @@
 //! What can be typed. The help, the man pages and the completions all come from here.
 
+mod audit;
 mod config;
 mod doctor;
 mod elect;
@@ -17,6 +18,7 @@ use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use frazil_id::{Format, Layout, rfc3339};
 
+pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::config::{ConfigCheckArgs, ConfigCommand, ConfigExampleArgs, ConfigShowArgs};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::elect::{ElectArgs, ElectGuardArgs, TermsArg};
@@ -71,6 +73,7 @@ pub(crate) enum Command {
     Decode(DecodeArgs),
     Encode(EncodeArgs),
     Layout(LayoutArgs),
+    Audit(AuditArgs),
     Bench(BenchArgs),
     #[command(subcommand)]
     Workers(WorkersCommand),

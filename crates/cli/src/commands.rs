@@ -1,5 +1,6 @@
 //! One file for each command.
 
+mod audit;
 mod bench;
 mod completions;
 mod config;
@@ -28,6 +29,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Decode(args) => decode::run(&args),
         Command::Encode(args) => encode::run(&args),
         Command::Layout(args) => layout::run(&args),
+        Command::Audit(args) => audit::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Workers(command) => workers::run(&command),
         Command::Store(command) => store::run(&command),

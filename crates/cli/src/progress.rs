@@ -18,6 +18,14 @@ pub(crate) fn counter() -> ProgressBar {
     beside_data(bar(None, "{spinner} {human_pos} Ids, {per_sec}"))
 }
 
+/// A bar for a file that is read before anything is printed; `None` if nobody knows its length.
+pub(crate) fn reading(total_bytes: Option<u64>) -> ProgressBar {
+    match total_bytes {
+        Some(_) => bar(total_bytes, "{bar:40} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left"),
+        None => bar(None, "{spinner} {bytes}, {bytes_per_sec}"),
+    }
+}
+
 /// A sign that something is waited for, with what it is. It is on a terminal even if data is there
 /// too: whoever writes data clears it first.
 pub(crate) fn waiting(what: &str) -> ProgressBar {

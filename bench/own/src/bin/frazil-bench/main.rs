@@ -1,5 +1,6 @@
 //! Measures the core against the bars of its design.
 
+mod audit;
 mod bar;
 mod speed;
 mod sustained;
@@ -20,8 +21,10 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 
     let speed = speed::measure(pace)?;
     let sustained = sustained::measure(pace)?;
-    let bars = speed.bars().into_iter().chain(sustained.bars());
+    let audit = audit::measure(pace);
+    let bars = speed.bars().into_iter().chain(sustained.bars()).chain(audit.bars());
     writeln!(out, "{}\n{}\n", bar::table(bars), sustained.control())?;
     writeln!(out, "{}", speed.table())?;
+    writeln!(out, "{}", audit.table())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,38 @@
+//! What can be typed behind `frazil audit`.
+
+use clap::Args as ClapArgs;
+
+use super::{FormatArg, LayoutArg};
+
+/// Find duplicates among Ids, exactly, and say whether they ascend.
+///
+/// Reads files with one Id a line, and counts every Id that came again, in the same file or in
+/// another; the first ten are told with both places. Nothing is forgotten however many Ids lie
+/// between. The exit code is 1 if an Id came twice or is not of the layout; if not, 3 if a file
+/// cannot be read to its end; if not, 2 if a line is no Id.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil next -n 1000000 | frazil audit -
+  frazil audit monday.txt tuesday.txt --ordered
+  frazil audit --layout discord --json messages.txt
+  curl -sH 'Accept: application/octet-stream' -X POST \\
+    'http://127.0.0.1:7780/v1/ids?count=10000' > ids && frazil audit --binary ids")]
+pub(crate) struct AuditArgs {
+    /// Files of Ids; `-` is stdin.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<String>,
+    /// The files have 8 bytes for each Id, the most significant first, and no lines.
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) binary: bool,
+    /// An Id that is not above the one before it in its file counts as a finding.
+    #[arg(long)]
+    pub(crate) ordered: bool,
+    #[command(flatten)]
+    pub(crate) layout: LayoutArg,
+    #[command(flatten)]
+    pub(crate) format: FormatArg,
+    /// Print one JSON object for each finding, and one for the verdict.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

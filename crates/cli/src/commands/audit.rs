@@ -1,0 +1,140 @@
+//! `frazil audit`: which Ids came twice, and whether they ascend.
+
+mod binary;
+mod decimal;
+mod input;
+mod lines;
+mod malformed;
+mod objects;
+mod report;
+
+use std::io::Read;
+use std::ops::ControlFlow;
+
+use frazil_audit::{Auditor, Place, Search, Verdict};
+use frazil_id::{Format, Id};
+
+use self::input::Input;
+use self::malformed::{Malformed, MalformedLines};
+use self::report::Report;
+use crate::args::AuditArgs;
+use crate::output::{Data, Failure, say};
+use crate::progress;
+
+/// Findings of each kind that are told with their places; all are counted.
+const FINDINGS_MAX: usize = 10;
+
+pub(crate) fn run(args: &AuditArgs) -> Result<(), Failure> {
+    let inputs = Input::all(&args.files)?;
+    let form = if args.binary { Form::Binary } else { Form::Text(args.format.format) };
+    let mut reading =
+        Reading { inputs: &inputs, form, malformed: MalformedLines::default(), cut: 0 };
+    let mut auditor = Auditor::new(&args.layout.layout, FINDINGS_MAX);
+    for input in &inputs {
+        reading.check(input, &mut auditor);
+    }
+    let mut verdict = auditor.finish();
+    reading.place_duplicates(&mut verdict);
+    reading.malformed.tell_rest();
+
+    let report = Report {
+        verdict: &verdict,
+        inputs: &inputs,
+        format: args.format.format,
+        ordered: args.ordered,
+        malformed: reading.malformed.count(),
+        unreadable: reading.cut,
+    };
+    let mut data = Data::new();
+    if args.json {
+        report.json(&mut data)?
+    } else {
+        report.text(&mut data)?
+    }
+    data.flush()?;
+    match report.exit() {
+        None => Ok(()),
+        Some(exit) => Err(Failure::Reported(exit)),
+    }
+}
+
+/// How Ids stand in a file.
+#[derive(Clone, Copy)]
+enum Form {
+    Text(Format),
+    Binary,
+}
+
+/// What is taken of a file, one after the other: the line, and what is there.
+type Entry<'a> = (u64, Result<Id, Malformed<'a>>);
+
+impl Form {
+    /// Hands out what is in a file until it ends or the taker has enough.
+    fn each(
+        self,
+        input: &mut dyn Read,
+        take: impl FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> std::io::Result<()> {
+        match self {
+            Self::Text(format) => lines::each(input, format, take),
+            Self::Binary => binary::each(input, take),
+        }
+    }
+}
+
+/// Reads the files, and remembers what could not be read.
+struct Reading<'a> {
+    inputs: &'a [Input],
+    form: Form,
+    malformed: MalformedLines,
+    /// Files that could not be read, or not to their end.
+    cut: u64,
+}
+
+impl Reading<'_> {
+    fn check(&mut self, input: &Input, auditor: &mut Auditor) {
+        let mut source = auditor.source(input.name());
+        let malformed = &mut self.malformed;
+        let bar = progress::reading(input.bytes());
+        let read = input.open().and_then(|file| {
+            self.form.each(&mut bar.wrap_read(file), |(line, entry)| {
+                match entry {
+                    Ok(id) => source.check(id, line),
+                    Err(why) => bar.suspend(|| malformed.note(input, line, &why)),
+                }
+                ControlFlow::Continue(())
+            })
+        });
+        bar.finish_and_clear();
+        if let Err(error) = read {
+            self.cut += 1;
+            say(format_args!("error: {} cannot be read: {error}", input.shown()));
+        }
+    }
+
+    /// Reads files once more, up to where the first sighting of each duplicate is found.
+    fn place_duplicates(&self, verdict: &mut Verdict) {
+        let mut search = Search::new(verdict);
+        for (source, input) in self.inputs.iter().enumerate() {
+            if !input.is_rereadable() || !search.needs(source) {
+                continue;
+            }
+            let bar = progress::reading(input.bytes());
+            let read = input.open().and_then(|file| {
+                self.form.each(&mut bar.wrap_read(file), |(at, entry)| {
+                    let found = entry.is_ok_and(|id| search.see(id, Place { source, at }));
+                    match found && !search.needs(source) {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
+                    }
+                })
+            });
+            bar.finish_and_clear();
+            if let Err(error) = read {
+                let shown = input.shown();
+                say(format_args!("warning: {shown} cannot be read a second time: {error}"));
+            }
+        }
+        search.tell(verdict);
+    }
+}
