@@ -1,0 +1,313 @@
+//! The settings of a client.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use frazil_id::Layout;
+
+use crate::client::Client;
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::host::Way;
+use crate::observer::Observer;
+use crate::secret::Key;
+use crate::shell::Shell;
+use crate::sizing::Bounds;
+use crate::tls::Trust;
+
+/// The most Ids of one request, unless servers say less.
+pub(crate) const COUNT_MAX: u32 = 100_000;
+/// A scope's name is not longer at servers.
+const SCOPE_BYTES_MAX: usize = 64;
+/// Fewer than these are not fetched ahead: the way costs more than the Ids.
+const LEAST: u32 = 16;
+/// What the first buffer has.
+const FIRST: u32 = 1000;
+
+/// The settings of a client; [`connect`](Self::connect) or [`build`](Self::build) ends them.
+///
+/// ```no_run
+/// # async fn run() -> Result<(), frazil_client::Error> {
+/// let ids = frazil_client::Client::builder()
+///     .endpoint("https://ids-1.example:7780")
+///     .endpoint("https://ids-2.example:7780")
+///     .key_file("/run/secrets/frazil")
+///     .scope("orders")
+///     .connect()
+///     .await?;
+/// let id = ids.next().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+#[must_use = "nothing is done before connect() or build()"]
+pub struct Builder {
+    endpoints: Vec<String>,
+    scope: String,
+    key: Option<KeySource>,
+    ca: Option<PathBuf>,
+    layout: Option<Layout>,
+    prefetch: u32,
+    max_age: Duration,
+    deadline: Duration,
+    backoff: RangeInclusive<Duration>,
+    observer: Option<Arc<dyn Observer>>,
+}
+
+#[derive(Clone)]
+enum KeySource {
+    Text(String),
+    File(PathBuf),
+}
+
+/// Settings that make sense.
+pub(crate) struct Options {
+    pub(crate) ways: Vec<Way>,
+    pub(crate) layout: Option<Layout>,
+    /// `None`: nothing is fetched ahead.
+    pub(crate) prefetch: Option<Bounds>,
+    pub(crate) max_age: Duration,
+    pub(crate) deadline: Duration,
+    pub(crate) backoff: RangeInclusive<Duration>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        Self {
+            endpoints: Vec::new(),
+            scope: String::new(),
+            key: None,
+            ca: None,
+            layout: None,
+            prefetch: COUNT_MAX,
+            max_age: Duration::from_secs(2),
+            deadline: Duration::from_secs(5),
+            backoff: Duration::from_millis(5)..=Duration::from_secs(1),
+            observer: None,
+        }
+    }
+
+    /// Adds a server: `http://HOST:7780`, `https://HOST`, `grpc://HOST:7781` or `grpcs://HOST`.
+    pub fn endpoint(mut self, url: impl Into<String>) -> Self {
+        self.endpoints.push(url.into());
+        self
+    }
+
+    /// Adds several servers. All must be of one namespace, or at least of one layout.
+    pub fn endpoints(mut self, urls: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.endpoints.extend(urls.into_iter().map(Into::into));
+        self
+    }
+
+    /// Asks for Ids of a declared scope. Ids of a strict scope increase across the cluster as they
+    /// are issued; from a pool they come in that order only if one client alone uses the scope, so
+    /// use `prefetch(0)` where the order between clients matters.
+    pub fn scope(mut self, name: impl Into<String>) -> Self {
+        self.scope = name.into();
+        self
+    }
+
+    /// The key that is shown to servers.
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(KeySource::Text(key.into()));
+        self
+    }
+
+    /// A file with the key as its one line.
+    pub fn key_file(mut self, path: impl AsRef<Path>) -> Self {
+        self.key = Some(KeySource::File(path.as_ref().to_owned()));
+        self
+    }
+
+    /// A file with the authorities to trust, in PEM form, instead of the machine's.
+    pub fn ca(mut self, path: impl AsRef<Path>) -> Self {
+        self.ca = Some(path.as_ref().to_owned());
+        self
+    }
+
+    /// The layout of the Ids, which is otherwise learned from the servers. One that differs from
+    /// theirs is an error when they are first asked.
+    pub const fn layout(mut self, layout: Layout) -> Self {
+        self.layout = Some(layout);
+        self
+    }
+
+    /// The most Ids that are fetched ahead at once: 100,000 unless told otherwise. How many it is
+    /// follows the rate at which they are used. 0: none are, and every `next` asks a server,
+    /// together with those that are waiting at that moment.
+    pub const fn prefetch(mut self, most: u32) -> Self {
+        self.prefetch = most;
+        self
+    }
+
+    /// Ids that were asked for longer ago are dropped (2 s), so that their times stay honest. Time
+    /// in which the machine is suspended counts.
+    pub const fn max_age(mut self, age: Duration) -> Self {
+        self.max_age = age;
+        self
+    }
+
+    /// How long a call may take with all its attempts (5 s).
+    pub const fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// How long an endpoint that failed is left alone: the first time, and at most (5 ms to 1 s). A
+    /// server that says when to come back is believed.
+    pub const fn backoff(mut self, pauses: RangeInclusive<Duration>) -> Self {
+        self.backoff = pauses;
+        self
+    }
+
+    /// Is told of what the client does.
+    pub fn observer(mut self, observer: impl Observer) -> Self {
+        self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// A client that has asked a server what it is.
+    ///
+    /// # Errors
+    /// If a setting makes no sense, or no server answers within the deadline.
+    pub async fn connect(self) -> Result<Client, Error> {
+        let client = self.build()?;
+        client.info().await?;
+        Ok(client)
+    }
+
+    /// A client that has asked nobody anything yet.
+    ///
+    /// # Errors
+    /// If a setting makes no sense.
+    pub fn build(self) -> Result<Client, Error> {
+        Ok(Client::new(Shell::new(self.options()?)))
+    }
+
+    fn options(self) -> Result<Options, Error> {
+        if self.endpoints.is_empty() {
+            return Err(Error::invalid("no endpoint is given: name one, such as http://HOST:7780"));
+        }
+        if self.deadline.is_zero() || self.max_age.is_zero() || self.backoff.start().is_zero() {
+            return Err(Error::invalid("deadline, max_age and backoff must be more than nothing"));
+        }
+        if self.backoff.is_empty() {
+            return Err(Error::invalid("the first pause of backoff is longer than the longest"));
+        }
+        let ways = self.ways()?;
+        let most = self.prefetch.min(COUNT_MAX);
+        let bounds = Bounds { least: LEAST.min(most), first: FIRST.min(most), most };
+        Ok(Options {
+            ways,
+            layout: self.layout,
+            prefetch: (most > 0).then_some(bounds),
+            max_age: self.max_age,
+            deadline: self.deadline,
+            backoff: self.backoff,
+            observer: self.observer,
+        })
+    }
+
+    fn ways(&self) -> Result<Vec<Way>, Error> {
+        if self.scope.len() > SCOPE_BYTES_MAX {
+            return Err(Error::invalid("the scope's name is longer than any that can be declared"));
+        }
+        let endpoints = self.endpoints.iter().map(|text| Endpoint::parse(text));
+        let endpoints: Vec<Endpoint> = endpoints.collect::<Result<_, _>>()?;
+        let key = match &self.key {
+            None => None,
+            Some(KeySource::Text(text)) => Some(Key::new(text)?),
+            Some(KeySource::File(path)) => Some(Key::read(path)?),
+        };
+        let needs_trust = endpoints.iter().any(|endpoint| endpoint.is_secure);
+        let trust =
+            needs_trust.then(|| Trust::new(self.ca.as_deref()).map(Arc::new)).transpose()?;
+        let scope_query = match self.scope.as_str() {
+            "" => String::new(),
+            scope => format!("&scope={}", escaped(scope)),
+        };
+        let ways = endpoints.into_iter().map(|endpoint| Way {
+            endpoint,
+            trust: trust.clone(),
+            key: key.clone(),
+            scope: self.scope.clone(),
+            scope_query: scope_query.clone(),
+        });
+        Ok(ways.collect())
+    }
+}
+
+/// Text as it may stand in a query.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte));
+            }
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("endpoints", &self.endpoints.len())
+            .field("scope", &self.scope)
+            .field("has_key", &self.key.is_some())
+            .field("prefetch", &self.prefetch)
+            .field("max_age", &self.max_age)
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_make_no_sense_are_refused() {
+        let good = || Builder::new().endpoint("http://ids");
+        let second = Duration::from_secs(1);
+        for bad in [
+            Builder::new(),
+            good().endpoint("ids"),
+            good().key(" "),
+            good().key("two\nlines"),
+            good().key_file("/nowhere/at/all"),
+            good().deadline(Duration::ZERO),
+            good().max_age(Duration::ZERO),
+            good().backoff(second * 2..=second),
+            good().scope("x".repeat(65)),
+        ] {
+            let error = bad.build().unwrap_err();
+            assert!(matches!(error, Error::Invalid(_)) && !error.is_retryable(), "{error}");
+        }
+        good().build().unwrap();
+    }
+
+    #[test]
+    fn a_key_is_in_no_debug_output() {
+        let builder = Builder::new().endpoint("http://ids").key("fzk_very_secret");
+        let printed = format!("{builder:?} {:?}", builder.clone().build().unwrap());
+        assert!(!printed.contains("secret"), "{printed}");
+        // The control: it is there to be shown to servers.
+        let ways = builder.ways().unwrap();
+        let shown = ways[0].key.as_ref().unwrap().header().to_str().unwrap().to_owned();
+        assert_eq!(shown, "Bearer fzk_very_secret");
+        assert!(!format!("{ways:?}").contains("secret"));
+    }
+
+    #[test]
+    fn scopes_are_escaped() {
+        assert_eq!(escaped("a-b.c_d~0"), "a-b.c_d~0");
+        assert_eq!(escaped("a&count=9 \u{e9}"), "a%26count%3D9%20%C3%A9");
+    }
+}

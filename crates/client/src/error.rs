@@ -1,0 +1,203 @@
+//! Why a call failed.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use frazil_id::{OutsideLayout, TimeError};
+use frazil_wire::{ApiError, Reason};
+
+/// Why a call failed, and what to do about it. However it fails, no Id was handed out.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// A server answered that it does not.
+    Refused {
+        /// Which one.
+        endpoint: Arc<str>,
+        /// What it said.
+        error: ApiError,
+    },
+    /// An endpoint could not be reached, or broke off.
+    Unreachable {
+        /// Which one.
+        endpoint: Arc<str>,
+        /// What happened.
+        why: Arc<str>,
+    },
+    /// An answer is not what was asked for: cut, of the wrong length, or not from a server of ours.
+    /// None of its Ids are used.
+    Broken {
+        /// Whose answer.
+        endpoint: Arc<str>,
+        /// What is wrong with it.
+        why: Arc<str>,
+        /// The status of an HTTP answer.
+        status: Option<u16>,
+        /// After how long to ask again, if that was said.
+        retry_after: Option<Duration>,
+    },
+    /// An answer is to another request: something on the way keeps answers and repeats them.
+    /// None of its Ids are used.
+    Replayed {
+        /// Whose answer.
+        endpoint: Arc<str>,
+        /// Whether it said whose request it is to.
+        has_nonce: bool,
+    },
+    /// The time for the call is over.
+    Late {
+        /// How long that was.
+        within: Duration,
+        /// Why the last attempt failed, if there was one.
+        last: Option<Arc<Self>>,
+    },
+    /// All endpoints failed lately, and none is due within the time for the call.
+    Resting {
+        /// When the first is due.
+        retry_after: Duration,
+    },
+    /// The client was closed.
+    Closed,
+    /// A setting makes no sense.
+    Invalid(Arc<str>),
+    /// Which layout the Ids have is not known yet.
+    NoLayout,
+    /// An Id of another layout.
+    OutsideLayout(OutsideLayout),
+    /// A time that the layout does not have.
+    Time(TimeError),
+}
+
+impl Error {
+    /// The reason of the catalogue, if a server gave one.
+    #[must_use]
+    pub fn reason(&self) -> Option<Reason> {
+        match self {
+            Self::Refused { error, .. } => Some(error.reason),
+            Self::Late { last, .. } => last.as_ref().and_then(|last| last.reason()),
+            _ => None,
+        }
+    }
+
+    /// Whether the same call may succeed later. It is always safe: it burns Ids, it never repeats
+    /// them.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Refused { error, .. } => error.reason.is_retryable(),
+            // Servers of ours say more; these are what proxies say of servers that are away.
+            Self::Broken { status: Some(status), .. } => {
+                matches!(status, 200 | 429 | 502 | 503 | 504)
+            }
+            Self::Unreachable { .. }
+            | Self::Broken { .. }
+            | Self::Replayed { .. }
+            | Self::Late { .. }
+            | Self::Resting { .. } => true,
+            Self::Closed
+            | Self::Invalid(_)
+            | Self::NoLayout
+            | Self::OutsideLayout(_)
+            | Self::Time(_) => false,
+        }
+    }
+
+    /// After how long the same call may succeed, if that is known.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { error, .. } => error.retry_after,
+            Self::Broken { retry_after, .. } => *retry_after,
+            Self::Resting { retry_after } => Some(*retry_after),
+            Self::Late { last, .. } => last.as_ref().and_then(|last| last.retry_after()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn invalid(why: impl fmt::Display) -> Self {
+        Self::Invalid(why.to_string().into())
+    }
+
+    pub(crate) fn unreachable(endpoint: &Arc<str>, why: &(dyn std::error::Error + '_)) -> Self {
+        let mut text = why.to_string();
+        let mut cause = why.source();
+        while let Some(deeper) = cause {
+            text.push_str(": ");
+            text.push_str(&deeper.to_string());
+            cause = deeper.source();
+        }
+        Self::Unreachable { endpoint: endpoint.clone(), why: text.into() }
+    }
+
+    pub(crate) fn broken(endpoint: &Arc<str>, why: impl fmt::Display) -> Self {
+        Self::Broken {
+            endpoint: endpoint.clone(),
+            why: why.to_string().into(),
+            status: None,
+            retry_after: None,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused { endpoint, error } => {
+                write!(f, "{endpoint}: {error}. {}", error.reason.help())
+            }
+            Self::Unreachable { endpoint, why } => write!(
+                f,
+                "{endpoint} cannot be reached: {why}. Check the address and that a server runs there"
+            ),
+            Self::Broken { endpoint, why, .. } => write!(
+                f,
+                "{endpoint} does not answer as a server does: {why}. Ask again; if it stays so, \
+                 look at what stands between"
+            ),
+            Self::Replayed { endpoint, has_nonce: true } => write!(
+                f,
+                "{endpoint} answered with what was meant for another request: a proxy on the way \
+                 keeps answers. Tell it to keep none, or go past it"
+            ),
+            Self::Replayed { endpoint, has_nonce: false } => write!(
+                f,
+                "{endpoint} answered without the nonce of the request: a proxy on the way keeps \
+                 answers or removes headers, or the server is older than this client"
+            ),
+            Self::Late { within, last: None } => write!(
+                f,
+                "no answer within {within:?}. Ask again, or allow more time with deadline()"
+            ),
+            Self::Late { within, last: Some(last) } => {
+                write!(f, "no answer within {within:?}; before that: {last}")
+            }
+            Self::Resting { retry_after } => write!(
+                f,
+                "no endpoint is well; the first is asked again in {retry_after:?}. Wait for that, \
+                 and check that the servers run"
+            ),
+            Self::Closed => f.write_str("the client was closed. Make another one"),
+            Self::Invalid(why) => f.write_str(why),
+            Self::NoLayout => f.write_str(
+                "the layout is not known yet: call info() first, or give it with layout()",
+            ),
+            Self::OutsideLayout(error) => error.fmt(f),
+            Self::Time(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<OutsideLayout> for Error {
+    fn from(error: OutsideLayout) -> Self {
+        Self::OutsideLayout(error)
+    }
+}
+
+impl From<TimeError> for Error {
+    fn from(error: TimeError) -> Self {
+        Self::Time(error)
+    }
+}

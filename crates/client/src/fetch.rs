@@ -1,0 +1,64 @@
+//! The one task that fetches for a client, for as long as there is something to fetch.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use crate::call;
+use crate::clock;
+use crate::desk::Stock;
+use crate::shell::Shell;
+use crate::state::State;
+
+/// Starts it. The desk says already that somebody is fetching.
+pub(crate) fn start(shell: &Arc<Shell>, state: &Arc<State>) {
+    // Made before the task is, so that a runtime that never runs it is noticed.
+    let duty = Duty { state: state.clone(), is_done: false };
+    if let Some(runtime) = shell.runtime() {
+        runtime.spawn(fetch(shell.clone(), duty));
+    }
+}
+
+/// The duty to fetch. If it is dropped before it is done, others may take it up.
+struct Duty {
+    state: Arc<State>,
+    is_done: bool,
+}
+
+impl Drop for Duty {
+    fn drop(&mut self) {
+        // In a child the desk is the parent's copy, and nobody looks at it again.
+        if !self.is_done && self.state.mark.is_here() {
+            self.state.desk().abandon();
+        }
+    }
+}
+
+async fn fetch(shell: Arc<Shell>, mut duty: Duty) {
+    let state = duty.state.clone();
+    let mut is_first = true;
+    loop {
+        let deadline = Instant::now() + shell.options.deadline;
+        // What this fails with, the request will, too.
+        let _ = call::ensure_known(&shell, &state, deadline).await;
+        let stock =
+            Stock { handed_out: state.pool.handed_out(), has_spare: state.pool.has_spare() };
+        let limit = shell.limit().unwrap_or(1);
+        let order = state.desk().order(limit, clock::boot_ns(), stock, is_first);
+        let Some(order) = order else {
+            duty.is_done = true;
+            return;
+        };
+        is_first = false;
+        let asked_ns = clock::boot_ns();
+        let fetched = call::exactly(&shell, &state, order.count as usize, deadline).await;
+        // What was asked for by the parent is the parent's.
+        if !state.mark.is_here() {
+            return;
+        }
+        match fetched {
+            Ok(ids) => state.settle(ids, asked_ns),
+            Err(error) => state.desk().fail(order.waiting, &error),
+        }
+    }
+}

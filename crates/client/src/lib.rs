@@ -1,0 +1,58 @@
+//! Ids from Frazil servers.
+//!
+//! | to | see |
+//! |---|---|
+//! | get Ids | [`Client::next`], [`Client::try_next`], [`Client::batch`] |
+//! | do so without a runtime (feature `blocking`) | [`blocking::Client`] |
+//! | choose servers, a scope, a key, authorities, times and sizes | [`Builder`], [`Client::from_env`] |
+//! | take Ids apart and bound time ranges, offline | [`Client::decode`], [`Client::range`] |
+//! | know why a call failed, and whether to try again | [`Error`] |
+//! | watch it work | [`Stats`], [`Observer`] |
+//!
+//! An Id is handed out once, whatever happens: an answer is used whole or not at all, must repeat
+//! the nonce of its request, and a forked child drops what its parent had fetched. What stays is a
+//! machine that is copied while it runs, memory and all: there, use `prefetch(0)`.
+//!
+//! Features: `blocking` and `tls` by default, and `grpc`.
+
+#[cfg(feature = "blocking")]
+pub mod blocking;
+mod budget;
+mod builder;
+mod call;
+mod client;
+mod clock;
+mod desk;
+mod endpoint;
+mod error;
+mod fetch;
+#[cfg(feature = "grpc")]
+mod grpc;
+mod health;
+mod host;
+mod http;
+mod link;
+mod observer;
+mod pool;
+mod reply;
+mod secret;
+mod server_info;
+mod shell;
+mod sizing;
+mod state;
+mod stats;
+#[cfg(feature = "tls")]
+mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "no_tls.rs"]
+mod tls;
+
+pub use frazil_id::{Id, Layout, Parts};
+pub use frazil_wire::{ApiError, Reason};
+
+pub use self::builder::Builder;
+pub use self::client::Client;
+pub use self::error::Error;
+pub use self::observer::{Event, Observer};
+pub use self::server_info::ServerInfo;
+pub use self::stats::Stats;

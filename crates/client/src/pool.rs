@@ -1,0 +1,239 @@
+//! Ids that were fetched ahead: one buffer that is handed out, and one that follows it.
+
+mod buffer;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwapOption;
+use frazil_id::Id;
+
+use self::buffer::{Buffer, Served};
+/// What fetched Ids wait in.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    current: ArcSwapOption<Buffer>,
+    /// What comes after it. Whoever holds the lock may change which buffer is current.
+    spare: Mutex<Option<Buffer>>,
+    max_age_ns: u64,
+    handed_out: AtomicU64,
+    discarded: AtomicU64,
+}
+
+/// An Id, and whether it is time to fetch more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) id: Id,
+    pub(crate) is_low: bool,
+}
+
+impl Pool {
+    pub(crate) const fn new(max_age_ns: u64) -> Self {
+        Self {
+            current: ArcSwapOption::const_empty(),
+            spare: Mutex::new(None),
+            max_age_ns,
+            handed_out: AtomicU64::new(0),
+            discarded: AtomicU64::new(0),
+        }
+    }
+
+    /// The next Id of the current buffer, if there is one that is not too old. Without locks.
+    #[inline]
+    pub(crate) fn take(&self) -> Option<Taken> {
+        match self.current.load().as_ref()?.serve(self.max_age_ns) {
+            Served::Id { id, is_low } => Some(Taken { id, is_low }),
+            Served::Nothing => None,
+        }
+    }
+
+    /// The same when the current buffer has nothing more to give: puts the spare one in its place.
+    #[cold]
+    pub(crate) fn turn_over(&self) -> Option<Taken> {
+        let mut spare = self.spare();
+        loop {
+            // Somebody else may have been here first.
+            if let Some(taken) = self.take() {
+                return Some(taken);
+            }
+            let following = spare.take();
+            let is_last = following.is_none();
+            self.retire(self.current.swap(following.map(Arc::new)));
+            if is_last {
+                return None;
+            }
+        }
+    }
+
+    /// Adds Ids that were asked for at a time: each is handed out once, or dropped.
+    pub(crate) fn put(&self, ids: Vec<Id>, asked_ns: u64) {
+        if ids.is_empty() {
+            return;
+        }
+        let buffer = Buffer::new(ids, asked_ns);
+        let mut spare = self.spare();
+        let is_served = self.current.load().as_ref().is_some_and(|buffer| !buffer.is_empty());
+        if !is_served && spare.is_none() {
+            self.retire(self.current.swap(Some(Arc::new(buffer))));
+        } else if let Some(older) = spare.replace(buffer) {
+            self.count(&older);
+        }
+    }
+
+    /// Drops all that is there.
+    pub(crate) fn clear(&self) {
+        let mut spare = self.spare();
+        self.retire(self.current.swap(None));
+        if let Some(spare) = spare.take() {
+            self.count(&spare);
+        }
+    }
+
+    /// How many were handed out from here.
+    pub(crate) fn handed_out(&self) -> u64 {
+        // Whoever retires a buffer holds the lock, so none is counted twice or not at all.
+        let _held = self.spare();
+        let current = self.current.load().as_ref().map_or(0, |buffer| buffer.handed_out());
+        self.handed_out.load(Ordering::Relaxed) + current
+    }
+
+    /// How many were dropped because of their age, or because nobody wanted them.
+    pub(crate) fn discarded(&self) -> u64 {
+        self.discarded.load(Ordering::Relaxed)
+    }
+
+    /// Notes Ids that were dropped before they came here.
+    pub(crate) fn discard(&self, count: u64) {
+        // Relaxed: a counter, read by statistics alone.
+        self.discarded.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// How many are there, young and old.
+    pub(crate) fn len(&self) -> u64 {
+        let spare = self.spare();
+        let current = self.current.load().as_ref().map_or(0, |buffer| buffer.left());
+        current + spare.as_ref().map_or(0, Buffer::left)
+    }
+
+    /// Whether another buffer follows the one that is handed out.
+    pub(crate) fn has_spare(&self) -> bool {
+        self.spare().is_some()
+    }
+
+    fn retire(&self, buffer: Option<Arc<Buffer>>) {
+        if let Some(buffer) = buffer {
+            self.count(&buffer);
+        }
+    }
+
+    /// Ends a buffer, also for those that still look at it.
+    fn count(&self, buffer: &Buffer) {
+        let (given, left) = buffer.end();
+        // Relaxed: counters, read by statistics alone.
+        self.handed_out.fetch_add(given, Ordering::Relaxed);
+        self.discard(left);
+    }
+
+    fn spare(&self) -> MutexGuard<'_, Option<Buffer>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    const FOR_EVER: u64 = u64::MAX;
+
+    fn asked_now() -> u64 {
+        crate::clock::boot_ns()
+    }
+
+    fn ids(range: std::ops::Range<u64>) -> Vec<Id> {
+        range.map(Id::from_u64).collect()
+    }
+
+    fn any(pool: &Pool) -> Option<Taken> {
+        pool.take().or_else(|| pool.turn_over())
+    }
+
+    fn drain(pool: &Pool) -> Vec<u64> {
+        std::iter::from_fn(|| any(pool)).map(|taken| taken.id.to_u64()).collect()
+    }
+
+    #[test]
+    fn buffers_follow_each_other_and_every_id_comes_once() {
+        let pool = Pool::new(FOR_EVER);
+        pool.put(ids(0..10), asked_now());
+        pool.put(ids(10..20), asked_now());
+        assert_eq!(pool.len(), 20);
+        assert_eq!(drain(&pool), (0..20).collect::<Vec<_>>());
+        assert_eq!((pool.handed_out(), pool.discarded(), pool.len()), (20, 0, 0));
+        assert_eq!(any(&pool), None);
+    }
+
+    #[test]
+    fn exactly_one_taker_hears_that_the_buffer_is_low() {
+        let pool = Pool::new(FOR_EVER);
+        pool.put(ids(0..100), asked_now());
+        let low = (0..100).filter(|_| any(&pool).unwrap().is_low).count();
+        assert_eq!(low, 1);
+    }
+
+    #[test]
+    fn what_is_too_old_is_dropped_and_counted() {
+        let pool = Pool::new(1_000_000_000);
+        let long_ago = asked_now().saturating_sub(2_000_000_000);
+        pool.put(ids(0..5), long_ago);
+        pool.put(ids(5..9), asked_now());
+        assert_eq!(drain(&pool), (5..9).collect::<Vec<_>>());
+        assert_eq!((pool.handed_out(), pool.discarded()), (4, 5));
+        // The control: without a limit the old ones come out.
+        let pool = Pool::new(FOR_EVER);
+        pool.put(ids(0..5), long_ago);
+        assert_eq!(drain(&pool).len(), 5);
+    }
+
+    #[test]
+    fn a_third_buffer_replaces_the_second_and_clearing_drops_all() {
+        let pool = Pool::new(FOR_EVER);
+        for start in [0, 10, 20] {
+            pool.put(ids(start..start + 10), asked_now());
+        }
+        assert_eq!((pool.len(), pool.discarded()), (20, 10));
+        any(&pool).unwrap();
+        pool.clear();
+        assert_eq!((pool.handed_out(), pool.discarded(), any(&pool)), (1, 29, None));
+    }
+
+    #[test]
+    fn threads_that_take_while_others_put_get_every_id_once() {
+        const BUFFERS: u64 = 2000;
+        let pool = Pool::new(FOR_EVER);
+        let mut all = Vec::new();
+        std::thread::scope(|scope| {
+            let pool = &pool;
+            let takers: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(move || {
+                        let mut mine = Vec::new();
+                        while pool.handed_out() + pool.discarded() < BUFFERS * 100 {
+                            mine.extend(any(pool).map(|taken| taken.id));
+                        }
+                        mine
+                    })
+                })
+                .collect();
+            for buffer in 0..BUFFERS {
+                pool.put(ids(buffer * 100..(buffer + 1) * 100), asked_now());
+            }
+            all.extend(takers.into_iter().flat_map(|taker| taker.join().unwrap()));
+        });
+        let distinct: BTreeSet<Id> = all.iter().copied().collect();
+        assert_eq!(distinct.len(), all.len(), "an Id was handed out twice");
+        assert_eq!(all.len() as u64, pool.handed_out());
+        assert_eq!(pool.handed_out() + pool.discarded(), BUFFERS * 100);
+    }
+}

@@ -1,0 +1,105 @@
+//! Numbers of a client.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::clock::nanos;
+
+/// What a client has done since it was made, or since the process was forked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Ids that came from the pool without waiting.
+    pub hits: u64,
+    /// Calls of `next` that waited for the network.
+    pub waits: u64,
+    /// Buffers that were put into the pool.
+    pub refills: u64,
+    /// Ids that were fetched and never handed out: too old, or wanted by nobody.
+    pub discarded: u64,
+    /// Ids that wait in the pool now.
+    pub pooled: u64,
+    /// Requests: each is made at an endpoint once, and again if it fails.
+    pub requests: u64,
+    /// Attempts of all requests.
+    pub attempts: u64,
+    /// Attempts that were not the first of their request. Never more than requests, but for the
+    /// first request of all, which may ask every endpoint once.
+    pub retries: u64,
+    /// Retries at another endpoint than before.
+    pub failovers: u64,
+    /// Attempts that failed.
+    pub failures: u64,
+    /// Answers that were to another request.
+    pub replays: u64,
+    /// The time that attempts took which were answered as asked.
+    pub latency_total: Duration,
+    /// The longest of them.
+    pub latency_max: Duration,
+}
+
+impl Stats {
+    /// The mean time of an attempt that was answered as asked.
+    #[must_use]
+    pub fn latency_mean(&self) -> Duration {
+        let answered = self.attempts.saturating_sub(self.failures).max(1);
+        self.latency_total / u32::try_from(answered).unwrap_or(u32::MAX)
+    }
+}
+
+/// The same while it is counted. Relaxed throughout: counters, read by statistics alone.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) waits: Counter,
+    pub(crate) refills: Counter,
+    pub(crate) requests: Counter,
+    pub(crate) attempts: Counter,
+    pub(crate) retries: Counter,
+    pub(crate) failovers: Counter,
+    pub(crate) failures: Counter,
+    pub(crate) replays: Counter,
+    latency_ns: Counter,
+    latency_max_ns: AtomicU64,
+}
+
+/// A number that grows.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn one(&self) {
+        self.add(1);
+    }
+
+    fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Counters {
+    pub(crate) fn answered(&self, latency: Duration) {
+        self.latency_ns.add(nanos(latency));
+        self.latency_max_ns.fetch_max(nanos(latency), Ordering::Relaxed);
+    }
+
+    /// All but what the pool knows.
+    pub(crate) fn snapshot(&self) -> Stats {
+        Stats {
+            waits: self.waits.get(),
+            refills: self.refills.get(),
+            requests: self.requests.get(),
+            attempts: self.attempts.get(),
+            retries: self.retries.get(),
+            failovers: self.failovers.get(),
+            failures: self.failures.get(),
+            replays: self.replays.get(),
+            latency_total: Duration::from_nanos(self.latency_ns.get()),
+            latency_max: Duration::from_nanos(self.latency_max_ns.load(Ordering::Relaxed)),
+            ..Stats::default()
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Whom to trust.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::endpoint::{Endpoint, Protocol};
+use crate::error::Error;
+use crate::link::Stream;
+
+/// How to open TLS connections, for both protocols.
+#[derive(Clone, Debug)]
+pub(crate) struct Trust {
+    http: Arc<ClientConfig>,
+    grpc: Arc<ClientConfig>,
+}
+
+impl Trust {
+    /// Trusts the authorities of a file, or else those of the machine.
+    pub(crate) fn new(ca: Option<&Path>) -> Result<Self, Error> {
+        let roots = ca.map_or_else(machine_roots, file_roots)?;
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(Error::invalid)?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let speaking = |protocol: &[u8]| {
+            let mut config = config.clone();
+            config.alpn_protocols = vec![protocol.to_vec()];
+            Arc::new(config)
+        };
+        Ok(Self { http: speaking(b"http/1.1"), grpc: speaking(b"h2") })
+    }
+
+    pub(crate) async fn wrap(&self, endpoint: &Endpoint, stream: TcpStream) -> io::Result<Stream> {
+        let name = ServerName::try_from(endpoint.host.clone()).map_err(io::Error::other)?;
+        let config = match endpoint.protocol {
+            Protocol::Http => &self.http,
+            Protocol::Grpc => &self.grpc,
+        };
+        Ok(Box::new(TlsConnector::from(config.clone()).connect(name, stream).await?))
+    }
+}
+
+fn file_roots(path: &Path) -> Result<RootCertStore, Error> {
+    let bad = |why: &dyn std::fmt::Display| {
+        Error::invalid(format_args!("the authorities in {} are of no use: {why}", path.display()))
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| bad(&error))? {
+        roots.add(certificate.map_err(|error| bad(&error))?).map_err(|error| bad(&error))?;
+    }
+    if roots.is_empty() {
+        return Err(bad(&"it has no certificate in PEM form"));
+    }
+    Ok(roots)
+}
+
+fn machine_roots() -> Result<RootCertStore, Error> {
+    let mut roots = RootCertStore::empty();
+    let (added, _) =
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if added == 0 {
+        return Err(Error::invalid("this machine trusts no authority: name one with ca()"));
+    }
+    Ok(roots)
+}
