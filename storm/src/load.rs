@@ -160,8 +160,10 @@ impl Client {
         if !rest.is_empty() || count != self.pressure.batch {
             return Outcome::Refused(format!("an answer of {} bytes", reply.body.len()));
         }
+        let Some(token) = reply.token else {
+            return Outcome::Refused("an answer without a token".to_owned());
+        };
         let tolerance = self.door.tolerance();
-        let token = reply.token.unwrap_or_default();
         let answer = Answer {
             life,
             connection: self.connection,

@@ -81,6 +81,17 @@ impl Node {
         Ok(Self { door, daemon: Daemon::new(recipe), clock, link, log })
     }
 
+    /// Sets its clock off from the beginning, and expects its Ids to be off as much.
+    pub(crate) fn set_off(&self, ms: i64) -> io::Result<()> {
+        let by = Duration::from_millis(ms.unsigned_abs());
+        match ms {
+            0 => return Ok(()),
+            ..0 => self.door.tolerate(by, Duration::ZERO),
+            _ => self.door.tolerate(Duration::ZERO, by),
+        }
+        self.clock.set(ms * 1_000_000)
+    }
+
     /// A node that leases as many examples do; see [`crate::naive`].
     pub(crate) fn naive(
         number: usize,

@@ -49,7 +49,10 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::clock_forward::ROW,
     scenarios::strobe::ROW,
     scenarios::pool::ROW,
+    scenarios::rolling::ROW,
+    scenarios::time_edge::ROW,
     scenarios::exhaustion::ROW,
+    scenarios::lost_replies::ROW,
 ];
 
 /// The row with an id.

@@ -79,6 +79,8 @@ pub(crate) struct Cast {
     /// How many of the nodes, the last ones, are not started with the others.
     pub(crate) late: usize,
     pub(crate) names: Names,
+    /// How far the clocks of all nodes are off from the beginning.
+    pub(crate) offset_ms: i64,
     /// How long a node goes on after SIGTERM, for balancers to notice.
     pub(crate) drain_delay: Duration,
 }
@@ -114,6 +116,7 @@ impl Default for Cast {
             setting: Setting::One,
             late: 0,
             names: Names::Different,
+            offset_ms: 0,
             drain_delay: Duration::from_millis(1),
         }
     }
@@ -178,7 +181,9 @@ impl Stage {
                 Names::Different => format!("node-{number}"),
                 Names::Same => "node".to_owned(),
             };
-            nodes.push(Node::new(number, &name, &program, store.link()?)?);
+            let node = Node::new(number, &name, &program, store.link()?)?;
+            node.set_off(cast.offset_ms)?;
+            nodes.push(node);
         }
         let early = cast.nodes.saturating_sub(cast.late);
         nodes[..early].iter().try_for_each(Node::launch)?;
