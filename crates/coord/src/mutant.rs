@@ -1,7 +1,7 @@
 //! Ways to break the coordination on purpose, so that tests can be seen to notice.
 //!
 //! A build with the feature `mutants` misbehaves in the way that `FRAZIL_MUTANT` names, and behaves
-//! well without that variable. Any other build has nothing of it: [`is`] is `false` to the compiler.
+//! well without that variable. Any other build has nothing of it: `is` is `false` to the compiler.
 //!
 //! Where a mutant breaks what a store does, it breaks it on one kind of store; each says which.
 //! The model in `crates/frazil/tests` has variants of the same meaning, see `model/mutants.rs` there.

@@ -1,7 +1,7 @@
 //! Ways to break the answers on purpose, so that tests can be seen to notice.
 //!
 //! A build with the feature `mutants` misbehaves in the way that `FRAZIL_MUTANT` names, and behaves
-//! well without that variable. Any other build has nothing of it: [`is`] is `false` to the compiler.
+//! well without that variable. Any other build has nothing of it: `is` is `false` to the compiler.
 
 #[cfg(feature = "mutants")]
 mod chosen;
