@@ -71,6 +71,9 @@ pub enum NotIssued {
     NotReady(NotReady),
     /// No worker is held; how its lease is doing.
     NoWorker(LeaseState),
+    /// A worker is held, but nothing can be issued with it: the layout's time is about to end, or
+    /// the clock is before its beginning.
+    Unusable(frazil_id::StartError),
 }
 
 impl Node {
@@ -237,6 +240,9 @@ impl Node {
 
     #[cold]
     pub(crate) fn no_worker(&self) -> NotIssued {
+        if let Some(fault) = self.shared.lanes.fault() {
+            return NotIssued::Unusable(fault);
+        }
         let statuses = self.shared.lanes.statuses();
         let state = statuses.borrow().first().map(|status| status.state.clone());
         NotIssued::NoWorker(state.unwrap_or(LeaseState::Released))
@@ -354,6 +360,7 @@ impl fmt::Display for NotIssued {
         match self {
             Self::NotReady(why) => why.fmt(f),
             Self::NoWorker(state) => write!(f, "no Id without a worker: {state}"),
+            Self::Unusable(fault) => write!(f, "no Id with the worker that is held: {fault}"),
         }
     }
 }

@@ -19,8 +19,10 @@ use crate::store::Kind;
 const REQUESTS: u32 = 10_000;
 /// Ids of a request: an answer has 160 bytes of them and a head.
 const BATCH: usize = 20;
-/// Bytes of answers that a connection lets pass, at the most: some answers, and a part of one.
-const BYTES_MAX: u64 = 2000;
+/// Bytes of answers that a connection lets pass, at the most: some answers, and a part of one. With
+/// fewer than one answer has, no attempt succeeds.
+const BYTES_MAX: u64 = 8000;
+const DEADLINE: Duration = Duration::from_millis(250);
 
 pub(crate) const ROW: Scenario = Scenario {
     id: "E33",
@@ -40,7 +42,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     let settings = Async::builder()
         .endpoint(format!("http://{}", proxy.address()))
         .prefetch(0)
-        .deadline(Duration::from_secs(5));
+        .deadline(DEADLINE);
     let client = Client::connect_with(settings).map_err(io::Error::other)?;
     let (mut set, mut repeated, mut short) = (IdSet::new(&Layout::FRAZIL), 0, 0_u64);
     let (mut refused, mut typed) = (0_u64, 0_u64);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use frazil::coord::keeper::{LeaseState, Waiting};
 use frazil::coord::time::unix_ms;
 use frazil::{Node, NotIssued};
-use frazil_id::NotReady;
+use frazil_id::{NotReady, StartError};
 use frazil_wire::{ApiError, Reason};
 
 /// When to look again after what an operator or a store has to mend.
@@ -16,6 +16,7 @@ pub(super) fn refusal(why: &NotIssued, node: Option<&Node>) -> ApiError {
     match why {
         NotIssued::NotReady(why) => not_ready(*why, node),
         NotIssued::NoWorker(state) => no_worker(state),
+        NotIssued::Unusable(fault) => unusable(*fault, why),
         _ => ApiError::new(Reason::NoWorker, why).retry_after(LOOK_AGAIN),
     }
 }
@@ -45,6 +46,17 @@ fn horizon(node: Option<&Node>) -> ApiError {
         None => "the lease was not extended".to_owned(),
     };
     ApiError::new(reason, detail).retry_after(LOOK_AGAIN)
+}
+
+/// What the layout or the clock makes impossible.
+fn unusable(fault: StartError, why: &NotIssued) -> ApiError {
+    match fault {
+        StartError::LifetimeTooShort { .. } | StartError::FloorTooHigh { .. } => {
+            ApiError::new(Reason::TimeExhausted, why)
+        }
+        StartError::Clock(_) => ApiError::new(Reason::ClockUntrusted, why).retry_after(LOOK_AGAIN),
+        _ => ApiError::new(Reason::Internal, why),
+    }
 }
 
 fn no_worker(state: &LeaseState) -> ApiError {
