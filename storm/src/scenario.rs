@@ -37,7 +37,9 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::partition::ROW,
     scenarios::leader::ROW,
     scenarios::hostile_count::ROW,
+    scenarios::herd::ROW,
     scenarios::exhausted::ROW,
+    scenarios::jobs::ROW,
 ];
 
 /// The row with an id.

@@ -1,7 +1,9 @@
 //! One file for each experiment.
 
 pub(crate) mod exhausted;
+pub(crate) mod herd;
 pub(crate) mod hostile_count;
+pub(crate) mod jobs;
 pub(crate) mod kill;
 pub(crate) mod leader;
 pub(crate) mod partition;
