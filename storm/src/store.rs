@@ -105,6 +105,11 @@ impl Store {
         self.url_at(&self.address().unwrap_or_default())
     }
 
+    /// The same, for leases that are longer than those of most rows.
+    pub(crate) fn url_of_long_leases(&self) -> String {
+        with_long_session(&self.url())
+    }
+
     /// A way to it through a proxy.
     pub(crate) fn link(&self) -> io::Result<Link> {
         let Some(address) = self.address() else {
@@ -253,6 +258,11 @@ impl Store {
 
 fn not_this() -> io::Error {
     io::Error::other("this cannot be done to this store")
+}
+
+/// A URL whose session is as long as leases are, whatever they are.
+pub(crate) fn with_long_session(url: &str) -> String {
+    url.replace(&format!("?session={SESSION}"), "")
 }
 
 /// Deletes everything but ZooKeeper's own nodes, with ZooKeeper's own tool.
