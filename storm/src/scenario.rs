@@ -41,6 +41,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::failover::ROW,
     scenarios::snapshot::ROW,
     scenarios::store_clock::ROW,
+    scenarios::eviction::ROW,
 ];
 
 /// The row with an id.

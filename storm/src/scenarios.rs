@@ -1,6 +1,7 @@
 //! One file for each experiment.
 
 pub(crate) mod amnesia;
+pub(crate) mod eviction;
 pub(crate) mod failover;
 pub(crate) mod kill;
 pub(crate) mod leader;
