@@ -42,6 +42,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::snapshot::ROW,
     scenarios::store_clock::ROW,
     scenarios::eviction::ROW,
+    scenarios::lost_keys::ROW,
 ];
 
 /// The row with an id.

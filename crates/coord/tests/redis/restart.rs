@@ -220,3 +220,22 @@ async fn marks_that_were_lost_come_back_before_the_records_are_lost_too() {
     let listed = store.list(Group::Workers).await.unwrap();
     assert_eq!(listed.len(), 2, "{listed:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_free_worker_is_found_again_when_the_indexes_are_lost() {
+    let redis = Redis::start().unwrap();
+    let place = Place::new(redis.url());
+    let store = place.open().await;
+    let version = place.found(&store).await;
+    let tenure = take(&store, &place.claim(any(0, 0), version)).await;
+    store.release(&tenure, unix_ms()).await.unwrap();
+    lose(&redis, &["w:idx", "w:held"]);
+    let again = eventually("the worker", async || {
+        match store.acquire(&place.claim(any(0, 0), version)).await.unwrap() {
+            Acquired::Held(tenure) => Some(tenure),
+            _ => None,
+        }
+    })
+    .await;
+    assert!(again.token > tenure.token, "{again:?} after {tenure:?}");
+}
