@@ -46,6 +46,8 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::failover::ROW,
     scenarios::snapshot::ROW,
     scenarios::store_clock::ROW,
+    scenarios::eviction::ROW,
+    scenarios::lost_keys::ROW,
     scenarios::clock_forward::ROW,
     scenarios::strobe::ROW,
     scenarios::herd::ROW,

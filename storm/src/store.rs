@@ -248,7 +248,8 @@ impl Store {
             Server::File(directory) => format!("file:{}", directory.path().join("store").display()),
             Server::Pair(pair) => pair.url(),
             Server::Members(members) => members.url(),
-            Server::Redis { .. } => format!("redis://{address}"),
+            // Only where a server has lost the trace of its past: newcomers then wait for as long.
+            Server::Redis { .. } => format!("redis://{address}?isolation=2s"),
             Server::Etcd(_) => format!("etcd://{address}"),
             // As long as the lease: otherwise the session keeps a frozen node present.
             Server::Zk(_) => format!("zk://{address}?session={SESSION}"),

@@ -71,6 +71,8 @@ impl Pair {
         let (master, old) = self.roles()?;
         log_in_as(master, "", "")?;
         old.restart()?;
+        // Sentinels write down what servers are set to.
+        log_in_as(old, "", "")?;
         let port = master.port().to_string();
         old.cli(&["REPLICAOF", "127.0.0.1", &port])?;
         wait_until("the old master to follow", AGREED, || {

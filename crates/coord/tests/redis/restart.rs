@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
-    Acquired, Choice, Entry, Extended, Group, Loss, Presence, Slot, Store, Strength, Version,
+    Acquired, Choice, Entry, Extended, Group, Loss, Presence, Slot, Store, Strength, Tenure, Version,
 };
 use frazil_rig::{AppendOnly, Redis};
 
@@ -163,4 +163,79 @@ async fn records_are_not_overwritten_when_the_marks_of_what_was_used_are_lost() 
     // What was never used is still to be had, and the holder goes on.
     assert_eq!(take(&store, &place.claim(any(0, 2), meta)).await.slot, Slot::worker(2));
     assert!(matches!(store.extend(&tenure, &place.ask()).await, Ok(Extended::Held(_))));
+}
+
+/// Takes away what eviction may take: whole keys, but not meta and the lineage.
+fn lose(redis: &Redis, names: &[&str]) {
+    for name in names {
+        redis.cli(&["DEL", &format!("{{frazil:lab}}:{name}")]).unwrap();
+    }
+}
+
+/// A newcomer gets no time that was promised: until that has passed it is told to wait.
+async fn newcomer_waits(place: &Place, version: Version, promised: &Tenure) {
+    let other = place.open().await;
+    let number: u32 = promised.slot.name().parse().unwrap();
+    let Acquired::Full(census) =
+        other.acquire(&place.claim(any(number, number), version)).await.unwrap()
+    else {
+        panic!("a worker in use was given out")
+    };
+    assert_eq!((census.held, census.blocked), (0, 1), "{census:?}");
+    let taken = eventually("what was promised to pass", async || {
+        match other.acquire(&place.claim(any(number, number), version)).await.unwrap() {
+            Acquired::Held(tenure) => Some(tenure),
+            _ => None,
+        }
+    })
+    .await;
+    assert!(taken.floor >= promised.horizon, "{taken:?} overlaps {promised:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn newcomers_wait_when_records_and_marks_are_lost_and_meta_is_not() {
+    let redis = Redis::start().unwrap();
+    let place = Place::new(redis.url()).window(1500);
+    let store = place.open().await;
+    let version = place.found(&store).await;
+    let tenure = take(&store, &place.claim(any(0, 3), version)).await;
+    lose(&redis, &["w", "born", "w:idx", "w:held", "w:nonces"]);
+    newcomer_waits(&place, version, &tenure).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn marks_that_were_lost_come_back_before_the_records_are_lost_too() {
+    let redis = Redis::start().unwrap();
+    let place = Place::new(redis.url()).window(1500);
+    let store = place.open().await;
+    let version = place.found(&store).await;
+    let tenure = take(&store, &place.claim(any(0, 0), version)).await;
+    let other = take(&store, &place.claim(any(1, 1), version)).await;
+    lose(&redis, &["born"]);
+    assert!(matches!(store.extend(&other, &place.ask()).await, Ok(Extended::Held(_))));
+    lose(&redis, &["w"]);
+    let claim = place.claim(any(0, 0), version);
+    let acquired = store.acquire(&claim).await.unwrap();
+    assert!(matches!(acquired, Acquired::Full(_)), "{acquired:?} overlaps {tenure:?}");
+    let listed = store.list(Group::Workers).await.unwrap();
+    assert_eq!(listed.len(), 2, "{listed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_free_worker_is_found_again_when_the_indexes_are_lost() {
+    let redis = Redis::start().unwrap();
+    let place = Place::new(redis.url());
+    let store = place.open().await;
+    let version = place.found(&store).await;
+    let tenure = take(&store, &place.claim(any(0, 0), version)).await;
+    store.release(&tenure, unix_ms()).await.unwrap();
+    lose(&redis, &["w:idx", "w:held"]);
+    let again = eventually("the worker", async || {
+        match store.acquire(&place.claim(any(0, 0), version)).await.unwrap() {
+            Acquired::Held(tenure) => Some(tenure),
+            _ => None,
+        }
+    })
+    .await;
+    assert!(again.token > tenure.token, "{again:?} after {tenure:?}");
 }

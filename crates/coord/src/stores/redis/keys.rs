@@ -9,9 +9,9 @@ use crate::slot::Group;
 /// | key | what |
 /// |---|---|
 /// | `{prefix:namespace}:meta` | meta, as JSON |
-/// | `...:lineage` | a hash: the history last seen, the guard that followed, the widest window |
+/// | `...:lineage` | a hash: the history last seen, the guard that followed, the widest window, which groups are in `born` |
 /// | `...:w`, `...:e`, `...:s` | hashes: the records of workers, elections and scopes, as JSON |
-/// | `...:born` | a set: every slot that was ever used, such as `w/7` |
+/// | `...:born` | a set: every slot that was ever used, such as `w/7`, and `w/` for the group |
 /// | `...:w:idx` | a sorted set: free workers by horizon |
 /// | `...:w:held` | a sorted set: held workers by expiry |
 /// | `...:w:nonces` | a hash: which worker a claim of any got |

@@ -197,6 +197,15 @@ local function weed(index)
   end
 end
 
+-- Files workers again that are in no index, because an index was lost: nobody would find them.
+local function file_all()
+  local records = redis.call('HGETALL', RECORDS)
+  for at = 1, #records, 2 do
+    local record = decode(records[at + 1])
+    if record then file(records[at], record) end
+  end
+end
+
 local function count()
   local size = last - first + 1
   local census = {held = 0, blocked = 0, poisoned = 0}
@@ -204,9 +213,12 @@ local function count()
   local poisoned_above = math.max(now + window + RUN_AHEAD, base)
   local indexed = redis.call('ZCARD', FREE) + redis.call('ZCARD', HELD)
   if indexed <= COUNTED then
-    if indexed > redis.call('HLEN', RECORDS) then
+    local records = redis.call('HLEN', RECORDS)
+    if indexed > records then
       weed(FREE)
       weed(HELD)
+    elseif indexed < records and records <= COUNTED then
+      file_all()
     end
     for _, name in ipairs(redis.call('ZRANGEBYSCORE', HELD, '(' .. int(TIME), '+inf')) do
       if is_in_range(tonumber(name)) then census.held = census.held + 1 end

@@ -202,6 +202,28 @@ local function weigh(window)
   return seen
 end
 
+-- The records of a group are one key, and the marks of all that was ever used another; eviction and
+-- DEL take whole keys. A slot without a record is lost if it is marked, so that a group is safe as
+-- long as it has one of the two. The marks have one for the group itself, and the lineage says that
+-- it was made: if it is missing, either the records give the marks back, or both are gone. Then
+-- slots in use seem new, and all that was promised must pass: no more than a window from now.
+local function recall(seen)
+  local group, known = LETTER .. '/', 'marked:' .. LETTER
+  if redis.call('SISMEMBER', BORN, group) == 1 then return end
+  local was_marked = redis.call('HGET', LINEAGE, known)
+  local records = redis.call('HGETALL', RECORDS)
+  for at = 1, #records, 2 do
+    redis.call('SADD', BORN, group .. records[at])
+  end
+  if was_marked and #records == 0 then
+    seen.since = math.max(seen.since, TIME + SKEW)
+    seen.guard = math.max(seen.guard, seen.since + seen.widest)
+    redis.call('HSET', LINEAGE, 'guard', int(seen.guard), 'since', int(seen.since))
+  end
+  redis.call('SADD', BORN, group)
+  redis.call('HSET', LINEAGE, known, '1')
+end
+
 local function notice(window)
   local seen = weigh(window)
   UNBROKEN = seen.unbroken
@@ -213,6 +235,7 @@ local function notice(window)
     redis.call('HSET', LINEAGE, 'widest', int(seen.widest), 'sure',
       (seen.sure and seen.was_sure) and '1' or '0')
   end
+  recall(seen)
   return seen.guard, seen.since
 end
 

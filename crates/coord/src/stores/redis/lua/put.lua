@@ -1,6 +1,7 @@
 -- Writes a record that nobody is present in over the version that was read.
 local name, expected, text = ARGV[7], ARGV[8], ARGV[9]
 
+notice(0)
 local _, version, record = look(name)
 if is_present(record) or int(version) ~= expected then return {'conflict'} end
 if record and record.nonce then redis.call('HDEL', NONCES, record.nonce) end
