@@ -90,6 +90,12 @@ impl Proxy {
         self.board.set_mode(Mode::DropReplies);
     }
 
+    /// Lets so many bytes of replies pass on each connection, counted from now or from when it is
+    /// made, and closes it in the middle of what would be more. [`Proxy::heal`] ends it.
+    pub fn cut_after(&self, bytes: u64) {
+        self.board.cut_after(bytes);
+    }
+
     /// Delays requests and replies by this much each.
     pub fn delay(&self, delay: Duration) {
         self.delay_requests(delay);

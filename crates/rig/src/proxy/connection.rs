@@ -101,8 +101,14 @@ impl Pipe<'_> {
                 }
                 Verdict::Forward if parcel.bytes.is_empty() => to.shutdown(Shutdown::Write)?,
                 Verdict::Forward => {
-                    to.write_all(&parcel.bytes)?;
-                    self.count(parcel.bytes.len() as u64);
+                    let length = parcel.bytes.len();
+                    let allowed = self.board.allowed(self.key, self.direction, length);
+                    to.write_all(&parcel.bytes[..allowed])?;
+                    self.count(allowed as u64);
+                    if allowed < length {
+                        self.board.leave(self.key);
+                        return Ok(());
+                    }
                 }
             }
         }

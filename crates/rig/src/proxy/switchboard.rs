@@ -26,6 +26,8 @@ pub(super) struct State {
     pub(super) bytes_down: u64,
     pub(super) bytes_answered: u64,
     pub(super) bytes_dropped: u64,
+    /// How many bytes of replies each connection may still carry, as far as that is limited.
+    cut_after: Option<u64>,
     pub(super) open: BTreeMap<Key, Open>,
     next_key: u64,
 }
@@ -52,6 +54,8 @@ pub(super) struct Open {
     server: Option<TcpStream>,
     /// Replies were thrown away.
     has_hole: bool,
+    /// Bytes of replies that may still pass.
+    left: Option<u64>,
 }
 
 /// Which way bytes go.
@@ -84,6 +88,7 @@ impl Switchboard {
             bytes_down: 0,
             bytes_answered: 0,
             bytes_dropped: 0,
+            cut_after: None,
             open: BTreeMap::new(),
             next_key: 0,
         };
@@ -113,6 +118,7 @@ impl Switchboard {
             state.mode = Mode::Forward;
             state.delay_up = Duration::ZERO;
             state.delay_down = Duration::ZERO;
+            state.limit(None);
             state.close(|open| open.has_hole);
         });
     }
@@ -129,7 +135,8 @@ impl Switchboard {
             }
             let key = Key(state.next_key);
             state.next_key += 1;
-            state.open.insert(key, Open { client, server: None, has_hole: false });
+            let left = state.cut_after;
+            state.open.insert(key, Open { client, server: None, has_hole: false, left });
             Some(key)
         })
     }
@@ -144,6 +151,26 @@ impl Switchboard {
 
     pub(super) fn leave(&self, key: Key) {
         self.update(|state| state.close_if(key));
+    }
+
+    /// Limits what each connection may still carry of replies.
+    pub(super) fn cut_after(&self, bytes: u64) {
+        self.update(|state| state.limit(Some(bytes)));
+    }
+
+    /// How many of so many bytes may pass; if not all, the connection is to be closed after them.
+    pub(super) fn allowed(&self, key: Key, direction: Direction, length: usize) -> usize {
+        if direction == Direction::Up {
+            return length;
+        }
+        self.update(|state| {
+            let Some(left) = state.open.get_mut(&key).and_then(|open| open.left.as_mut()) else {
+                return length;
+            };
+            let allowed = length.min(usize::try_from(*left).unwrap_or(usize::MAX));
+            *left -= allowed as u64;
+            allowed
+        })
     }
 
     /// Waits until bytes that came at `arrival` may go on, and says where to.
@@ -212,6 +239,11 @@ impl State {
             return Verdict::Drop;
         }
         Verdict::Forward
+    }
+
+    fn limit(&mut self, bytes: Option<u64>) {
+        self.cut_after = bytes;
+        self.open.values_mut().for_each(|open| open.left = bytes);
     }
 
     fn close_if(&mut self, key: Key) {
