@@ -228,7 +228,7 @@ async fn when_a_server_goes_another_is_asked() {
     let stats = client.stats();
     assert!(stats.failovers > 0 && stats.failures > 0, "{stats:?}");
     assert!(stats.retries <= stats.requests, "{stats:?}");
-    let events = events.lock().unwrap();
+    let events = events.lock().unwrap().clone();
     let told = |what: &str| events.iter().any(|event| event.starts_with(what));
     assert!(told("Failed") && told("Retried") && told("Answered") && told("Refilled"));
     assert!(told("Waited"), "{gone}");
