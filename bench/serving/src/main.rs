@@ -8,6 +8,7 @@ mod grpc;
 mod hostile;
 mod http;
 mod node;
+mod pool;
 mod process;
 mod redis;
 mod strict;
@@ -39,9 +40,10 @@ fn main() -> Outcome {
         ["node", lanes] => node::run(lanes.parse()?),
         ["scoped", directory, name] => node::run_scoped(directory, name),
         ["bare"] => bare::run(),
+        ["pool"] => pool::report(Effort { span: Duration::from_secs(3), rounds: 5 }),
         [] => report(Effort { span: Duration::from_secs(3), rounds: 5 }),
         ["--quick"] => report(Effort { span: Duration::from_millis(300), rounds: 1 }),
-        _ => Err("the one option is --quick".into()),
+        _ => Err("the one option is --quick; pool measures the client's pool alone".into()),
     }
 }
 
@@ -51,6 +53,7 @@ fn report(effort: Effort) -> Outcome {
     strict::report(effort)?;
     redis::report(effort)?;
     grpc::report(effort)?;
+    pool::report(effort)?;
     at_rate::report(effort)?;
     hostile::report(effort)
 }

@@ -1,0 +1,150 @@
+//! Real forks: of a mark, and of a client with Ids that were fetched ahead.
+#![expect(unsafe_code, reason = "there is no safe fork")]
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write, pipe};
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use frazil_client::blocking::Client;
+use frazil_fork::Birthmark;
+use frazil_server::{App, Config};
+
+/// Forks run one at a time: a child has a copy of every pipe that is open.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Runs something in a child, and gives back the numbers that it found there.
+fn in_child(work: impl FnOnce() -> Vec<u64>) -> Vec<u64> {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let (mut reader, mut writer) = pipe().unwrap();
+    // SAFETY: the child runs this closure, writes to its pipe, and ends without coming back.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "no fork");
+    if child == 0 {
+        drop(reader);
+        for number in work() {
+            let _ = writer.write_all(&number.to_be_bytes());
+        }
+        drop(writer);
+        // SAFETY: ends the process without running what the parent registered.
+        unsafe { libc::_exit(0) };
+    }
+    drop(writer);
+    let mut bytes = Vec::new();
+    reader.read_to_end(&mut bytes).unwrap();
+    // SAFETY: waits for the child of this call alone; what it says is of no interest.
+    unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+    let (words, rest) = bytes.as_chunks::<8>();
+    assert!(rest.is_empty());
+    words.iter().map(|word| u64::from_be_bytes(*word)).collect()
+}
+
+fn repeated(numbers: &[u64]) -> usize {
+    let distinct: BTreeSet<_> = numbers.iter().collect();
+    numbers.len() - distinct.len()
+}
+
+#[test]
+fn a_mark_is_false_in_children_and_in_theirs() {
+    for mark in [Birthmark::new(), Birthmark::by_number()] {
+        let told = in_child(|| {
+            let own = Birthmark::new();
+            vec![u64::from(mark.is_here()), u64::from(own.is_here())]
+        });
+        assert_eq!(told, [0, 1], "{mark:?}");
+        assert!(mark.is_here(), "the parent is what it was");
+    }
+}
+
+/// A server that runs as long as the test does.
+fn serve() -> (tokio::runtime::Runtime, SocketAddr, tempfile::TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let store = format!("file:{}", directory.path().display());
+    let config = Config {
+        node: frazil::Node::builder().store(&store).unwrap(),
+        http: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
+        grpc: None,
+        resp: None,
+        ..Config::default()
+    };
+    let address = runtime.block_on(async {
+        let app = App::bind(config).await.unwrap();
+        let (addrs, mut condition) = (app.addrs(), app.condition());
+        tokio::spawn(app.run(std::future::pending()));
+        condition.wait_for(|condition| condition.state.is_ready()).await.unwrap();
+        addrs.http.unwrap()
+    });
+    (runtime, address, directory)
+}
+
+#[test]
+fn a_child_never_hands_out_what_its_parent_had_fetched() {
+    const TAKEN: usize = 300;
+    let (_runtime, address, _directory) = serve();
+    let settings = frazil_client::Client::builder()
+        .endpoint(format!("http://{address}"))
+        .deadline(Duration::from_secs(20))
+        .max_age(Duration::from_secs(600));
+    let client = Client::connect_with(settings).unwrap();
+    let take = |count: usize| -> Vec<u64> {
+        (0..count).map(|_| client.next().map_or(0, |id| id.to_u64())).collect()
+    };
+    let mut all = take(10);
+    let pooled = client.stats().pooled;
+    assert!(pooled as usize > TAKEN, "there is something to be copied: {pooled}");
+    for _ in 0..3 {
+        let of_child = in_child(|| take(TAKEN));
+        assert_eq!(of_child.len(), TAKEN);
+        all.extend(of_child);
+        // A grandchild, whose parent has a pool of its own already.
+        let of_both = in_child(|| {
+            let mut own = take(10);
+            own.extend(in_grandchild(&|| take(TAKEN)));
+            own.extend(take(TAKEN));
+            own
+        });
+        assert_eq!(of_both.len(), 10 + 2 * TAKEN);
+        all.extend(of_both);
+    }
+    all.extend(take(TAKEN));
+    assert!(!all.contains(&0), "a call failed in a child");
+    assert_eq!(repeated(&all), 0, "of {}", all.len());
+}
+
+/// As [`in_child`], in a child, which has the lock already.
+fn in_grandchild(work: &dyn Fn() -> Vec<u64>) -> Vec<u64> {
+    let (mut reader, mut writer) = pipe().unwrap();
+    // SAFETY: as above.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        drop(reader);
+        for number in work() {
+            let _ = writer.write_all(&number.to_be_bytes());
+        }
+        drop(writer);
+        // SAFETY: as above.
+        unsafe { libc::_exit(0) };
+    }
+    drop(writer);
+    let mut bytes = Vec::new();
+    let _ = reader.read_to_end(&mut bytes);
+    // SAFETY: as above.
+    unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+    bytes.as_chunks::<8>().0.iter().map(|word| u64::from_be_bytes(*word)).collect()
+}
+
+/// The control: Ids in memory are copied, and the checker sees it.
+#[test]
+fn a_pool_that_knows_nothing_of_forks_repeats_its_ids() {
+    let (_runtime, address, _directory) = serve();
+    let client = Client::connect([format!("http://{address}")]).unwrap();
+    let pool = Mutex::new(client.batch(1000).unwrap());
+    let take = || -> Vec<u64> {
+        (0..100).filter_map(|_| pool.lock().unwrap().pop()).map(|id| id.to_u64()).collect()
+    };
+    let mut all = in_child(take);
+    all.extend(take());
+    assert_eq!(repeated(&all), 100);
+}
