@@ -15,6 +15,8 @@ use super::plan::Plan;
 const READ_BYTES: usize = 16 * 1024;
 /// Bytes of a line: errors are a sentence or two.
 const LINE_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of a line with a number: 64 bits have 20 digits.
+const NUMBER_BYTES_MAX: usize = 32;
 /// Items of `ID.INFO`.
 const INFO_ITEMS_MAX: u64 = 128;
 
@@ -102,17 +104,15 @@ impl Resp {
         Ok(())
     }
 
-    /// An Id: a string of digits, or an integer.
+    /// An Id. What is there already is taken without waiting: there are many.
     async fn id(&mut self) -> Result<u64, Fault> {
-        let digits = match self.line().await? {
-            (b'$', length) => match number(length) {
-                Some(_) => self.raw_line().await?,
-                None => return Err(unexpected()),
-            },
-            (b':', digits) => digits,
-            _ => return Err(unexpected()),
-        };
-        number(digits).ok_or_else(unexpected)
+        loop {
+            if let Some((id, length)) = whole_id(&self.buffer[self.begin..self.end])? {
+                self.begin += length;
+                return Ok(id);
+            }
+            self.read().await?;
+        }
     }
 
     async fn bulk(&mut self) -> Result<String, Fault> {
@@ -177,6 +177,37 @@ impl Resp {
     }
 }
 
+/// An Id and its bytes, a string of digits or an integer, once it is whole.
+fn whole_id(bytes: &[u8]) -> Result<Option<(u64, usize)>, Fault> {
+    let Some((first, first_end)) = line_of(bytes)? else { return Ok(None) };
+    let (digits, end) = match first.split_first() {
+        Some((b':', digits)) => (digits, first_end),
+        Some((b'$', length)) => {
+            let Some((digits, end)) = line_of(&bytes[first_end..])? else { return Ok(None) };
+            if number(length) != Some(digits.len() as u64) {
+                return Err(unexpected());
+            }
+            (digits, first_end + end)
+        }
+        _ => return Err(unexpected()),
+    };
+    let id = number(digits).ok_or_else(unexpected)?;
+    Ok(Some((id, end)))
+}
+
+/// A short line without its end, and the bytes up to the next.
+fn line_of(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, Fault> {
+    let near = &bytes[..bytes.len().min(NUMBER_BYTES_MAX)];
+    match near.iter().position(|byte| *byte == b'\n') {
+        Some(at) => {
+            let line = bytes[..at].strip_suffix(b"\r").ok_or_else(unexpected)?;
+            Ok(Some((line, at + 1)))
+        }
+        None if bytes.len() >= NUMBER_BYTES_MAX => Err(unexpected()),
+        None => Ok(None),
+    }
+}
+
 fn command(words: &[&str]) -> Vec<u8> {
     let head = format!("*{}\r\n", words.len());
     let words = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len()));
@@ -206,6 +237,22 @@ mod tests {
     #[test]
     fn commands_are_arrays_of_words() {
         assert_eq!(command(&["ID.NEXT", "10"]), b"*2\r\n$7\r\nID.NEXT\r\n$2\r\n10\r\n");
+    }
+
+    #[test]
+    fn an_id_is_taken_once_it_is_whole() {
+        let text = b"$3\r\n123\r\n$1\r\n4\r\n";
+        for end in 0..9 {
+            assert_eq!(whole_id(&text[..end]).unwrap(), None, "{end}");
+        }
+        assert_eq!(whole_id(text).unwrap(), Some((123, 9)));
+        assert_eq!(whole_id(b":77\r\n").unwrap(), Some((77, 5)));
+        let long = [b'$'; 40];
+        for bad in
+            [&b"+OK\r\n"[..], b"$2\r\n123\r\n", b"$1\r\nx\r\n", b"$-1\r\n1\r\n", b"\n", &long]
+        {
+            assert!(whole_id(bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]
