@@ -112,7 +112,8 @@ impl fmt::Display for Fault {
             ),
             Self::Stranger(why) => write!(
                 f,
-                "does not answer as a frazil server does: {why}; is it another protocol's port?"
+                "does not answer as a frazil server does: {why}; is it another protocol's port, or \
+                 does it want TLS?"
             ),
             Self::WrongCount { asked, got } => {
                 write!(f, "was asked for {asked} Ids and gave {got}: look at its log")
