@@ -99,6 +99,22 @@ fn the_result_is_a_few_lines_and_nothing_else_on_a_pipe() {
 }
 
 #[test]
+fn a_terminal_is_drawn_on_and_the_data_has_nothing_of_it() {
+    let (served, shell) = (Served::dev(&[]), Shell::new());
+    let data = shell.home().join("data");
+    let frazil = env!("CARGO_BIN_EXE_frazil");
+    let url = format!("http://{}", served.http);
+    let run = format!("'{frazil}' bench {url} --duration 1500ms --warmup 0s > '{}'", data.display());
+    let mut script = std::process::Command::new("script");
+    let drawn = script.args(["-qec", &run, "/dev/null"]).stdin(Stdio::null()).output().unwrap();
+    let (drawn, data) = (drawn.stdout, std::fs::read(data).unwrap());
+    assert!(drawn.starts_with(b"\x1b[?1049h") && drawn.ends_with(b"\x1b[?25h"), "{drawn:?}");
+    let drawn = String::from_utf8_lossy(&drawn);
+    assert!(drawn.contains("Ctrl-C") && drawn.contains("last"), "{drawn:?}");
+    assert!(data.starts_with(b"target ") && !data.contains(&b'\x1b'), "{data:?}");
+}
+
+#[test]
 fn requests_at_a_rate_are_sent_when_they_are_due() {
     let (served, shell) = (Served::dev(&[]), Shell::new());
     let url = format!("http://{}", served.http);

@@ -82,10 +82,11 @@ impl Course {
     }
 
     async fn run(mut self, signals: &mut Signals) -> Result<(Report, Option<Signal>), Failure> {
+        let mut display = Display::open();
         let start = now();
         let begin = start + self.plan.warm_up;
         let times = Times { start, begin, end: begin + self.plan.duration };
-        let mut display = Display::open();
+        self.picture.begin(start);
         self.load.go(times);
         let mut interrupted = self.wait(begin, &mut display, signals).await;
         let cpu_before = cpu_of_process();

@@ -8,12 +8,14 @@ use indicatif::{HumanBytes, HumanCount};
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::execute;
-use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
-use ratatui::layout::{Constraint, Layout};
+use ratatui::crossterm::terminal::{
+    self, Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen,
+};
+use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, LineGauge, Paragraph, Sparkline};
-use ratatui::{Frame, Terminal};
+use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 
 use super::moment::now;
 use super::plan::Plan;
@@ -22,7 +24,10 @@ use super::tally::Tally;
 use super::verify::Progress;
 
 /// A terminal on stderr: stdout is for the result.
-pub(super) struct Display(Terminal<CrosstermBackend<Stderr>>);
+pub(super) struct Display {
+    terminal: Terminal<CrosstermBackend<Stderr>>,
+    size: (u16, u16),
+}
 
 impl Display {
     /// Takes the screen, if there is one.
@@ -30,17 +35,31 @@ impl Display {
         if !io::stderr().is_terminal() {
             return None;
         }
-        let terminal = Terminal::new(CrosstermBackend::new(io::stderr())).ok()?;
+        let size = terminal::size().ok()?;
+        let terminal = of_size(size)?;
         execute!(io::stderr(), EnterAlternateScreen, Hide).ok()?;
-        let mut display = Self(terminal);
-        display.0.clear().ok()?;
-        Some(display)
+        Some(Self { terminal, size })
     }
 
     pub(super) fn draw(&mut self, picture: &Picture) {
         // A terminal that has gone is no reason to stop measuring.
-        let _ = self.0.draw(|frame| draw(frame, picture, now()));
+        if let Ok(size) = terminal::size()
+            && size != self.size
+            && let Some(terminal) = of_size(size)
+        {
+            let _ = execute!(io::stderr(), Clear(ClearType::All));
+            (self.terminal, self.size) = (terminal, size);
+        }
+        let _ = self.terminal.draw(|frame| draw(frame, picture, now()));
     }
+}
+
+/// A screen of a fixed size. One that follows the terminal by itself would ask it where the cursor
+/// is, by writing to stdout.
+fn of_size((columns, rows): (u16, u16)) -> Option<Terminal<CrosstermBackend<Stderr>>> {
+    let viewport = Viewport::Fixed(Rect::new(0, 0, columns, rows));
+    let backend = CrosstermBackend::new(io::stderr());
+    Terminal::with_options(backend, TerminalOptions { viewport }).ok()
 }
 
 impl Drop for Display {
@@ -81,6 +100,11 @@ impl Picture {
             used: None,
             progress,
         }
+    }
+
+    /// The load begins now.
+    pub(super) const fn begin(&mut self, start: Instant) {
+        self.start = start;
     }
 
     pub(super) fn add_errors(&mut self, tally: &Tally) {
