@@ -104,7 +104,8 @@ fn a_terminal_is_drawn_on_and_the_data_has_nothing_of_it() {
     let data = shell.home().join("data");
     let frazil = env!("CARGO_BIN_EXE_frazil");
     let url = format!("http://{}", served.http);
-    let run = format!("'{frazil}' bench {url} --duration 1500ms --warmup 0s > '{}'", data.display());
+    let run =
+        format!("'{frazil}' bench {url} --duration 1500ms --warmup 0s > '{}'", data.display());
     let mut script = std::process::Command::new("script");
     let drawn = script.args(["-qec", &run, "/dev/null"]).stdin(Stdio::null()).output().unwrap();
     let (drawn, data) = (drawn.stdout, std::fs::read(data).unwrap());

@@ -61,13 +61,13 @@ pub(crate) struct BenchArgs {
     /// Prove that all Ids are distinct and in order, and that answers have what was asked for.
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Threads that share one generator, with --library; 0 for one on each core.
-    #[arg(long, value_name = "N", default_value = "1", requires = "library",
+    /// Threads that share one generator, with --library: 1 by default, 0 for one on each core.
+    #[arg(long, value_name = "N",
           value_parser = clap::value_parser!(u64).range(..=THREADS_MAX))]
-    pub(crate) threads: u64,
-    /// Where time comes from, with --library.
-    #[arg(long, value_enum, default_value_t = ClockArg::System, requires = "library")]
-    pub(crate) clock: ClockArg,
+    pub(crate) threads: Option<u64>,
+    /// Where time comes from, with --library; the system by default.
+    #[arg(long, value_enum)]
+    pub(crate) clock: Option<ClockArg>,
     #[command(flatten)]
     pub(crate) layout: LayoutArg,
     #[command(flatten)]

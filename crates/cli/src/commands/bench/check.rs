@@ -182,8 +182,10 @@ mod tests {
         Layout::FRAZIL.encode(Parts { tick, worker, sequence }).unwrap().to_u64()
     }
 
-    /// One answer for each list of runs, all on connection 0 unless said.
-    fn verdict(is_strict: bool, answers: &[(usize, Option<u32>, u64, &[(u64, u32)])]) -> Verdict {
+    /// The connection, the worker that it names, how many were asked for, and the runs.
+    type Given<'a> = (usize, Option<u32>, u64, &'a [(u64, u32)]);
+
+    fn verdict(is_strict: bool, answers: &[Given<'_>]) -> Verdict {
         let mut check = Check::new(&Layout::FRAZIL, is_strict);
         for (connection, worker, asked, runs) in answers {
             let answer = Answer { runs_end: runs.len(), worker: *worker, asked: Some(*asked) };
@@ -243,7 +245,8 @@ mod tests {
 
     #[test]
     fn findings_without_end_are_counted_and_not_kept() {
-        let again = vec![(0, None, 1, &[(id(5, 3, 7), 1)][..]); 1000];
+        let one = [(id(5, 3, 7), 1)];
+        let again = vec![(0, None, 1, &one[..]); 1000];
         let found = verdict(false, &again);
         assert_eq!((found.duplicates, found.findings.len()), (999, FINDINGS_MAX));
     }

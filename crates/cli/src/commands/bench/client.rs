@@ -14,7 +14,7 @@ use super::resp::Resp;
 pub(super) enum Client {
     Http(Http),
     Next(Next),
-    Stream(Stream),
+    Stream(Box<Stream>),
     Resp(Resp),
 }
 
@@ -34,7 +34,7 @@ impl Client {
         Ok(match plan.call {
             Call::Http(accept) => Self::Http(Http::open(plan, accept).await?),
             Call::Next => Self::Next(Next::open(plan).await?),
-            Call::Stream(depth) => Self::Stream(Stream::open(plan, depth).await?),
+            Call::Stream(depth) => Self::Stream(Box::new(Stream::open(plan, depth).await?)),
             Call::Resp(depth) => Self::Resp(Resp::open(plan, depth).await?),
         })
     }

@@ -86,10 +86,13 @@ enum Verdict {
     Slower,
 }
 
+/// How a number is found in a report.
+type Value = fn(&Report) -> Option<f64>;
+
 impl Comparison {
     fn of(before: &Report, after: &Report) -> Self {
-        let both = |value: fn(&Report) -> Option<f64>| (value(before), value(after));
-        let rows: [(&str, &str, fn(&Report) -> Option<f64>); 11] = [
+        let both = |value: Value| (value(before), value(after));
+        let rows: [(&str, &str, Value); 11] = [
             ("Ids/s", "", |report| Some(report.results.ids_per_second)),
             ("requests/s", "", |report| Some(report.results.requests_per_second)),
             ("latency mean", "us", |report| Some(report.latency_us.as_ref()?.mean)),

@@ -30,7 +30,7 @@ const REFRESH: Duration = Duration::from_millis(100);
 const SECOND: Duration = Duration::from_secs(1);
 
 pub(super) fn measure(args: &BenchArgs) -> Result<Report, Failure> {
-    match args.clock {
+    match clock(args) {
         ClockArg::System => measure_by(args, SystemClock::new(&args.layout.layout)),
         ClockArg::Ticker => {
             let clock = TickerClock::start(&args.layout.layout).map_err(|error| {
@@ -41,9 +41,13 @@ pub(super) fn measure(args: &BenchArgs) -> Result<Report, Failure> {
     }
 }
 
+fn clock(args: &BenchArgs) -> ClockArg {
+    args.clock.unwrap_or(ClockArg::System)
+}
+
 fn measure_by<C: Clock + Sync>(args: &BenchArgs, clock: C) -> Result<Report, Failure> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = usize::try_from(args.threads).expect("limited by the arguments");
+    let threads = usize::try_from(args.threads.unwrap_or(1)).expect("limited by the arguments");
     let threads = if threads == 0 { cores } else { threads };
     let layout = &args.layout.layout;
     check(args)?;
@@ -108,7 +112,7 @@ impl Measured {
             frazil_bench: FORM,
             config: Config {
                 target: "library".to_owned(),
-                request: match args.clock {
+                request: match clock(args) {
                     ClockArg::System => "system clock".to_owned(),
                     ClockArg::Ticker => "ticker clock".to_owned(),
                 },

@@ -94,6 +94,8 @@ fn call(args: &BenchArgs, protocol: ProtocolArg) -> Result<Call, Failure> {
     let demand = &args.demand;
     let is_stream = protocol == ProtocolArg::Grpc && demand.stream;
     let odd = [
+        ("--threads", args.threads.is_some(), "--library"),
+        ("--clock", args.clock.is_some(), "--library"),
         ("--accept", demand.accept.is_some() && protocol != ProtocolArg::Http, "HTTP"),
         ("--stream", demand.stream && protocol != ProtocolArg::Grpc, "gRPC"),
         (
