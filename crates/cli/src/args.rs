@@ -1,6 +1,7 @@
 //! What can be typed. The help, the man pages and the completions all come from here.
 
 mod audit;
+mod bench;
 mod config;
 mod doctor;
 mod elect;
@@ -14,11 +15,14 @@ mod verbs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand};
 use clap_complete::Shell;
 use frazil_id::{Format, Layout, rfc3339};
 
 pub(crate) use self::audit::AuditArgs;
+pub(crate) use self::bench::{
+    AcceptArg, BenchArgs, BenchCommand, ClockArg, CompareArgs, ProtocolArg,
+};
 pub(crate) use self::config::{ConfigCheckArgs, ConfigCommand, ConfigExampleArgs, ConfigShowArgs};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::elect::{ElectArgs, ElectGuardArgs, TermsArg};
@@ -27,7 +31,7 @@ pub(crate) use self::key::{
     KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, RoleArg,
 };
 pub(crate) use self::serve::{CONFIG_VARIABLE, RollbackArg, ServeArgs};
-pub(crate) use self::server::ServerArg;
+pub(crate) use self::server::{ServerArg, TrustArg};
 pub(crate) use self::store::{
     ExportArgs, ImportArgs, InitArgs, PlaceArg, QuarantineArgs, RepairArgs, STORE_VARIABLE,
     ShowArgs, StoreCommand, WorkersArg, WorkersCommand, WorkersLsArgs, WorkersRepairArgs,
@@ -38,10 +42,6 @@ pub(crate) use self::verbs::{DrainArgs, ReleaseArgs, RotateArgs, TargetArg};
 /// Ids that one `next` prints at the most: 40 minutes at the default layout's cap. Whoever asks
 /// for more has mistyped, or wants the library.
 pub(crate) const COUNT_MAX: u64 = 10_000_000_000;
-/// Threads of a measurement: beyond that the scheduler is measured.
-const THREADS_MAX: u64 = 1024;
-/// Ids in one call of a measurement: what the widest sequence measured allows in a tick.
-const BATCH_MAX: u64 = 4_194_304;
 /// A day: a longer measurement is a mistyped unit.
 const DURATION_MAX: Duration = Duration::from_hours(24);
 
@@ -74,7 +74,7 @@ pub(crate) enum Command {
     Encode(EncodeArgs),
     Layout(LayoutArgs),
     Audit(AuditArgs),
-    Bench(BenchArgs),
+    Bench(Box<BenchArgs>),
     #[command(subcommand)]
     Workers(WorkersCommand),
     #[command(subcommand)]
@@ -222,48 +222,6 @@ pub(crate) struct LayoutArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Measure how fast Ids are issued.
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "\
-Examples:
-  frazil bench --library --duration 5s
-  frazil bench --library --threads 2 --batch 1000 --verify --json")]
-pub(crate) struct BenchArgs {
-    /// Measure the library in this process.
-    #[arg(long, required = true)]
-    pub(crate) library: bool,
-    /// How long to measure, as `500ms`, `10s` or `2m`.
-    #[arg(long, value_name = "D", default_value = "3s", value_parser = duration)]
-    pub(crate) duration: Duration,
-    /// Threads that share one generator; 0 for one on each core.
-    #[arg(long, value_name = "N", default_value = "1",
-          value_parser = clap::value_parser!(u64).range(..=THREADS_MAX))]
-    pub(crate) threads: u64,
-    /// Ids in one call.
-    #[arg(long, value_name = "N", default_value = "1",
-          value_parser = clap::value_parser!(u64).range(1..=BATCH_MAX))]
-    pub(crate) batch: u64,
-    /// Where time comes from.
-    #[arg(long, value_enum, default_value_t = ClockArg::System)]
-    pub(crate) clock: ClockArg,
-    /// Keep every Id and prove that all are distinct and each thread's increase.
-    #[arg(long)]
-    pub(crate) verify: bool,
-    #[command(flatten)]
-    pub(crate) layout: LayoutArg,
-    /// Print one JSON object.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ClockArg {
-    /// Read the system's clock on every call.
-    System,
-    /// Read a tick that a thread publishes.
-    Ticker,
 }
 
 /// Print a completion script for a shell.

@@ -15,6 +15,9 @@ use ureq::{Agent, AsSendBody};
 use crate::args::ServerArg;
 use crate::output::{Exit, Failure, say};
 
+pub(crate) use self::key::read as read_key;
+pub(crate) use self::tls::client_config;
+
 /// A server answers within this, or is not there.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of an answer: 4,096 Ids have a hundred thousand.
@@ -41,7 +44,7 @@ impl Server {
     /// A server at an address, which is asked as the arguments say.
     pub(crate) fn new(url: &str, args: &ServerArg) -> Result<Self, Failure> {
         let base = checked(url)?;
-        let key = key::read(args.key_file.as_deref())?;
+        let key = key::read(args.trust.key_file.as_deref())?;
         let mut config = Agent::config_builder()
             .timeout_global(Some(TIMEOUT))
             .http_status_as_error(false)
@@ -50,7 +53,7 @@ impl Server {
             .max_redirects_will_error(false)
             .proxy(None);
         if base.starts_with("https:") {
-            config = config.tls_config(tls::config(args)?);
+            config = config.tls_config(tls::config(&args.trust)?);
         } else if key.is_some() && !is_loopback(base) {
             say("warning: the key is sent without encryption: use https");
         }

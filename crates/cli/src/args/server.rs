@@ -12,6 +12,13 @@ pub(crate) struct ServerArg {
     // somebody may write a password here.
     #[arg(long, value_name = "URL", env = "FRAZIL_SERVER", hide_env_values = true)]
     pub(crate) server: Option<String>,
+    #[command(flatten)]
+    pub(crate) trust: TrustArg,
+}
+
+/// How to show a server who asks, and whom to trust.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub(crate) struct TrustArg {
     /// The file with the API key for the server; without it the key is taken from $FRAZIL_KEY.
     #[arg(long, value_name = "FILE", env = "FRAZIL_KEY_FILE")]
     pub(crate) key_file: Option<PathBuf>,

@@ -12,6 +12,7 @@ mod ward;
 use crate::args::{ElectArgs, ElectGuardArgs};
 use crate::output::{Exit, Failure};
 
+pub(crate) use self::signals::Signals;
 use self::terms::Terms;
 
 /// Elections of servers among themselves: whoever took part would have to do what they do.

@@ -14,7 +14,7 @@ const KEY_VARIABLE: &str = "FRAZIL_KEY";
 const KEY_BYTES_MAX: u64 = 4096;
 
 /// The key of a file, else of the environment, if there is one.
-pub(super) fn read(file: Option<&Path>) -> Result<Option<Secret>, Failure> {
+pub(crate) fn read(file: Option<&Path>) -> Result<Option<Secret>, Failure> {
     let Some(path) = file.filter(|path| !path.as_os_str().is_empty()) else {
         let key = std::env::var(KEY_VARIABLE).ok();
         return Ok(key.filter(|key| !key.is_empty()).map(Secret::new));

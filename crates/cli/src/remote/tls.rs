@@ -8,10 +8,10 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
 
-use crate::args::ServerArg;
+use crate::args::TrustArg;
 use crate::output::Failure;
 
-pub(super) fn config(args: &ServerArg) -> Result<TlsConfig, Failure> {
+pub(super) fn config(args: &TrustArg) -> Result<TlsConfig, Failure> {
     let trusted = match &args.ca {
         Some(path) => certificates(path)?,
         None => of_the_system()?,
@@ -74,24 +74,51 @@ fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>, Failure> {
 
 /// The client panics over a pair that does not go together, so it never sees one.
 fn check_pair(cert: &Path, key: &Path) -> Result<(), Failure> {
+    with_pair(rustls::RootCertStore::empty(), cert, key).map(drop)
+}
+
+/// The same for who speaks something else than HTTP over TLS.
+pub(crate) fn client_config(args: &TrustArg) -> Result<rustls::ClientConfig, Failure> {
+    let trusted = match &args.ca {
+        Some(path) => certificates(path)?,
+        None => of_the_system()?,
+    };
+    let mut roots = rustls::RootCertStore::empty();
+    let ders = trusted.iter().map(|cert| CertificateDer::from(cert.der().to_vec()));
+    let (added, _) = roots.add_parsable_certificates(ders);
+    if added == 0 {
+        return Err(Failure::usage("none of the certificates of --ca can be trusted as one"));
+    }
+    match (&args.cert, &args.key) {
+        (Some(cert), Some(key)) => with_pair(roots, cert, key),
+        _ => Ok(builder()?.with_root_certificates(roots).with_no_client_auth()),
+    }
+}
+
+fn with_pair(
+    roots: rustls::RootCertStore,
+    cert: &Path,
+    key: &Path,
+) -> Result<rustls::ClientConfig, Failure> {
     let unreadable = |path: &Path, error: &dyn std::fmt::Display| {
         Failure::usage(format_args!("{path:?} cannot be used: {error}"))
     };
     let chain = CertificateDer::pem_file_iter(cert).and_then(Iterator::collect);
     let chain = chain.map_err(|error| unreadable(cert, &error))?;
     let own = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, &error))?;
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    rustls::ClientConfig::builder_with_provider(provider)
+    let builder = builder()?.with_root_certificates(roots);
+    builder.with_client_auth_cert(chain, own).map_err(|error| {
+        let why = "do not go together: --key must be the private key of --cert";
+        Failure::usage(format_args!("{cert:?} and {key:?} {why} ({error})"))
+    })
+}
+
+type Builder = rustls::ConfigBuilder<rustls::ClientConfig, rustls::WantsVerifier>;
+
+fn builder() -> Result<Builder, Failure> {
+    rustls::ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
-        .and_then(|builder| {
-            let builder = builder.with_root_certificates(rustls::RootCertStore::empty());
-            builder.with_client_auth_cert(chain, own)
-        })
-        .map(drop)
-        .map_err(|error| {
-            let why = "do not go together: --key must be the private key of --cert";
-            Failure::usage(format_args!("{cert:?} and {key:?} {why} ({error})"))
-        })
+        .map_err(|error| Failure::usage(format_args!("TLS cannot be spoken: {error}")))
 }
 
 fn private_key(path: &Path) -> Result<PrivateKey<'static>, Failure> {

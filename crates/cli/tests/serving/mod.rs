@@ -90,7 +90,7 @@ impl Served {
             said,
             heard: Vec::new(),
         };
-        served.http = served.line_with("HTTP  http://").rsplit('/').next().unwrap().to_owned();
+        served.http = served.line_with("HTTP  http").rsplit('/').next().unwrap().to_owned();
         served.grpc = served.line_with("gRPC  ").rsplit(' ').next().unwrap().to_owned();
         served.resp = served.line_with("RESP  ").rsplit(' ').next().unwrap().to_owned();
         served

@@ -6,14 +6,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::output::{self, Exit, Failure};
 
 /// SIGINT, SIGTERM and SIGHUP.
-pub(super) struct Signals {
+pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
 
 impl Signals {
-    pub(super) fn new() -> Result<Self, Failure> {
+    pub(crate) fn new() -> Result<Self, Failure> {
         Ok(Self {
             interrupt: catch(SignalKind::interrupt())?,
             terminate: catch(SignalKind::terminate())?,
@@ -21,7 +21,7 @@ impl Signals {
         })
     }
 
-    pub(super) async fn next(&mut self) -> output::Signal {
+    pub(crate) async fn next(&mut self) -> output::Signal {
         tokio::select! {
             _ = self.interrupt.recv() => output::Signal::Interrupt,
             _ = self.terminate.recv() => output::Signal::Terminate,

@@ -7,6 +7,7 @@ use super::{Issue, print};
 use crate::args::NextArgs;
 use crate::output::Failure;
 use crate::remote::Server;
+use crate::words::encoded;
 
 pub(super) fn run(args: &NextArgs, server: &str) -> Result<(), Failure> {
     let server = Server::new(server, &args.server)?;
@@ -23,29 +24,4 @@ pub(super) fn run(args: &NextArgs, server: &str) -> Result<(), Failure> {
         };
         Ok(Issue { ids: reply.ids, token: Some(reply.metadata.token) })
     })
-}
-
-/// A text as it may stand in a query.
-fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_would_mean_something_in_a_query_is_encoded() {
-        assert_eq!(encoded("orders-2.x_~"), "orders-2.x_~");
-        assert_eq!(encoded("a b&c=%\u{e9}"), "a%20b%26c%3D%25%C3%A9");
-    }
 }

@@ -1,0 +1,145 @@
+//! What one connection writes down: times for the tally, Ids for the verifier.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::fault::Fault;
+use super::moment::now;
+use super::schedule::Times;
+use super::tally::Tally;
+use super::verify::Sender;
+
+/// The book of one connection.
+#[derive(Debug)]
+pub(super) struct Book {
+    /// Ids that each request asks for.
+    batch: u64,
+    times: Times,
+    tally: Arc<Mutex<Tally>>,
+    verify: Option<Sender>,
+    due: Instant,
+    /// Ids of the answer that is being read.
+    count: u64,
+    /// What failed last.
+    fault: Option<Fault>,
+}
+
+impl Book {
+    pub(super) fn new(
+        batch: u64,
+        times: Times,
+        tally: Arc<Mutex<Tally>>,
+        verify: Option<Sender>,
+    ) -> Self {
+        Self { batch, times, tally, verify, due: times.start, count: 0, fault: None }
+    }
+
+    /// A request is due since then, and is sent now.
+    pub(super) fn begin(&mut self, due: Instant) {
+        self.due = due;
+        if self.times.count(due) {
+            let behind = now().saturating_duration_since(due);
+            self.with_tally(|tally| tally.behind = tally.behind.max(behind));
+        }
+    }
+
+    /// Since when the request is due.
+    pub(super) const fn due(&self) -> Instant {
+        self.due
+    }
+
+    /// An Id of the answer.
+    pub(super) fn id(&mut self, id: u64) {
+        self.count += 1;
+        if let Some(verify) = &mut self.verify {
+            verify.id(id);
+        }
+    }
+
+    /// Ids of the answer, as eight bytes each.
+    pub(super) fn ids(&mut self, bytes: &[u8]) {
+        let (ids, _) = bytes.as_chunks();
+        self.count += ids.len() as u64;
+        if let Some(verify) = &mut self.verify {
+            ids.iter().for_each(|id| verify.id(u64::from_be_bytes(*id)));
+        }
+    }
+
+    /// A whole answer was there at that time; it may have said which worker its Ids are of.
+    pub(super) fn answered(&mut self, at: Instant, worker: Option<u32>) {
+        let (asked, got) = (self.batch, std::mem::take(&mut self.count));
+        if let Some(verify) = &mut self.verify {
+            verify.end_of_answer(worker, Some(asked));
+        }
+        match asked == got {
+            true => self.done(self.due, at),
+            false => self.failed(Fault::WrongCount { asked, got }),
+        }
+    }
+
+    /// A part of a stream is there, which is no answer to one request.
+    pub(super) fn part(&mut self, worker: Option<u32>) {
+        self.count = 0;
+        if let Some(verify) = &mut self.verify {
+            verify.end_of_answer(worker, None);
+        }
+    }
+
+    /// A request that was due then has got its Ids.
+    pub(super) fn done(&mut self, due: Instant, at: Instant) {
+        if self.times.count(due) {
+            let (took, ids) = (at.saturating_duration_since(due), self.batch);
+            self.with_tally(|tally| tally.answered(took, ids));
+        }
+    }
+
+    /// The server has refused a request: an entry, unless it is the end of the connection.
+    pub(super) fn refused(&mut self, fault: Fault) -> Result<(), Fault> {
+        if fault.breaks_connection() {
+            return Err(fault);
+        }
+        self.failed(fault);
+        Ok(())
+    }
+
+    /// A request has failed; what came of its answer is not counted.
+    pub(super) fn failed(&mut self, fault: Fault) {
+        self.count = 0;
+        if let Some(verify) = &mut self.verify {
+            verify.forget_rest();
+        }
+        if self.times.count(self.due) {
+            self.with_tally(|tally| tally.failed(&fault));
+        }
+        self.fault = Some(fault);
+    }
+
+    /// What failed last, if anything did.
+    pub(super) const fn fault(&self) -> Option<&Fault> {
+        self.fault.as_ref()
+    }
+
+    /// Requests that were due and will not be sent.
+    pub(super) fn unsent(&mut self, count: u64) {
+        self.with_tally(|tally| tally.unsent += count);
+    }
+
+    /// Hands the Ids to the verifier once they are enough to be worth it.
+    pub(super) async fn hand_over_some(&mut self) {
+        if let Some(verify) = self.verify.as_mut().filter(|verify| verify.is_full()) {
+            verify.hand_over().await;
+        }
+    }
+
+    /// Hands over what is left.
+    pub(super) async fn close(mut self) {
+        if let Some(verify) = &mut self.verify {
+            verify.hand_over().await;
+        }
+    }
+
+    fn with_tally(&self, change: impl FnOnce(&mut Tally)) {
+        // Numbers stay right whoever panicked.
+        change(&mut self.tally.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}

@@ -1,0 +1,154 @@
+//! Why a request brought no Ids.
+
+use std::fmt;
+
+use frazil_wire::Reason;
+
+use crate::output::{Exit, Failure};
+use crate::words::printable;
+
+/// What went wrong with one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The server said no, with a reason of the catalogue.
+    Refused { reason: String, detail: String },
+    /// No answer in time.
+    TimedOut,
+    /// There was no connection to be had.
+    Unreachable(String),
+    /// The server and this command do not trust each other.
+    Untrusted(String),
+    /// The connection ended before the answer.
+    Lost(String),
+    /// What came is no answer of a frazil server.
+    Stranger(String),
+    /// Not as many Ids as were asked for.
+    WrongCount { asked: u64, got: u64 },
+}
+
+impl Fault {
+    pub(super) fn stranger(why: impl fmt::Display) -> Self {
+        Self::Stranger(printable(&why.to_string()))
+    }
+
+    /// A refusal, by the word that the server gave for it.
+    pub(super) fn refused(reason: &str, detail: &str) -> Self {
+        Self::Refused { reason: printable(reason), detail: printable(detail) }
+    }
+
+    /// What it is counted as.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Refused { reason, .. } => reason,
+            Self::TimedOut => "timed out",
+            Self::Unreachable(_) => "cannot connect",
+            Self::Untrusted(_) => "not trusted",
+            Self::Lost(_) => "connection lost",
+            Self::Stranger(_) => "not an answer",
+            Self::WrongCount { .. } => "wrong count",
+        }
+    }
+
+    /// Whether the connection is of no use any more.
+    pub(super) const fn breaks_connection(&self) -> bool {
+        !matches!(self, Self::Refused { .. } | Self::WrongCount { .. })
+    }
+
+    /// The end of the command, where this is the end of it.
+    pub(super) fn into_failure(self, server: impl fmt::Display) -> Failure {
+        Failure::new(self.exit(), format_args!("{server} {self}"))
+    }
+
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Refused { reason, .. } => exit_of(reason.parse().ok()),
+            Self::Untrusted(_) => Exit::Usage,
+            _ => Exit::Unavailable,
+        }
+    }
+}
+
+const fn exit_of(reason: Option<Reason>) -> Exit {
+    let Some(reason) = reason else { return Exit::Unavailable };
+    match reason {
+        Reason::ClockMovedBackwards | Reason::ClockUntrusted | Reason::Quarantined => Exit::Refused,
+        Reason::QuotaExceeded => Exit::Unavailable,
+        _ => match reason.http_status() {
+            400..=499 => Exit::Usage,
+            _ => Exit::Unavailable,
+        },
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused { reason, detail } => {
+                write!(f, "refused the request: {reason}: {detail}.")?;
+                match reason.parse::<Reason>() {
+                    Ok(Reason::Unauthenticated) => f.write_str(
+                        " Name the file that has its key with --key-file, or set FRAZIL_KEY.",
+                    ),
+                    Ok(reason) => write!(f, " {}", reason.help()),
+                    Err(_) => f.write_str(" Is it a frazil server?"),
+                }
+            }
+            Self::TimedOut => {
+                f.write_str("did not answer in time: is it overloaded? --timeout waits longer")
+            }
+            Self::Unreachable(why) => write!(
+                f,
+                "cannot be reached: {why}; is `frazil serve` running there? A URL names another \
+                 server, --library needs none"
+            ),
+            Self::Untrusted(why) => write!(
+                f,
+                "and this command do not trust each other: {why}; --ca names whom to trust, \
+                 --cert and --key are our own certificate"
+            ),
+            Self::Lost(why) => write!(
+                f,
+                "ended the connection: {why}; is it another protocol's port, or does it want TLS?"
+            ),
+            Self::Stranger(why) => write!(
+                f,
+                "does not answer as a frazil server does: {why}; is it another protocol's port, or \
+                 does it want TLS?"
+            ),
+            Self::WrongCount { asked, got } => {
+                write!(f, "was asked for {asked} Ids and gave {got}: look at its log")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_fault_ends_the_command_as_the_catalogue_says() {
+        for (reason, exit) in [
+            ("NOT_FOUND", Exit::Usage),
+            ("UNAUTHENTICATED", Exit::Usage),
+            ("QUOTA_EXCEEDED", Exit::Unavailable),
+            ("OVERLOADED", Exit::Unavailable),
+            ("CLOCK_UNTRUSTED", Exit::Refused),
+            ("ERR", Exit::Unavailable),
+        ] {
+            let Failure::Message(code, text) = Fault::refused(reason, "so").into_failure("it")
+            else {
+                panic!("{reason}")
+            };
+            assert_eq!(code, exit, "{text}");
+            assert!(text.contains(reason), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_server_says_cannot_steer_the_terminal() {
+        let text = Fault::refused("\u{1b}[2J", "a\u{1b}b").to_string();
+        assert!(!text.contains('\u{1b}'), "{text}");
+        assert!(!Fault::stranger("\u{7}").to_string().contains('\u{7}'));
+    }
+}

@@ -1,0 +1,238 @@
+//! Asking over gRPC: calls of `Next`, or a stream that is paced by credit.
+
+use std::collections::VecDeque;
+use std::error::Error as _;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use frazil_wire::Reason;
+use frazil_wire::proto::id_service_client::IdServiceClient;
+use frazil_wire::proto::{IdBatch, InfoRequest, NextRequest, StreamRequest};
+use hyper::body::Incoming;
+use hyper::client::conn::http2::{self, SendRequest};
+use hyper::http::{Request, Response, Uri};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::body::Body;
+use tonic::codegen::Service;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::{Code, Status, Streaming};
+use tonic_types::StatusExt;
+
+use super::book::Book;
+use super::client::{Facts, layout};
+use super::connect::Io;
+use super::fault::Fault;
+use super::moment::now;
+use super::plan::Plan;
+
+/// Bytes of a message: four million Ids are half of that.
+const MESSAGE_BYTES_MAX: usize = 64 << 20;
+
+/// Calls of `Next`, one after the other.
+#[derive(Debug)]
+pub(super) struct Next {
+    link: Link,
+    request: NextRequest,
+}
+
+impl Next {
+    pub(super) async fn open(plan: &Plan) -> Result<Self, Fault> {
+        let count = i64::try_from(plan.batch).expect("limited by the arguments");
+        let scope = plan.scope.clone().unwrap_or_default();
+        let request = NextRequest { count: Some(count), scope, ..NextRequest::default() };
+        Ok(Self { link: Link::open(plan).await?, request })
+    }
+
+    pub(super) async fn facts(&mut self) -> Result<Facts, Fault> {
+        self.link.facts().await
+    }
+
+    pub(super) async fn round(&mut self, book: &mut Book) -> Result<(), Fault> {
+        let request = self.link.with_key(self.request.clone());
+        match self.link.client.next(request).await {
+            Ok(reply) => {
+                let (at, reply) = (now(), reply.into_inner());
+                reply.ids.iter().for_each(|id| book.id(*id));
+                book.answered(at, reply.metadata.map(|metadata| metadata.worker));
+                Ok(())
+            }
+            Err(status) => book.refused(fault(&status)),
+        }
+    }
+}
+
+/// A stream; a request is a grant of a batch.
+#[derive(Debug)]
+pub(super) struct Stream {
+    link: Link,
+    batch: u64,
+    scope: String,
+    /// Grants that are open at a time.
+    depth: usize,
+    open: Option<Open>,
+}
+
+/// A stream that has begun.
+#[derive(Debug)]
+struct Open {
+    grants: mpsc::UnboundedSender<StreamRequest>,
+    batches: Streaming<IdBatch>,
+    /// Since when each grant is due.
+    waiting: VecDeque<Instant>,
+    /// Ids that came beyond the grants that are done.
+    ahead: u64,
+}
+
+impl Stream {
+    pub(super) async fn open(plan: &Plan, depth: usize) -> Result<Self, Fault> {
+        let scope = plan.scope.clone().unwrap_or_default();
+        let link = Link::open(plan).await?;
+        Ok(Self { link, batch: plan.batch, scope, depth, open: None })
+    }
+
+    pub(super) async fn facts(&mut self) -> Result<Facts, Fault> {
+        self.link.facts().await
+    }
+
+    /// Sees to it that as many grants are open as may be, and waits until the first of them is done.
+    pub(super) async fn round(&mut self, book: &mut Book) -> Result<(), Fault> {
+        // A stream that failed has ended, and its connection with it.
+        self.first_done(book).await.map_err(|status| fault(&status))
+    }
+
+    async fn first_done(&mut self, book: &mut Book) -> Result<(), Status> {
+        let credit = i64::try_from(self.batch).expect("limited by the arguments");
+        if self.open.is_none() {
+            self.begin(credit, book.due()).await?;
+        }
+        let open = self.open.as_mut().expect("it has just begun");
+        while open.waiting.len() < self.depth {
+            let due = if open.waiting.is_empty() { book.due() } else { now() };
+            // The stream itself tells when it is over.
+            let _ = open.grants.send(StreamRequest { credit, ..StreamRequest::default() });
+            open.waiting.push_back(due);
+        }
+        while open.ahead < self.batch {
+            let batch = open.batches.message().await?;
+            let batch = batch.ok_or_else(|| Status::unavailable("the stream has ended"))?;
+            open.ahead += batch.ids.len() as u64;
+            batch.ids.iter().for_each(|id| book.id(*id));
+            book.part(batch.metadata.map(|metadata| metadata.worker));
+        }
+        let at = now();
+        if open.ahead > self.batch * open.waiting.len() as u64 {
+            return Err(Status::internal("more Ids came than were granted"));
+        }
+        open.ahead -= self.batch;
+        if let Some(due) = open.waiting.pop_front() {
+            book.done(due, at);
+        }
+        Ok(())
+    }
+
+    /// Begins with a first grant: servers answer when they know what is wanted.
+    async fn begin(&mut self, credit: i64, due: Instant) -> Result<(), Status> {
+        let (grants, requests) = mpsc::unbounded_channel();
+        let scope = self.scope.clone();
+        // It cannot be closed: the other end is here.
+        let _ = grants.send(StreamRequest { credit, scope, ..StreamRequest::default() });
+        let request = self.link.with_key(UnboundedReceiverStream::new(requests));
+        let batches = self.link.client.stream(request).await?.into_inner();
+        self.open = Some(Open { grants, batches, waiting: [due].into(), ahead: 0 });
+        Ok(())
+    }
+}
+
+/// A connection with a client on it.
+#[derive(Debug)]
+struct Link {
+    client: IdServiceClient<Channel>,
+    /// What shows the key.
+    key: Option<MetadataValue<Ascii>>,
+}
+
+impl Link {
+    async fn open(plan: &Plan) -> Result<Self, Fault> {
+        let key = plan.key.as_ref().map(|key| {
+            let mut value = MetadataValue::try_from(format!("Bearer {}", key.reveal()))
+                .map_err(|_| Fault::refused("UNAUTHENTICATED", "no key has such characters"))?;
+            value.set_sensitive(true);
+            Ok(value)
+        });
+        let key = key.transpose()?;
+        let io = TokioIo::new(Io::connect(plan, Some(b"h2")).await?);
+        let shaken = http2::handshake(TokioExecutor::new(), io).await;
+        let (sender, connection) = shaken.map_err(|error| Fault::Lost(error.to_string()))?;
+        tokio::spawn(async move {
+            // Whoever waits for an answer is told.
+            let _ = connection.await;
+        });
+        let scheme = if plan.address.is_secure { "https" } else { "http" };
+        let origin = format!("{scheme}://{}", plan.address.authority());
+        let origin: Uri = origin.parse().map_err(Fault::stranger)?;
+        let client = IdServiceClient::with_origin(Channel(sender), origin)
+            .max_decoding_message_size(MESSAGE_BYTES_MAX);
+        Ok(Self { client, key })
+    }
+
+    async fn facts(&mut self) -> Result<Facts, Fault> {
+        let request = self.with_key(InfoRequest {});
+        let info = self.client.info(request).await.map_err(|status| fault(&status))?.into_inner();
+        Ok(Facts {
+            layout: layout(&info.layout)?,
+            version: info.version,
+            node: info.node,
+            max_count: info.max_count.into(),
+            // It is not told here.
+            is_strict: false,
+        })
+    }
+
+    fn with_key<T>(&self, message: T) -> tonic::Request<T> {
+        let mut request = tonic::Request::new(message);
+        if let Some(key) = &self.key {
+            request.metadata_mut().insert("authorization", key.clone());
+        }
+        request
+    }
+}
+
+/// One HTTP/2 connection, without the queue and the task that tonic's own has.
+#[derive(Clone, Debug)]
+struct Channel(SendRequest<Body>);
+
+impl Service<Request<Body>> for Channel {
+    type Response = Response<Incoming>;
+    type Error = hyper::Error;
+    type Future = std::pin::Pin<
+        Box<dyn Future<Output = Result<Response<Incoming>, hyper::Error>> + Send + 'static>,
+    >;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), hyper::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        Box::pin(self.0.send_request(request))
+    }
+}
+
+/// Why a call failed: the server's reason, or the connection.
+fn fault(status: &Status) -> Fault {
+    if let Some(cause) = status.source() {
+        return Fault::Lost(cause.to_string());
+    }
+    let details = status.get_error_details();
+    match details.error_info() {
+        Some(info) => Fault::refused(&info.reason, status.message()),
+        None if status.code() == Code::Unimplemented => Fault::stranger(status.message()),
+        None => {
+            let reason =
+                Reason::ALL.iter().find(|reason| reason.grpc_code() == i32::from(status.code()));
+            let name = reason.map_or("INTERNAL", |reason| reason.name());
+            Fault::refused(name, status.message())
+        }
+    }
+}

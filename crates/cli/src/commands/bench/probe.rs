@@ -1,0 +1,59 @@
+//! A first look at the server: whether it is there, what it is, and whether it gives us Ids.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::book::Book;
+use super::client::{Client, Facts};
+use super::fault::Fault;
+use super::load::ask;
+use super::moment::now;
+use super::plan::Plan;
+use super::schedule::Times;
+use super::tally::Tally;
+use super::verify::Sender;
+use crate::output::{Failure, say};
+
+/// Connects and asks what the server is. One that does not say is measured all the same.
+pub(super) async fn look(plan: &Plan) -> Result<(Client, Option<Facts>), Failure> {
+    let failed = |fault: Fault| fault.into_failure(&plan.address);
+    let mut client = Client::open(plan).await.map_err(failed)?;
+    let facts = tokio::time::timeout(plan.timeout, client.facts()).await;
+    match facts.unwrap_or(Err(Fault::TimedOut)) {
+        Ok(facts) if plan.batch > facts.max_count => Err(Failure::usage(format_args!(
+            "{} gives at most {} Ids in one request: ask for a smaller --batch than {}",
+            plan.address, facts.max_count, plan.batch
+        ))),
+        Ok(facts) => Ok((client, Some(facts))),
+        Err(fault @ Fault::Refused { .. }) if !is_about_keys(&fault) => {
+            say(format_args!("note: {} does not say what it is; --layout says it", plan.address));
+            Ok((client, None))
+        }
+        Err(fault) => Err(failed(fault)),
+    }
+}
+
+fn is_about_keys(fault: &Fault) -> bool {
+    fault.name() == "UNAUTHENTICATED"
+}
+
+/// Asks once as the load will, so that what is refused is told at once and not as a measurement.
+pub(super) async fn try_once(
+    plan: &Plan,
+    client: Client,
+    verify: Option<Sender>,
+) -> Result<(), Failure> {
+    let start = now();
+    let times = Times { start, begin: start, end: start + Duration::from_hours(1) };
+    let mut book = Book::new(plan.batch, times, Arc::new(Mutex::new(Tally::new())), verify);
+    book.begin(start);
+    let asked = ask(plan, &mut Some(client), &mut book).await;
+    let fault = asked.err().or_else(|| book.fault().cloned());
+    book.close().await;
+    match fault {
+        // The check finds that too, and says so at the end.
+        Some(Fault::WrongCount { .. }) if plan.verify => Ok(()),
+        Some(fault) => Err(fault.into_failure(&plan.address)),
+        None => Ok(()),
+    }
+}

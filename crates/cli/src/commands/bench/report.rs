@@ -1,0 +1,342 @@
+//! What a measurement came to, as it is printed and kept.
+
+use std::collections::BTreeMap;
+
+use indicatif::{HumanBytes, HumanCount};
+use serde::{Deserialize, Serialize};
+
+use super::check::Verdict;
+use super::plan::Plan;
+use super::tally::Tally;
+use super::target::Target;
+use super::verify::Verified;
+
+/// The form of the object: a later one that means something else has another number.
+pub(super) const FORM: u32 = 1;
+/// A verifier that connections waited for longer than this part of their time was in the way.
+const STALL_MAX: f64 = 0.01;
+
+/// One measurement.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Report {
+    /// The form of this object.
+    pub(super) frazil_bench: u32,
+    pub(super) config: Config,
+    pub(super) results: Results,
+    /// Of each request, from when it was due; none for the library.
+    pub(super) latency_us: Option<Latency>,
+    /// Where requests were sent at a rate.
+    pub(super) schedule: Option<Schedule>,
+    pub(super) errors: BTreeMap<String, u64>,
+    pub(super) target: Option<Target>,
+    pub(super) generator: Generator,
+    pub(super) verify: Option<Verify>,
+    pub(super) samples: Vec<Sample>,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Config {
+    /// `library`, or the server's address.
+    pub(super) target: String,
+    pub(super) request: String,
+    /// The node and its version, if it told them.
+    pub(super) node: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) layout: String,
+    pub(super) batch: u64,
+    pub(super) scope: Option<String>,
+    pub(super) connections: Option<u64>,
+    pub(super) threads: u64,
+    pub(super) rate: Option<u64>,
+    pub(super) duration_seconds: f64,
+    pub(super) warmup_seconds: f64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Results {
+    pub(super) seconds: f64,
+    /// Whether somebody ended it before its time.
+    pub(super) ended_early: bool,
+    pub(super) requests: u64,
+    pub(super) ids: u64,
+    pub(super) requests_per_second: f64,
+    pub(super) ids_per_second: f64,
+    /// Of what the layout allows one worker; for the library alone.
+    pub(super) share_of_cap: Option<f64>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Latency {
+    pub(super) mean: f64,
+    pub(super) p50: f64,
+    pub(super) p90: f64,
+    pub(super) p99: f64,
+    pub(super) p99_9: f64,
+    pub(super) max: f64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Schedule {
+    pub(super) requests_per_second: u64,
+    /// How late a request was sent at the most.
+    pub(super) behind_max_ms: f64,
+    /// Requests that were due and never sent.
+    pub(super) unsent: u64,
+}
+
+/// What this command itself used.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Generator {
+    pub(super) cpu_seconds: f64,
+    pub(super) cores: f64,
+    pub(super) cpu_ns_per_id: Option<f64>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Verify {
+    #[serde(flatten)]
+    pub(super) verdict: Verdict,
+    /// CPU time of the check.
+    pub(super) cpu_seconds: f64,
+    /// How long connections waited for it, all together.
+    pub(super) stalled_seconds: f64,
+    /// Whether the rate was that of the check.
+    pub(super) is_bottleneck: bool,
+}
+
+/// One second.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Sample {
+    /// When it ended, since the measurement began.
+    pub(super) at_seconds: f64,
+    pub(super) seconds: f64,
+    pub(super) requests: u64,
+    pub(super) ids: u64,
+    pub(super) errors: u64,
+    pub(super) ids_per_second: f64,
+    pub(super) p50_us: Option<f64>,
+    pub(super) p99_us: Option<f64>,
+}
+
+impl Sample {
+    #[expect(clippy::cast_precision_loss, reason = "a rate is not exact to 2^-53")]
+    pub(super) fn new(tally: &Tally, at_seconds: f64, seconds: f64) -> Self {
+        let quantile = |part| (tally.requests > 0).then(|| micros(tally, part));
+        Self {
+            at_seconds,
+            seconds,
+            requests: tally.requests,
+            ids: tally.ids,
+            errors: tally.errors(),
+            ids_per_second: tally.ids as f64 / seconds,
+            p50_us: quantile(0.5),
+            p99_us: quantile(0.99),
+        }
+    }
+}
+
+impl Latency {
+    /// Nothing is known where nothing was answered.
+    pub(super) fn of(tally: &Tally) -> Option<Self> {
+        (tally.requests > 0).then(|| Self {
+            mean: tally.latency.mean() / 1000.0,
+            p50: micros(tally, 0.5),
+            p90: micros(tally, 0.9),
+            p99: micros(tally, 0.99),
+            p99_9: micros(tally, 0.999),
+            max: micros(tally, 1.0),
+        })
+    }
+}
+
+fn micros(tally: &Tally, part: f64) -> f64 {
+    tally.quantile(part).as_secs_f64() * 1e6
+}
+
+impl Schedule {
+    pub(super) fn of(plan: &Plan, tally: &Tally) -> Option<Self> {
+        plan.rate.map(|requests_per_second| Self {
+            requests_per_second,
+            behind_max_ms: tally.behind.as_secs_f64() * 1000.0,
+            unsent: tally.unsent,
+        })
+    }
+}
+
+impl Verify {
+    /// What came of a check of what so many connections received in so many seconds.
+    #[expect(clippy::cast_precision_loss, reason = "there are few connections")]
+    pub(super) fn of(verified: Verified, connections: u64, seconds: f64) -> Self {
+        let stalled_seconds = verified.stalled.as_secs_f64();
+        Self {
+            verdict: verified.verdict,
+            cpu_seconds: verified.cpu.as_secs_f64(),
+            stalled_seconds,
+            is_bottleneck: stalled_seconds > STALL_MAX * seconds * connections as f64,
+        }
+    }
+
+    /// The verdict in a line.
+    pub(super) fn line(&self) -> String {
+        let (verdict, checked) = (&self.verdict, HumanCount(self.verdict.ids));
+        if verdict.faults() == 0 {
+            return format!("no duplicates, order holds: {checked} Ids checked");
+        }
+        format!(
+            "{} duplicates, {} out of order, {} wrong answers: {checked} Ids checked",
+            HumanCount(verdict.duplicates),
+            HumanCount(verdict.out_of_order),
+            HumanCount(verdict.wrong_answers)
+        )
+    }
+}
+
+impl Report {
+    pub(super) const fn faults(&self) -> u64 {
+        match &self.verify {
+            Some(verify) => verify.verdict.faults(),
+            None => 0,
+        }
+    }
+
+    /// What people read: a name and what there is to say, for each line.
+    pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
+        let mut lines = vec![("target", self.heading()), ("rate", self.rate())];
+        lines.extend(self.latency_us.as_ref().map(|latency| ("latency", latency.line())));
+        lines.extend(self.schedule.as_ref().map(|schedule| ("schedule", schedule.line())));
+        if self.config.connections.is_some() {
+            lines.push(("errors", errors_line(&self.errors)));
+            let unknown = "unknown: name its process with --pid or its metrics with --metrics";
+            let used = self.target.as_ref().map_or_else(|| unknown.to_owned(), Target::line);
+            lines.push(("server", used));
+        }
+        lines.push(("generator", self.generator_line()));
+        if let Some(verify) = &self.verify {
+            lines.push(("verified", verify.line()));
+            lines.extend(verify.verdict.findings.iter().map(|found| ("finding", found.clone())));
+            if verify.is_bottleneck {
+                let waited = format!("{:.2} s", verify.stalled_seconds);
+                let why = "the check was the bottleneck: without --verify it may be faster";
+                lines.push(("note", format!("{why} (waited {waited} for it)")));
+            }
+        }
+        lines
+    }
+
+    fn heading(&self) -> String {
+        let config = &self.config;
+        let threads = count(config.threads, "thread");
+        let by = match config.connections {
+            Some(connections) => format!("{} on {threads}", count(connections, "connection")),
+            None => threads,
+        };
+        format!(
+            "{} ({}), {} a request, {by}",
+            config.target,
+            config.request,
+            count(config.batch, "Id")
+        )
+    }
+
+    fn rate(&self) -> String {
+        let results = &self.results;
+        let early = if results.ended_early { ", ended early" } else { "" };
+        let cap = results
+            .share_of_cap
+            .map(|share| format!(", {:.2} % of the layout's cap", share * 100.0));
+        format!(
+            "{} Ids/s, {} requests/s{} ({} Ids in {:.3} s{early})",
+            whole(results.ids_per_second),
+            whole(results.requests_per_second),
+            cap.unwrap_or_default(),
+            HumanCount(results.ids),
+            results.seconds
+        )
+    }
+
+    fn generator_line(&self) -> String {
+        let Generator { cores, cpu_ns_per_id, .. } = &self.generator;
+        let each = cpu_ns_per_id.map(|ns| format!(", {} ns an Id", decimal(ns)));
+        format!("{cores:.2} cores{}", each.unwrap_or_default())
+    }
+}
+
+impl Latency {
+    fn line(&self) -> String {
+        let Self { mean, p50, p90, p99, p99_9, max } = self;
+        let parts = [
+            ("mean", mean),
+            ("p50", p50),
+            ("p90", p90),
+            ("p99", p99),
+            ("p99.9", p99_9),
+            ("max", max),
+        ];
+        parts.map(|(name, us)| format!("{name} {}", time(*us))).join("  ")
+    }
+}
+
+impl Schedule {
+    fn line(&self) -> String {
+        let (rate, behind) = (HumanCount(self.requests_per_second), self.behind_max_ms * 1000.0);
+        let unsent = match self.unsent {
+            0 => "all were sent".to_owned(),
+            unsent => format!(
+                "{} that were due were never sent, so the latencies lack them: the rate is too high",
+                HumanCount(unsent)
+            ),
+        };
+        format!("{rate} requests/s intended; at most {} behind; {unsent}", time(behind))
+    }
+}
+
+impl Target {
+    fn line(&self) -> String {
+        let request = self.cpu_us_per_request.map(|us| format!(", {} us a request", decimal(us)));
+        let id = self.cpu_ns_per_id.map(|ns| format!(", {} ns an Id", decimal(ns)));
+        format!(
+            "{:.2} cores{}{}; memory {}, at most {}, at the end {} (by its {})",
+            self.cores,
+            request.unwrap_or_default(),
+            id.unwrap_or_default(),
+            HumanBytes(self.rss_start_bytes),
+            HumanBytes(self.rss_peak_bytes),
+            HumanBytes(self.rss_end_bytes),
+            self.source
+        )
+    }
+}
+
+fn errors_line(errors: &BTreeMap<String, u64>) -> String {
+    if errors.is_empty() {
+        return "none".to_owned();
+    }
+    let each: Vec<_> = errors.iter().map(|(why, n)| format!("{why} {}", HumanCount(*n))).collect();
+    format!("{}: {}", HumanCount(errors.values().sum()), each.join(", "))
+}
+
+fn count(number: u64, thing: &str) -> String {
+    format!("{} {thing}{}", HumanCount(number), if number == 1 { "" } else { "s" })
+}
+
+/// A time in the unit that suits it.
+pub(super) fn time(us: f64) -> String {
+    match us {
+        us if us < 1000.0 => format!("{us:.0} us"),
+        us if us < 1_000_000.0 => format!("{:.2} ms", us / 1000.0),
+        us => format!("{:.2} s", us / 1_000_000.0),
+    }
+}
+
+/// A rate without its fraction.
+pub(super) fn whole(rate: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+    let rate = rate.round() as u64;
+    HumanCount(rate).to_string()
+}
+
+/// Two digits after the point where they say something.
+fn decimal(number: f64) -> String {
+    if number < 1000.0 { format!("{number:.2}") } else { whole(number) }
+}

@@ -1,0 +1,161 @@
+//! When requests are due.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use tokio::io::unix::AsyncFd;
+
+use super::moment::now;
+
+/// When a measurement takes place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// Requests are sent from here on.
+    pub(super) start: Instant,
+    /// And count from here on.
+    pub(super) begin: Instant,
+    pub(super) end: Instant,
+}
+
+impl Times {
+    /// Whether a request that is due then counts.
+    pub(super) fn count(&self, due: Instant) -> bool {
+        self.begin <= due && due < self.end
+    }
+}
+
+/// When one connection sends: as soon as it can, or at its share of a rate.
+#[derive(Debug)]
+pub(super) enum Pace {
+    Closed,
+    Paced(Paced),
+}
+
+/// Requests at a rate that several connections share, one after the other.
+#[derive(Debug)]
+pub(super) struct Paced {
+    timer: Timer,
+    series: Series,
+    /// How many were due so far.
+    past: u64,
+}
+
+/// The due times of one connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Series {
+    pub(super) rate: u64,
+    pub(super) connections: u64,
+    /// Which of the connections, from 0.
+    pub(super) place: u64,
+}
+
+impl Series {
+    /// How long after the start the request with this number is due. Computed from the start each
+    /// time, so that nothing adds up.
+    fn due(&self, number: u64) -> Duration {
+        let turn = u128::from(self.place) + u128::from(number) * u128::from(self.connections);
+        let nanoseconds = turn * 1_000_000_000 / u128::from(self.rate);
+        Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+    }
+}
+
+impl Pace {
+    pub(super) fn new(series: Option<Series>) -> io::Result<Self> {
+        Ok(match series {
+            None => Self::Closed,
+            Some(series) => Self::Paced(Paced { timer: Timer::new()?, series, past: 0 }),
+        })
+    }
+
+    /// Waits until the next request is due and says since when; nothing once the time is up.
+    pub(super) async fn next(&mut self, times: &Times) -> io::Result<Option<Instant>> {
+        let paced = match self {
+            Self::Closed => return Ok(Some(now()).filter(|now| *now < times.end)),
+            Self::Paced(paced) => paced,
+        };
+        let due = times.start + paced.series.due(paced.past);
+        let now = now();
+        if due >= times.end || now >= times.end {
+            return Ok(None);
+        }
+        if due > now {
+            paced.timer.wait(due - now).await?;
+        }
+        paced.past += 1;
+        Ok(Some(due))
+    }
+
+    /// How many requests were due before then, and not asked for yet.
+    pub(super) fn left(&self, times: &Times) -> u64 {
+        let Self::Paced(paced) = self else { return 0 };
+        let is_due = |number: &u64| times.start + paced.series.due(*number) < times.end;
+        (paced.past..).take_while(is_due).count() as u64
+    }
+}
+
+/// A timer that is exact to microseconds; the runtime's own rounds up to milliseconds.
+#[derive(Debug)]
+struct Timer(AsyncFd<OwnedFd>);
+
+impl Timer {
+    #[allow(deprecated, reason = "what replaces it is unsafe, and an OwnedFd is all it asks for")]
+    fn new() -> io::Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        AsyncFd::new(timerfd_create(TimerfdClockId::Monotonic, flags)?).map(Self)
+    }
+
+    /// Waits for longer than nothing.
+    async fn wait(&self, span: Duration) -> io::Result<()> {
+        // None at all would switch the timer off.
+        let value = Timespec::try_from(span.max(Duration::from_nanos(1)))
+            .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+        timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &once)?;
+        loop {
+            let mut ready = self.0.readable().await?;
+            let mut expirations = [0; 8];
+            let read = ready.try_io(|timer| Ok(rustix::io::read(timer, &mut expirations)?));
+            match read {
+                Ok(read) => return read.map(drop),
+                // It has not rung after all.
+                Err(_) => continue,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_take_turns_and_nothing_adds_up() {
+        let series = |place| Series { rate: 3, connections: 2, place };
+        let ms = |place, number| series(place).due(number).as_millis();
+        assert_eq!([ms(0, 0), ms(1, 0), ms(0, 1), ms(1, 1)], [0, 333, 666, 1000]);
+        assert_eq!(series(0).due(3_000_000), Duration::from_secs(2_000_000));
+    }
+
+    #[test]
+    fn what_was_due_and_not_sent_is_known() {
+        let start = now();
+        let times = Times { start, begin: start, end: start + Duration::from_secs(2) };
+        let series = Series { rate: 10, connections: 1, place: 0 };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut pace = Pace::new(Some(series)).unwrap();
+            assert_eq!(pace.left(&times), 20);
+            assert_eq!(pace.next(&times).await.unwrap(), Some(start));
+            assert_eq!(pace.left(&times), 19);
+            let over = Times { end: start, ..times };
+            assert_eq!(pace.next(&over).await.unwrap(), None);
+            let due = pace.next(&times).await.unwrap().unwrap();
+            assert!(due == start + Duration::from_millis(100) && now() >= due);
+        });
+    }
+}

@@ -1,0 +1,223 @@
+//! Everything that was received is checked, on a thread of its own.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use frazil_id::{Id, Layout, Parts};
+use tokio::sync::mpsc;
+
+use super::check::{Answer, Check, Verdict};
+use super::moment::{cpu_of_thread, now};
+use super::tally::nanoseconds;
+
+/// Runs that are handed over together at the most.
+const RUNS: usize = 4096;
+/// Runs of all connections that wait for more before they are handed over: 4 MB.
+const RUNS_OF_ALL: usize = 1 << 18;
+/// What is handed over and not checked yet, at the most: 8 MB.
+const QUEUE: usize = 64;
+
+/// The thread that checks.
+#[derive(Debug)]
+pub(super) struct Verifier {
+    thread: JoinHandle<(Verdict, Duration)>,
+    sender: mpsc::Sender<Chunk>,
+    progress: Arc<Progress>,
+    stride: u64,
+    runs_max: usize,
+}
+
+/// How far the check is.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    checked: AtomicU64,
+    findings: AtomicU64,
+    /// How long connections have waited for it, all together.
+    stalled_ns: AtomicU64,
+}
+
+/// What came of a check.
+#[derive(Debug)]
+pub(super) struct Verified {
+    pub(super) verdict: Verdict,
+    pub(super) cpu: Duration,
+    /// How long connections waited for it, all together.
+    pub(super) stalled: Duration,
+}
+
+/// Ids of one connection, in the order in which they came.
+#[derive(Debug)]
+struct Chunk {
+    connection: usize,
+    runs: Vec<(u64, u32)>,
+    answers: Vec<Answer>,
+}
+
+impl Verifier {
+    /// Begins to check what so many connections receive. A strict scope's Ids increase whichever
+    /// worker they are of.
+    pub(super) fn start(layout: &Layout, is_strict: bool, connections: usize) -> io::Result<Self> {
+        let (sender, chunks) = mpsc::channel(QUEUE);
+        let progress = Arc::new(Progress::default());
+        let (check, told) = (Check::new(layout, is_strict), Arc::clone(&progress));
+        let thread = thread::Builder::new()
+            .name("verify".to_owned())
+            .spawn(move || check_all(check, chunks, &told))?;
+        let runs_max = (RUNS_OF_ALL / connections.max(1)).clamp(64, RUNS);
+        Ok(Self { thread, sender, progress, stride: stride(layout), runs_max })
+    }
+
+    /// For one connection.
+    pub(super) fn sender(&self, connection: usize) -> Sender {
+        Sender {
+            connection,
+            runs: Vec::new(),
+            answers: Vec::new(),
+            is_new: true,
+            sender: self.sender.clone(),
+            progress: Arc::clone(&self.progress),
+            stride: self.stride,
+            runs_max: self.runs_max,
+        }
+    }
+
+    pub(super) fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
+    }
+
+    /// Waits until everything is checked; all senders must be gone.
+    pub(super) fn finish(self) -> Verified {
+        let Self { thread, sender, progress, .. } = self;
+        drop(sender);
+        let (verdict, cpu) = thread.join().expect("the check does not panic");
+        Verified { verdict, cpu, stalled: progress.stalled() }
+    }
+}
+
+impl Progress {
+    pub(super) fn checked(&self) -> u64 {
+        // Relaxed here and below: numbers to look at.
+        self.checked.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn findings(&self) -> u64 {
+        self.findings.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn stalled(&self) -> Duration {
+        Duration::from_nanos(self.stalled_ns.load(Ordering::Relaxed))
+    }
+}
+
+/// What lies between two neighbouring Ids of one worker and tick.
+fn stride(layout: &Layout) -> u64 {
+    let id = |sequence| layout.encode(Parts { tick: 0, worker: 0, sequence }).map(Id::to_u64);
+    match (id(0), id(1)) {
+        (Ok(one), Ok(other)) => other - one,
+        // A sequence of a single number has no neighbours.
+        _ => 1,
+    }
+}
+
+fn check_all(
+    mut check: Check,
+    mut chunks: mpsc::Receiver<Chunk>,
+    progress: &Progress,
+) -> (Verdict, Duration) {
+    let stride = stride(check.layout());
+    while let Some(chunk) = chunks.blocking_recv() {
+        check.answers(chunk.connection, &chunk.runs, stride, &chunk.answers);
+        progress.checked.store(check.checked(), Ordering::Relaxed);
+        progress.findings.store(check.findings(), Ordering::Relaxed);
+    }
+    (check.into_verdict(), cpu_of_thread())
+}
+
+/// Collects the Ids of one connection.
+#[derive(Debug)]
+pub(super) struct Sender {
+    connection: usize,
+    runs: Vec<(u64, u32)>,
+    answers: Vec<Answer>,
+    /// Whether the next Id is the first of its answer.
+    is_new: bool,
+    sender: mpsc::Sender<Chunk>,
+    progress: Arc<Progress>,
+    stride: u64,
+    runs_max: usize,
+}
+
+impl Sender {
+    /// An Id of the answer that is being read.
+    pub(super) fn id(&mut self, id: u64) {
+        if let Some((first, count)) = self.runs.last_mut().filter(|_| !self.is_new)
+            && id == first.wrapping_add(u64::from(*count).wrapping_mul(self.stride))
+            && *count < u32::MAX
+        {
+            *count += 1;
+            return;
+        }
+        self.is_new = false;
+        self.runs.push((id, 1));
+    }
+
+    /// That was all of an answer.
+    pub(super) fn end_of_answer(&mut self, worker: Option<u32>, asked: Option<u64>) {
+        self.is_new = true;
+        self.answers.push(Answer { runs_end: self.runs.len(), worker, asked });
+    }
+
+    /// The answer that is being read is none.
+    pub(super) fn forget_rest(&mut self) {
+        self.is_new = true;
+        self.runs.truncate(self.answers.last().map_or(0, |answer| answer.runs_end));
+    }
+
+    pub(super) const fn is_full(&self) -> bool {
+        self.runs.len() >= self.runs_max
+    }
+
+    /// Gives what was collected to the check, and waits if that is too busy.
+    pub(super) async fn hand_over(&mut self) {
+        let chunk = self.chunk();
+        match self.sender.try_send(chunk) {
+            Err(mpsc::error::TrySendError::Full(chunk)) => {
+                let since = now();
+                // The check ends when all senders have, so somebody receives.
+                let _ = self.sender.send(chunk).await;
+                self.stalled(since.elapsed());
+            }
+            Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
+        }
+    }
+
+    /// The same on a thread that may wait.
+    pub(super) fn hand_over_blocking(&mut self) {
+        let chunk = self.chunk();
+        match self.sender.try_send(chunk) {
+            Err(mpsc::error::TrySendError::Full(chunk)) => {
+                let since = now();
+                let _ = self.sender.blocking_send(chunk);
+                self.stalled(since.elapsed());
+            }
+            Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => {}
+        }
+    }
+
+    fn stalled(&self, span: Duration) {
+        self.progress.stalled_ns.fetch_add(nanoseconds(span), Ordering::Relaxed);
+    }
+
+    /// What was collected; at the end of an answer.
+    fn chunk(&mut self) -> Chunk {
+        self.is_new = true;
+        Chunk {
+            connection: self.connection,
+            runs: std::mem::take(&mut self.runs),
+            answers: std::mem::take(&mut self.answers),
+        }
+    }
+}
