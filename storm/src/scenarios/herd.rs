@@ -17,7 +17,7 @@ use crate::clock;
 use crate::node::{Node, Program};
 use crate::scenario::{Play, Scenario};
 use crate::stage::{Fault, Outcomes, Plan};
-use crate::store::{Kind, Link, Store};
+use crate::store::{Kind, Link, Setting, Store};
 use crate::verdict::Verdict;
 
 const HERDS: u32 = 3;
@@ -53,7 +53,7 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
 
 /// One herd on a new store; how long it took.
 fn herd(plan: &Plan, verdict: &mut Verdict) -> io::Result<Duration> {
-    let store = Store::start(plan.store)?;
+    let store = Store::start(plan.store, Setting::One)?;
     init(plan, &store)?;
     let nodes = nodes(plan, &store)?;
     let begin = clock::now();

@@ -23,7 +23,7 @@ use crate::checker::Counts;
 use crate::clock;
 use crate::scenario::{Play, Scenario};
 use crate::stage::{Fault, Outcomes, Plan};
-use crate::store::{self, Kind, Link, Store};
+use crate::store::{self, Kind, Link, Setting, Store};
 use crate::verdict::Verdict;
 use report::{Phase, phases};
 
@@ -60,7 +60,7 @@ impl Blow {
 
 fn run(plan: &Plan) -> io::Result<Outcomes> {
     let (mut verdict, began) = (Verdict::default(), clock::now());
-    let store = Store::start(plan.store)?;
+    let store = Store::start(plan.store, Setting::One)?;
     quiet(plan, &store, &mut verdict)?;
     let faults = stormy(plan, &store, &mut verdict)?;
     let seconds = (clock::now() - began).as_secs_f64();
