@@ -21,11 +21,13 @@ impl Plan {
         Next::Look
     }
 
-    /// When a new holder looks for the first time: within a heartbeat, not all at once, and not
-    /// before it can issue, so that a crowd that starts together is not held up.
+    /// When a new holder looks for the first time: a heartbeat later, and then not all at once. In a
+    /// crowd that starts together each look reads as many records as there are in it, and those who
+    /// still seek would wait for all of that.
     pub(super) fn first_look(&self, now: Now) -> Duration {
         let chance = u32::try_from(now.nonce.bits() % 256).expect("less than 256");
-        now.boot + self.setup.timing.heartbeat * (256 - chance) / 256
+        let heartbeat = self.setup.timing.heartbeat;
+        now.boot + heartbeat + heartbeat * (256 - chance) / 256
     }
 
     /// The pool was looked at.

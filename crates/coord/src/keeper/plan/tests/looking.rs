@@ -193,6 +193,29 @@ fn looks_are_rare_and_the_more_so_the_larger_the_pool_is() {
 }
 
 #[test]
+fn a_crowd_that_starts_together_looks_when_all_have_a_worker_and_not_all_at_once() {
+    let first_look = |chance: u128| {
+        let mut talk = Talk::met(setup());
+        talk.now.nonce = Nonce::from_bits(chance);
+        talk.take(7);
+        let begin = talk.now.boot;
+        loop {
+            talk.pass(millis(100));
+            match talk.plan.next(talk.now) {
+                Next::Look => return talk.now.boot - begin,
+                Next::Extend(tenure, _) => {
+                    talk.extended(Ok(Extended::Held(tenure)));
+                }
+                _ => {}
+            }
+        }
+    };
+    let (soonest, latest) = (first_look(255), first_look(256));
+    assert!(soonest > seconds(10), "{soonest:?}: others still seek within a heartbeat");
+    assert!(latest <= seconds(21) && latest > soonest + seconds(9), "{soonest:?} {latest:?}");
+}
+
+#[test]
 fn a_look_that_fails_is_no_trouble_and_is_repeated() {
     let mut talk = Talk::holding();
     let mut failed = 0;
@@ -229,7 +252,7 @@ fn a_pool_of_which_more_than_half_is_in_use_is_crowded() {
         };
         let entries: Vec<Entry> =
             (0..held).map(|n| peer(n, START)).chain((held..held + blocked).map(left)).collect();
-        talk.live(20, |_| entries.clone());
+        talk.live(30, |_| entries.clone());
         let pool = talk.plan.status().pool.expect("it was looked at");
         assert_eq!((pool.size, pool.census.held, pool.census.blocked), (10, held, blocked));
         assert_eq!(pool.is_crowded(), crowded, "{pool}");
@@ -242,7 +265,7 @@ fn a_fixed_worker_is_no_crowd() {
     let only = Meta { first_worker: 4, last_worker: 4, ..meta() };
     talk.read(Ok(Some((3, only))));
     talk.take(4);
-    talk.live(20, |now| vec![peer(4, now)]);
+    talk.live(30, |now| vec![peer(4, now)]);
     let pool = talk.plan.status().pool.expect("it was looked at");
     assert_eq!((pool.size, pool.census.held), (1, 1));
     assert!(!pool.is_crowded());
