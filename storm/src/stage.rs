@@ -173,7 +173,11 @@ impl Stage {
 
     /// How many cycles to play of those that the experiment asks for; at least one.
     pub(crate) fn cycles(&self, full: u32) -> u32 {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small count")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a small count"
+        )]
         let cycles = (f64::from(full) * self.plan.scale).round() as u32;
         cycles.max(1)
     }
@@ -205,9 +209,7 @@ impl Stage {
     pub(crate) fn serving(&self) -> Vec<usize> {
         let now = clock::now();
         let since = now.saturating_sub(Duration::from_millis(400));
-        let gives = |node: &usize| {
-            self.load.record.first_answer(*node, since).is_some()
-        };
+        let gives = |node: &usize| self.load.record.first_answer(*node, since).is_some();
         (0..self.nodes.len()).filter(gives).collect()
     }
 
@@ -221,7 +223,12 @@ impl Stage {
     }
 
     /// Waits until a node answers a request that was sent from a moment on; how long that took.
-    pub(crate) fn recovery(&self, node: usize, since: Duration, limit: Duration) -> io::Result<Duration> {
+    pub(crate) fn recovery(
+        &self,
+        node: usize,
+        since: Duration,
+        limit: Duration,
+    ) -> io::Result<Duration> {
         let mut first = None;
         let what = format!("node {node} to issue again");
         wait_until(&what, limit, || {
@@ -283,9 +290,8 @@ impl Stage {
 
 fn ids_within(record: &Record, faults: &[Fault]) -> u64 {
     record.fold(0, |sum, mark| {
-        let is_inside = faults.iter().any(|fault| {
-            fault.begin <= mark.answered && mark.asked <= fault.end
-        });
+        let is_inside =
+            faults.iter().any(|fault| fault.begin <= mark.answered && mark.asked <= fault.end);
         sum + if is_inside { mark.ids() } else { 0 }
     })
 }
@@ -313,5 +319,6 @@ fn flags(cast: &Cast, workers: &str) -> Vec<String> {
 }
 
 fn is_ready(node: &Node) -> bool {
-    crate::http::ask_once(node.door.address, "GET", "/readyz").is_ok_and(|(status, _)| status == 200)
+    crate::http::ask_once(node.door.address, "GET", "/readyz")
+        .is_ok_and(|(status, _)| status == 200)
 }

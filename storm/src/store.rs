@@ -164,7 +164,8 @@ impl Store {
 
     /// How many records it has, by its own tools: a look past everything that is tested.
     pub(crate) fn record_count(&self) -> io::Result<u64> {
-        let lines = |text: String| text.lines().filter(|line| !line.trim().is_empty()).count() as u64;
+        let lines =
+            |text: String| text.lines().filter(|line| !line.trim().is_empty()).count() as u64;
         match &self.server {
             Server::File(directory) => Ok(walk(directory.path())),
             Server::Redis { redis, .. } => {
@@ -190,9 +191,9 @@ impl Store {
             Server::Etcd(etcd) => etcd.etcdctl(&["get", "--print-value-only", META_PATH])?,
             Server::Zk(zookeeper) => zk_cli(&zookeeper.address(), &["get", META_PATH])?,
         };
-        let meta = text.lines().find_map(|line| {
-            serde_json::from_str::<serde_json::Value>(line.trim()).ok()
-        });
+        let meta = text
+            .lines()
+            .find_map(|line| serde_json::from_str::<serde_json::Value>(line.trim()).ok());
         Ok(meta.and_then(|meta| Some(meta["incarnation"].as_str()?.to_owned())))
     }
 

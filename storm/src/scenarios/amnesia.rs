@@ -62,7 +62,11 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         stage.rest(quiet);
         forget(stage, &mut seen)?;
     }
-    stage.verdict.guard("wipes after which the namespace was another one", seen.forgotten, cycles.into());
+    stage.verdict.guard(
+        "wipes after which the namespace was another one",
+        seen.forgotten,
+        cycles.into(),
+    );
     stage.verdict.guard("acquisitions by a restarted node", seen.acquired, cycles.into());
     stage.verdict.bar("a wipe to its notice by all holders", seen.slowest_notice, NOTICED);
     stage.verdict.bar("a wipe to three nodes that issue", seen.slowest_recovery, RECOVERED);

@@ -84,7 +84,9 @@ fn refuses(stage: &mut Stage) -> io::Result<()> {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let is_clear = said.contains("maxmemory-policy is allkeys-lru") && said.contains("noeviction");
     let is_refused = output.status.code() == Some(UNSAFE) && is_clear;
-    stage.verdict.hold("refuses to be evicted", is_refused, || format!("{}: {said}", output.status));
+    stage
+        .verdict
+        .hold("refuses to be evicted", is_refused, || format!("{}: {said}", output.status));
     Ok(())
 }
 
@@ -92,15 +94,18 @@ fn refuses(stage: &mut Stage) -> io::Result<()> {
 fn is_told(stage: &mut Stage, redis: RedisBuilder, word: &str) -> io::Result<()> {
     let redis = redis.start()?;
     let run = |arguments: &[&str]| {
-        let output =
-            Command::new(&stage.plan.frazil).args(arguments).args(["--store", &redis.url()]).output();
+        let output = Command::new(&stage.plan.frazil)
+            .args(arguments)
+            .args(["--store", &redis.url()])
+            .output();
         output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
     };
     run(&["store", "init"])?;
     let shown: serde_json::Value =
         serde_json::from_str(&run(&["store", "show", "--json"])?).map_err(io::Error::other)?;
     let promise = &shown["guarantees"];
-    let doctor = run(&["doctor", "--json", "--http", "127.0.0.1:0", "--grpc", "off", "--resp", "off"])?;
+    let doctor =
+        run(&["doctor", "--json", "--http", "127.0.0.1:0", "--grpc", "off", "--resp", "off"])?;
     let warns = |line: &str| line.contains("\"warn\"") && line.contains(word);
     let is_told = promise["uniqueness"] == "conditional"
         && promise["warnings"].to_string().contains(word)

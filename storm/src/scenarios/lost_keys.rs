@@ -52,7 +52,8 @@ fn act(stage: &mut Stage) -> io::Result<()> {
             lost = KEYS.into_iter().filter(|_| stage.random.bool()).collect();
         }
         let begin = clock::now();
-        let keys: Vec<String> = lost.iter().map(|key| format!("{{frazil:default}}:{key}")).collect();
+        let keys: Vec<String> =
+            lost.iter().map(|key| format!("{{frazil:default}}:{key}")).collect();
         let mut command = vec!["DEL"];
         command.extend(keys.iter().map(String::as_str));
         if !lost.is_empty() {

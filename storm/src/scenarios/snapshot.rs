@@ -125,7 +125,9 @@ fn by_the_book(stage: &mut Stage, snapshot: &Path) -> io::Result<()> {
         .args(["store", "quarantine", "--json", "--store", &stage.store.url()])
         .output()?;
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    stage.verdict.hold("frazil store quarantine", output.status.success(), || format!("{output:?}"));
+    stage
+        .verdict
+        .hold("frazil store quarantine", output.status.success(), || format!("{output:?}"));
     let quarantined = clock::now();
     stage.nodes.iter().try_for_each(Node::launch)?;
     let took = stage.all_serve(NODES, quarantined)?;

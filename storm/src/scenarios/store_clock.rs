@@ -74,9 +74,13 @@ fn steps(stage: &mut Stage, millis: i64) -> io::Result<bool> {
     let longest = (0..NODES).filter_map(|node| stage.load.record.last_answer(node, clock::now()));
     let longest = longest.max().unwrap_or_default().saturating_sub(begin);
     let budget = stage.lease.budget;
-    stage.verdict.note(format!("longest service with a store {millis} ms off"), format!("{longest:?}"));
+    stage
+        .verdict
+        .note(format!("longest service with a store {millis} ms off"), format!("{longest:?}"));
     stage.verdict.hold("does not trust either clock", longest <= budget + LATE, || {
-        format!("a node issued for {longest:?} although the clocks differ; its budget is {budget:?}")
+        format!(
+            "a node issued for {longest:?} although the clocks differ; its budget is {budget:?}"
+        )
     });
     stage.store.redis()?.1.set_right()?;
     stage.was(format!("TIME {millis} ms off"), Some(victim), begin);
@@ -98,7 +102,9 @@ fn stays_blocked(stage: &mut Stage, ahead: Duration) -> io::Result<()> {
     let limit = ahead + stage.lease.ttl + POOL_PAUSE;
     let took = stage.recovery(victim, right, limit * 2)?;
     stage.verdict.guard("seconds that the worker was blocked", took.as_secs(), ahead.as_secs() / 2);
-    stage.verdict.note("a worker of a dead node with times ahead was blocked for", format!("{took:?}"));
+    stage
+        .verdict
+        .note("a worker of a dead node with times ahead was blocked for", format!("{took:?}"));
     stage.verdict.hold("no longer than the step", took <= limit + SLACK, || {
         format!("a worker was blocked for {took:?}; the step, the TTL and a pause are {limit:?}")
     });

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
-    Acquired, Choice, Entry, Extended, Group, Loss, Presence, Slot, Store, Strength, Tenure, Version,
+    Acquired, Choice, Entry, Extended, Group, Loss, Presence, Slot, Store, Strength, Tenure,
+    Version,
 };
 use frazil_rig::{AppendOnly, Redis};
 
