@@ -1,12 +1,12 @@
 //! The store under test, and what can be done to it.
 
 mod pair;
+mod zk;
 
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::Command;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -158,7 +158,7 @@ impl Store {
             Server::File(_) | Server::Pair(_) | Server::Members(_) => Err(not_this()),
             Server::Redis { redis, .. } => redis.cli(&["FLUSHALL"]).map(drop),
             Server::Etcd(etcd) => etcd.wipe(),
-            Server::Zk(zookeeper) => delete_all(&zookeeper.address()),
+            Server::Zk(zookeeper) => zk::delete_all(&zookeeper.address()),
         }
     }
 
@@ -189,7 +189,7 @@ impl Store {
             Server::File(_) | Server::Pair(_) | Server::Members(_) => return Err(not_this()),
             Server::Redis { redis, .. } => redis.cli(&["GET", "{frazil:default}:meta"])?,
             Server::Etcd(etcd) => etcd.etcdctl(&["get", "--print-value-only", META_PATH])?,
-            Server::Zk(zookeeper) => zk_cli(&zookeeper.address(), &["get", META_PATH])?,
+            Server::Zk(zookeeper) => zk::cli(&zookeeper.address(), &["get", META_PATH])?,
         };
         let meta = text
             .lines()
@@ -254,23 +254,6 @@ impl Store {
 
 fn not_this() -> io::Error {
     io::Error::other("this cannot be done to this store")
-}
-
-/// Deletes everything but ZooKeeper's own nodes, with ZooKeeper's own tool.
-fn delete_all(address: &str) -> io::Result<()> {
-    let listed = zk_cli(address, &["ls", "/"])?;
-    let names = listed.lines().rev().find_map(|line| line.strip_prefix('[')?.strip_suffix(']'));
-    let names = names.ok_or_else(|| io::Error::other(format!("zkCli.sh said {listed}")))?;
-    for name in names.split(", ").filter(|name| !name.is_empty() && *name != "zookeeper") {
-        zk_cli(address, &["deleteall", &format!("/{name}")])?;
-    }
-    Ok(())
-}
-
-fn zk_cli(address: &str, arguments: &[&str]) -> io::Result<String> {
-    let tool = "/usr/share/zookeeper/bin/zkCli.sh";
-    let output = Command::new(tool).args(["-server", address]).args(arguments).output()?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn walk(directory: &Path) -> u64 {
