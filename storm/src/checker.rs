@@ -25,14 +25,6 @@ pub(crate) struct Checker {
     verdict: Verdict,
     /// The findings so far, for those who want to stop at the first.
     caught: Arc<AtomicU64>,
-    order: Order,
-}
-
-/// Whether Ids of one node are to be in order: they are of one lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    PerLife,
-    PerConnection,
 }
 
 /// An answer without its Ids: all are of one worker, between the first and the last.
@@ -49,7 +41,7 @@ pub(crate) struct Sighting {
 }
 
 impl Checker {
-    pub(crate) fn new(layout: Layout, order: Order, caught: Arc<AtomicU64>) -> Self {
+    pub(crate) fn new(layout: Layout, caught: Arc<AtomicU64>) -> Self {
         Self {
             layout,
             set: IdSet::new(&layout),
@@ -57,7 +49,6 @@ impl Checker {
             sightings: Vec::new(),
             verdict: Verdict::default(),
             caught,
-            order,
         }
     }
 
@@ -77,8 +68,8 @@ impl Checker {
 
     /// Everything that was broken, and the answers.
     pub(crate) fn finish(mut self) -> (Verdict, Vec<Sighting>, Counts) {
-        let order = self.order;
-        order::check(&self.sightings, |sighting| order.group(sighting), &mut self.verdict);
+        // A life has one lane, and Ids of one lane are in order.
+        order::check(&self.sightings, |sighting| sighting.life, &mut self.verdict);
         let mut workers = BTreeMap::<u64, u64>::new();
         for sighting in &self.sightings {
             *workers.entry(sighting.worker).or_default() += 1;
@@ -176,15 +167,6 @@ pub(crate) struct Counts {
     pub(crate) workers: u64,
     pub(crate) tenures: u64,
     pub(crate) memory_bytes: u64,
-}
-
-impl Order {
-    fn group(self, sighting: &Sighting) -> (Life, u32) {
-        match self {
-            Self::PerLife => (sighting.life, 0),
-            Self::PerConnection => (sighting.life, sighting.connection),
-        }
-    }
 }
 
 pub(crate) fn describe(sighting: &Sighting) -> String {

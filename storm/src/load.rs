@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use frazil_id::Layout;
 
-use crate::checker::{Checker, Order};
+use crate::checker::Checker;
 use crate::clock;
 use crate::history::{Answer, Mark, Outcome, Record};
 use crate::http::{Connection, Reply};
@@ -57,12 +57,12 @@ pub(crate) struct Load {
 
 impl Load {
     /// Starts clients of every node.
-    pub(crate) fn start(doors: &[Arc<Door>], pressure: Pressure, order: Order) -> io::Result<Self> {
+    pub(crate) fn start(doors: &[Arc<Door>], pressure: Pressure) -> io::Result<Self> {
         let record = Arc::new(Record::new(doors.len()));
         let (stop, caught) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let ids = Arc::new(AtomicU64::new(0));
         let (sender, answers) = mpsc::sync_channel::<Answer>(WAITING_MAX);
-        let mut checker = Checker::new(Layout::FRAZIL, order, Arc::clone(&caught));
+        let mut checker = Checker::new(Layout::FRAZIL, Arc::clone(&caught));
         let checker = thread::Builder::new().name("storm-checker".to_owned()).spawn(move || {
             answers.iter().for_each(|answer| checker.take(&answer));
             checker

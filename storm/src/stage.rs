@@ -1,5 +1,7 @@
 //! Where a scenario is played: the store, the nodes, the clients, and the faults so far.
 
+mod looks;
+
 use std::io;
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,7 +11,7 @@ use std::time::Duration;
 use frazil_rig::wait_until;
 use serde::Serialize;
 
-use crate::checker::{Counts, Order};
+use crate::checker::Counts;
 use crate::clock;
 use crate::history::{Outcome, Record};
 use crate::load::{Load, Pressure};
@@ -73,7 +75,6 @@ pub(crate) struct Cast {
     pub(crate) lease: Lease,
     pub(crate) more_flags: Vec<String>,
     pub(crate) pressure: Pressure,
-    pub(crate) order: Order,
     pub(crate) namespace: Namespace,
     pub(crate) setting: Setting,
     /// How many of the nodes, the last ones, are not started with the others.
@@ -111,7 +112,6 @@ impl Default for Cast {
             lease: Lease::SHORT,
             more_flags: Vec::new(),
             pressure: Pressure::default(),
-            order: Order::PerLife,
             namespace: Namespace::Created,
             setting: Setting::One,
             late: 0,
@@ -192,7 +192,7 @@ impl Stage {
             nodes.iter().filter(|node| is_ready(node)).count() >= enough
         })?;
         let doors: Vec<_> = nodes.iter().map(|node| Arc::clone(&node.door)).collect();
-        let load = Load::start(&doors, cast.pressure, cast.order)?;
+        let load = Load::start(&doors, cast.pressure)?;
         let mut stage = Self {
             plan: plan.clone(),
             random: fastrand::Rng::with_seed(plan.seed),
@@ -268,32 +268,6 @@ impl Stage {
             first.is_some() || !self.goes_on()
         })?;
         Ok(first.unwrap_or(since).saturating_sub(since))
-    }
-
-    /// Waits until so many nodes answer requests that were sent from a moment on; how long that took.
-    pub(crate) fn all_serve(&self, nodes: usize, since: Duration) -> io::Result<Duration> {
-        let what = format!("{nodes} nodes to issue");
-        wait_until(&what, ISSUES, || {
-            let answers = |node: &usize| self.load.record.first_answer(*node, since).is_some();
-            (0..self.nodes.len()).filter(answers).count() >= nodes || !self.goes_on()
-        })?;
-        Ok(clock::now() - since)
-    }
-
-    /// Leases that nodes have noticed the loss of, each; 0 for one that does not answer.
-    pub(crate) fn losses(&self) -> Vec<u64> {
-        let losses = |node: &Node| node.metric("frazil_lease_lost_total").unwrap_or(0.0);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a counter")]
-        self.nodes.iter().map(|node| losses(node) as u64).collect()
-    }
-
-    /// The latest time since 1970 that any of these nodes may use.
-    pub(crate) fn promised(&self, nodes: &[usize]) -> io::Result<Duration> {
-        let mut latest = 0.0_f64;
-        for &node in nodes {
-            latest = latest.max(self.nodes[node].metric("frazil_horizon_timestamp_seconds")?);
-        }
-        Ok(Duration::from_secs_f64(latest))
     }
 
     /// Ends the clients, checks everything, and stops all processes.

@@ -1,12 +1,12 @@
 //! The store under test, and what can be done to it.
 
 mod pair;
+mod zk;
 
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::Command;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -163,27 +163,7 @@ impl Store {
             Server::File(_) | Server::Pair(_) | Server::Members(_) => Err(not_this()),
             Server::Redis { redis, .. } => redis.cli(&["FLUSHALL"]).map(drop),
             Server::Etcd(etcd) => etcd.wipe(),
-            Server::Zk(zookeeper) => delete_all(&zookeeper.address()),
-        }
-    }
-
-    /// How many records it has, by its own tools: a look past everything that is tested.
-    pub(crate) fn record_count(&self) -> io::Result<u64> {
-        let lines =
-            |text: String| text.lines().filter(|line| !line.trim().is_empty()).count() as u64;
-        match &self.server {
-            Server::File(directory) => Ok(walk(directory.path())),
-            Server::Redis { redis, .. } => {
-                let size = redis.cli(&["DBSIZE"])?;
-                size.trim().parse().map_err(|_| io::Error::other(size))
-            }
-            Server::Pair(_) | Server::Members(_) => Err(not_this()),
-            Server::Etcd(etcd) => etcd.etcdctl(&["get", "", "--prefix", "--keys-only"]).map(lines),
-            Server::Zk(zookeeper) => {
-                let text = zookeeper.four_letter_word("mntr")?;
-                let count = text.lines().find_map(|line| line.strip_prefix("zk_znode_count\t"));
-                count.and_then(|count| count.trim().parse().ok()).ok_or(io::Error::other(text))
-            }
+            Server::Zk(zookeeper) => zk::delete_all(&zookeeper.address()),
         }
     }
 
@@ -194,7 +174,7 @@ impl Store {
             Server::File(_) | Server::Pair(_) | Server::Members(_) => return Err(not_this()),
             Server::Redis { redis, .. } => redis.cli(&["GET", "{frazil:default}:meta"])?,
             Server::Etcd(etcd) => etcd.etcdctl(&["get", "--print-value-only", META_PATH])?,
-            Server::Zk(zookeeper) => zk_cli(&zookeeper.address(), &["get", META_PATH])?,
+            Server::Zk(zookeeper) => zk::cli(&zookeeper.address(), &["get", META_PATH])?,
         };
         let meta = text
             .lines()
@@ -264,28 +244,6 @@ fn not_this() -> io::Error {
 /// A URL whose session is as long as leases are, whatever they are.
 pub(crate) fn with_long_session(url: &str) -> String {
     url.replace(&format!("?session={SESSION}"), "")
-}
-
-/// Deletes everything but ZooKeeper's own nodes, with ZooKeeper's own tool.
-fn delete_all(address: &str) -> io::Result<()> {
-    let listed = zk_cli(address, &["ls", "/"])?;
-    let names = listed.lines().rev().find_map(|line| line.strip_prefix('[')?.strip_suffix(']'));
-    let names = names.ok_or_else(|| io::Error::other(format!("zkCli.sh said {listed}")))?;
-    for name in names.split(", ").filter(|name| !name.is_empty() && *name != "zookeeper") {
-        zk_cli(address, &["deleteall", &format!("/{name}")])?;
-    }
-    Ok(())
-}
-
-fn zk_cli(address: &str, arguments: &[&str]) -> io::Result<String> {
-    let tool = "/usr/share/zookeeper/bin/zkCli.sh";
-    let output = Command::new(tool).args(["-server", address]).args(arguments).output()?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-fn walk(directory: &Path) -> u64 {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.map(|entry| if entry.path().is_dir() { walk(&entry.path()) } else { 1 }).sum()
 }
 
 impl fmt::Display for Kind {

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::process::Command;
 use std::time::Duration;
 
-use frazil_rig::{AppendOnly, Certificates, Redis, RedisCluster, Sentinels};
+use frazil_rig::{AppendOnly, Certificates, FalseClock, Redis, RedisCluster, Sentinels};
 
 /// Long enough for a server that answers, short enough for one that does not.
 const SILENCE: Duration = Duration::from_millis(200);
@@ -24,6 +24,21 @@ fn a_paused_server_is_silent_and_answers_after_resume() {
     stream.get_ref().set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     stream.read_line(&mut line).unwrap();
     assert_eq!(line, "+PONG\r\n");
+}
+
+#[test]
+fn a_server_goes_by_a_clock_that_is_set() {
+    let clock = FalseClock::new().unwrap();
+    let redis = Redis::builder().clock(&clock).start().unwrap();
+    let seconds = || {
+        let time = redis.cli(&["TIME"]).unwrap();
+        time.lines().next().unwrap().parse::<i64>().unwrap()
+    };
+    let before = seconds();
+    clock.set_ahead(Duration::from_secs(3600)).unwrap();
+    assert!((3600..3660).contains(&(seconds() - before)), "{before} {}", seconds());
+    clock.set_back(Duration::from_secs(3600)).unwrap();
+    assert!((-3600..-3540).contains(&(seconds() - before)), "{before} {}", seconds());
 }
 
 #[test]

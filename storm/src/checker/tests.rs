@@ -43,7 +43,7 @@ fn case(node: usize, token: u64, asked: u64) -> Case {
 /// The oracles that spoke.
 fn oracles(cases: &[Case]) -> Vec<&'static str> {
     let caught = Arc::new(AtomicU64::new(0));
-    let mut checker = Checker::new(Layout::FRAZIL, Order::PerLife, Arc::clone(&caught));
+    let mut checker = Checker::new(Layout::FRAZIL, Arc::clone(&caught));
     cases.iter().for_each(|case| checker.take(&case.answer()));
     let (verdict, ..) = checker.finish();
     verdict.findings.iter().map(|finding| finding.oracle).collect()
@@ -89,7 +89,7 @@ fn a_smaller_id_after_a_larger_one_was_received_is_found() {
 fn overlapping_requests_may_be_answered_in_any_order() {
     let mut early = case(0, 7, 0).answer();
     early.answered = Duration::from_millis(30);
-    let mut checker = Checker::new(Layout::FRAZIL, Order::PerLife, Arc::default());
+    let mut checker = Checker::new(Layout::FRAZIL, Arc::default());
     checker.take(&case(0, 7, 10).answer());
     checker.take(&early);
     assert!(checker.finish().0.passes());
@@ -106,7 +106,7 @@ fn times_far_from_the_truth_are_found() {
 fn an_answer_of_two_workers_or_not_ascending_is_found() {
     let mut mixed = case(0, 7, 0).answer();
     mixed.ids[5] += 1 << Layout::FRAZIL.sequence_bits();
-    let mut checker = Checker::new(Layout::FRAZIL, Order::PerLife, Arc::default());
+    let mut checker = Checker::new(Layout::FRAZIL, Arc::default());
     checker.take(&mixed);
     let (verdict, ..) = checker.finish();
     let found: Vec<_> = verdict.findings.iter().map(|finding| finding.oracle).collect();
@@ -118,7 +118,7 @@ fn an_id_outside_the_layout_is_found() {
     let mut outside = case(0, 7, 0).answer();
     outside.ids = vec![u64::MAX];
     let caught = Arc::new(AtomicU64::new(0));
-    let mut checker = Checker::new(Layout::FRAZIL, Order::PerLife, Arc::clone(&caught));
+    let mut checker = Checker::new(Layout::FRAZIL, Arc::clone(&caught));
     checker.take(&outside);
     assert_eq!(caught.load(Ordering::Relaxed), 1);
     assert_eq!(checker.finish().0.findings[0].oracle, "layout");

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use frazil_id::Layout;
 
-use crate::checker::{Checker, Order};
+use crate::checker::Checker;
 use crate::clock;
 use crate::history::{Answer, Life, Tolerance};
 use crate::scenario::{Play, Scenario};
@@ -33,7 +33,7 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
     let (began, caught) = (clock::now(), Arc::new(AtomicU64::new(0)));
     let is_over = AtomicBool::new(false);
     // Every process is a life of its own, and their order in real time is the store's business alone.
-    let mut checker = Checker::new(Layout::FRAZIL, Order::PerLife, Arc::clone(&caught));
+    let mut checker = Checker::new(Layout::FRAZIL, Arc::clone(&caught));
     let (sender, answers) = mpsc::channel();
     thread::scope(|scope| {
         for number in 0..LOOPS {
