@@ -108,8 +108,7 @@ impl Check {
 
     /// Ids that follow each other in one answer, whose worker may be known.
     fn run(&mut self, connection: usize, worker: &mut Option<u64>, run: &Run) {
-        let last = run.first.to_u64().wrapping_add((run.count - 1).wrapping_mul(run.stride));
-        match (run.first.parts(&self.layout), Id::from_u64(last).parts(&self.layout)) {
+        match (run.first.parts(&self.layout), end_of(run).parts(&self.layout)) {
             (Ok(first), Ok(end)) if is_one_tick(&first, &end) => {
                 self.stretch(connection, worker, run, &first);
             }
@@ -154,8 +153,7 @@ impl Check {
     fn order(&mut self, connection: usize, run: &Run, worker: u64) {
         // The Ids of a strict scope increase whichever worker they are of.
         let key = (connection, if self.is_strict { 0 } else { worker });
-        let end = Id::from_u64(run.first.to_u64() + (run.count - 1) * run.stride);
-        let before = self.last.insert(key, end);
+        let before = self.last.insert(key, end_of(run));
         if let Some(before) = before.filter(|before| *before >= run.first) {
             self.verdict.out_of_order += 1;
             let id = run.first;
@@ -168,6 +166,12 @@ impl Check {
             self.verdict.findings.push(finding());
         }
     }
+}
+
+/// The last Id of a run that has one. What wraps is of another tick.
+const fn end_of(run: &Run) -> Id {
+    let length = run.count.saturating_sub(1).wrapping_mul(run.stride);
+    Id::from_u64(run.first.to_u64().wrapping_add(length))
 }
 
 const fn is_one_tick(first: &Parts, end: &Parts) -> bool {

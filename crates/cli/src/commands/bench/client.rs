@@ -10,7 +10,6 @@ use super::plan::{Call, Plan};
 use super::resp::Resp;
 
 /// A connection that asks for Ids.
-#[derive(Debug)]
 pub(super) enum Client {
     Http(Http),
     Next(Next),

@@ -35,7 +35,7 @@ impl Display {
         if !io::stderr().is_terminal() {
             return None;
         }
-        let size = terminal::size().ok()?;
+        let size = screen_size();
         let terminal = of_size(size)?;
         execute!(io::stderr(), EnterAlternateScreen, Hide).ok()?;
         Some(Self { terminal, size })
@@ -43,8 +43,8 @@ impl Display {
 
     pub(super) fn draw(&mut self, picture: &Picture) {
         // A terminal that has gone is no reason to stop measuring.
-        if let Ok(size) = terminal::size()
-            && size != self.size
+        let size = screen_size();
+        if size != self.size
             && let Some(terminal) = of_size(size)
         {
             let _ = execute!(io::stderr(), Clear(ClearType::All));
@@ -52,6 +52,11 @@ impl Display {
         }
         let _ = self.terminal.draw(|frame| draw(frame, picture, now()));
     }
+}
+
+/// What the terminal says, or what terminals have that say nothing.
+fn screen_size() -> (u16, u16) {
+    terminal::size().ok().filter(|(columns, rows)| *columns > 0 && *rows > 0).unwrap_or((80, 24))
 }
 
 /// A screen of a fixed size. One that follows the terminal by itself would ask it where the cursor

@@ -25,8 +25,7 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a body: four million Ids in JSON are less than half of that.
 const BODY_BYTES_MAX: usize = 256 << 20;
 
-/// A connection.
-#[derive(Debug)]
+/// A connection. The key is in its texts, so nothing prints it.
 pub(super) struct Http {
     io: Io,
     /// The request, which is always the same.

@@ -217,7 +217,7 @@ impl<C: Clock + Sync> Load<'_, C> {
             let issued = self.issued.load(Ordering::Relaxed);
             let elapsed = start.elapsed();
             if elapsed.saturating_sub(since) >= SECOND {
-                samples.push(sample(issued - before, elapsed, elapsed - since));
+                samples.push(self.sample(issued - before, elapsed, elapsed - since));
                 (since, before) = (elapsed, issued);
             }
             bar.set_position(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX));
@@ -270,18 +270,18 @@ impl<C: Clock + Sync> Load<'_, C> {
         }
         Ok(())
     }
-}
 
-#[expect(clippy::cast_precision_loss, reason = "a rate is not exact to 2^-53")]
-fn sample(ids: u64, at: Duration, span: Duration) -> Sample {
-    Sample {
-        at_seconds: at.as_secs_f64(),
-        seconds: span.as_secs_f64(),
-        requests: ids,
-        ids,
-        errors: 0,
-        ids_per_second: ids as f64 / span.as_secs_f64(),
-        p50_us: None,
-        p99_us: None,
+    #[expect(clippy::cast_precision_loss, reason = "a rate is not exact to 2^-53")]
+    fn sample(&self, ids: u64, at: Duration, span: Duration) -> Sample {
+        Sample {
+            at_seconds: at.as_secs_f64(),
+            seconds: span.as_secs_f64(),
+            requests: ids / u64::from(self.batch),
+            ids,
+            errors: 0,
+            ids_per_second: ids as f64 / span.as_secs_f64(),
+            p50_us: None,
+            p99_us: None,
+        }
     }
 }

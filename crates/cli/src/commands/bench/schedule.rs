@@ -62,6 +62,14 @@ impl Series {
         let nanoseconds = turn * 1_000_000_000 / u128::from(self.rate);
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
     }
+
+    /// How many requests are due before so much time has passed.
+    fn due_within(&self, span: Duration) -> u64 {
+        let turns = (span.as_nanos() * u128::from(self.rate)).div_ceil(1_000_000_000);
+        let own =
+            turns.saturating_sub(u128::from(self.place)).div_ceil(u128::from(self.connections));
+        u64::try_from(own).unwrap_or(u64::MAX)
+    }
 }
 
 impl Pace {
@@ -93,8 +101,8 @@ impl Pace {
     /// How many requests were due before then, and not asked for yet.
     pub(super) fn left(&self, times: &Times) -> u64 {
         let Self::Paced(paced) = self else { return 0 };
-        let is_due = |number: &u64| times.start + paced.series.due(*number) < times.end;
-        (paced.past..).take_while(is_due).count() as u64
+        let span = times.end.saturating_duration_since(times.start);
+        paced.series.due_within(span).saturating_sub(paced.past)
     }
 }
 
@@ -139,6 +147,20 @@ mod tests {
         let ms = |place, number| series(place).due(number).as_millis();
         assert_eq!([ms(0, 0), ms(1, 0), ms(0, 1), ms(1, 1)], [0, 333, 666, 1000]);
         assert_eq!(series(0).due(3_000_000), Duration::from_secs(2_000_000));
+    }
+
+    #[test]
+    fn how_many_are_due_is_computed_as_they_come() {
+        for (rate, connections, ms) in [(3, 2, 1000), (7, 3, 999), (1000, 1, 10), (1, 5, 3000)] {
+            let span = Duration::from_millis(ms);
+            for place in 0..connections {
+                let series = Series { rate, connections, place };
+                let counted = (0..).take_while(|number| series.due(*number) < span).count() as u64;
+                assert_eq!(series.due_within(span), counted, "{series:?}");
+            }
+        }
+        let most = Series { rate: 10_000_000, connections: 1, place: 0 };
+        assert_eq!(most.due_within(Duration::from_hours(24)), 864_000_000_000);
     }
 
     #[test]
