@@ -76,7 +76,6 @@ impl Client {
     ///
     /// # Errors
     /// As there.
-    #[expect(clippy::should_implement_trait, reason = "it is no iterator: it fails and goes on")]
     pub fn next(&self) -> Result<Id, Error> {
         match self.inner.take() {
             Some(id) => Ok(id),

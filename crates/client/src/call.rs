@@ -54,7 +54,7 @@ pub(crate) async fn info(
     loop {
         if let Gift::Info(info) = call(shell, state, Wish::Info, deadline).await? {
             shell.learn(&info)?;
-            return Ok(info);
+            return Ok(*info);
         }
     }
 }

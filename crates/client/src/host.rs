@@ -53,7 +53,7 @@ pub(crate) enum Wish {
 #[derive(Debug)]
 pub(crate) enum Gift {
     Ids(Vec<Id>),
-    Info(ServerInfo),
+    Info(Box<ServerInfo>),
 }
 
 impl Host {
@@ -87,7 +87,7 @@ impl Host {
     ) -> Result<Gift, Error> {
         let _busy = Busy::begin(&self.busy);
         let asked = tokio::time::timeout(within, self.answer(wish, layout, within)).await;
-        asked.unwrap_or_else(|_| Err(Error::Late { within, last: None }))
+        asked.unwrap_or(Err(Error::Late { within, last: None }))
     }
 
     #[cfg_attr(not(feature = "grpc"), expect(unused_variables, reason = "gRPC says the time"))]
@@ -101,14 +101,16 @@ impl Host {
             (Transport::Http(http), Wish::Ids(count)) => {
                 http.ids(&self.way, count, layout).await.map(Gift::Ids)
             }
-            (Transport::Http(http), Wish::Info) => http.info(&self.way).await.map(Gift::Info),
+            (Transport::Http(http), Wish::Info) => {
+                http.info(&self.way).await.map(Box::new).map(Gift::Info)
+            }
             #[cfg(feature = "grpc")]
             (Transport::Grpc(grpc), Wish::Ids(count)) => {
                 grpc.ids(&self.way, count, layout, within).await.map(Gift::Ids)
             }
             #[cfg(feature = "grpc")]
             (Transport::Grpc(grpc), Wish::Info) => {
-                grpc.info(&self.way, within).await.map(Gift::Info)
+                grpc.info(&self.way, within).await.map(Box::new).map(Gift::Info)
             }
         }
     }
