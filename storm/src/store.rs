@@ -6,7 +6,6 @@ mod zk;
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
