@@ -4,7 +4,7 @@ export CARGO_TERM_COLOR ?= auto
 # Loom replaces the atomics, so its build is kept apart from the ordinary one.
 LOOM = RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom
 
-.PHONY: help deps check fix test loom fuzz bench doc
+.PHONY: help deps check fix test loom fuzz bench storm soak doc
 
 help:
 	@echo "make deps    install what the tests start and use (apt, as root or with sudo; PyPI)"
@@ -14,6 +14,8 @@ help:
 	@echo "make loom    search the interleavings of the generator and of its replacement"
 	@echo "make fuzz    inputs that nobody would write, for minutes (FUZZ_CASES=N of each kind)"
 	@echo "make bench   measure beside the peers and print ratios (QUICK=1: a few seconds)"
+	@echo "make storm   real processes and real stores under faults, every experiment (SEED=N, SCALE=S)"
+	@echo "make soak    experiments that chance chooses, for a time (MINUTES=N, SEED=N)"
 	@echo "make doc     build the API documentation"
 
 deps:
@@ -52,6 +54,22 @@ bench: deps
 	cargo run --release -p frazil-bench-versus -- $(if $(QUICK),--quick)
 	cargo run --release -p frazil-bench-leases -- $(if $(QUICK),--quick)
 	cargo run --release -p frazil-bench-serving -- $(if $(QUICK),--quick)
+
+# The proofs come first (E08, E11), then what is played. What is tested is the release build; mutants
+# are builds of their own, which no release can be.
+STORM = cargo run --release -p frazil-storm --
+STORM_ARGS = --scale $(or $(SCALE),0.1) $(if $(SEED),--seed $(SEED))
+
+storm: deps
+	cargo test -p frazil --test model
+	$(MAKE) loom
+	cargo build --release -p frazil-cli
+	cargo build -p frazil-cli --features mutants
+	$(STORM) score $(STORM_ARGS)
+
+soak: deps
+	cargo build --release -p frazil-cli
+	$(STORM) soak --minutes $(or $(MINUTES),30) $(STORM_ARGS)
 
 doc:
 	cargo doc --no-deps --all-features
