@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
+use frazil_id::Layout;
 use frazil_rig::{Etcd, FalseClock, wait_until};
 use serde_json::Value;
 use serving::Served;
@@ -92,6 +93,49 @@ fn batch(served: &Served) -> Result<Vec<u64>, (u16, Value)> {
     let reply: Value = serde_json::from_str(&body).unwrap();
     let ids = reply["ids"].as_array().ok_or((status, reply.clone()))?;
     Ok(ids.iter().map(|id| id.as_str().unwrap().parse().unwrap()).collect())
+}
+
+/// Neither the jump nor its end, which is no step back of what was issued.
+#[test]
+fn a_clock_that_jumps_an_hour_ahead_and_comes_back_costs_no_request() {
+    let clock = FalseClock::new().unwrap();
+    let served = Served::by_clock(&clock, &[]);
+    let issue = || {
+        let (status, body) = served.request("POST", "/ids");
+        assert_eq!(status, 200, "{body}");
+        let reply: Value = serde_json::from_str(&body).unwrap();
+        reply["ids"][0].as_str().unwrap().parse::<u64>().unwrap()
+    };
+    let before = issue();
+    clock.set_ahead(Duration::from_secs(3600)).unwrap();
+    let during = issue();
+    clock.set_right().unwrap();
+    let after = issue();
+    assert!(before < during && during < after, "{before}, {during}, {after}");
+    // Not from the future: an hour would be 3,600,000 ticks.
+    let ticks = (after - before) >> 22;
+    assert!(ticks < 1_800_000, "{ticks} ms passed");
+}
+
+#[test]
+fn a_node_in_the_last_day_of_its_layout_says_that_time_is_exhausted() {
+    let clock = FalseClock::new().unwrap();
+    let now = frazil_coord::time::unix_ms().cast_signed();
+    let end = Layout::FRAZIL.unix_ms((1 << Layout::FRAZIL.time_bits()) - 1).cast_signed();
+    let hour_before = end - 3_600_000 - now;
+    clock.set(hour_before * 1_000_000).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let store = format!("file:{}", directory.path().display());
+    let served = Served::start_by(&clock, &["--store", &store]);
+    let mut answer = (0, String::new());
+    wait_until("the node to say why it issues nothing", Duration::from_secs(60), || {
+        answer = served.request("POST", "/ids");
+        !answer.1.contains("\"NO_WORKER\"")
+    })
+    .unwrap();
+    let problem: Value = serde_json::from_str(&answer.1).unwrap();
+    assert_eq!((answer.0, problem["reason"].as_str()), (500, Some("TIME_EXHAUSTED")), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("the layout ends in"), "{problem}");
 }
 
 /// Below 5 ms a step back is waited out; above, nothing is issued until the clock is right, and
