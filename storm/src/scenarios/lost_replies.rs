@@ -23,6 +23,8 @@ const BATCH: usize = 20;
 /// fewer than one answer has, no attempt succeeds.
 const BYTES_MAX: u64 = 8000;
 const DEADLINE: Duration = Duration::from_millis(250);
+/// A client that is told when to come back does so.
+const REST_MAX: Duration = Duration::from_millis(50);
 
 pub(crate) const ROW: Scenario = Scenario {
     id: "E33",
@@ -42,6 +44,8 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     let settings = Async::builder()
         .endpoint(format!("http://{}", proxy.address()))
         .prefetch(0)
+        // The only server there is, so that it is left alone for short.
+        .backoff(Duration::from_millis(1)..=Duration::from_millis(20))
         .deadline(DEADLINE);
     let client = Client::connect_with(settings).map_err(io::Error::other)?;
     let (mut set, mut repeated, mut short) = (IdSet::new(&Layout::FRAZIL), 0, 0_u64);
@@ -59,6 +63,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
             Err(error) => {
                 refused += 1;
                 typed += u64::from(error.is_retryable());
+                clock::rest(error.retry_after().unwrap_or_default().min(REST_MAX));
             }
         }
     }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
 
-use frazil_rig::{Daemon, Recipe};
+use frazil_rig::{Daemon, Recipe, wait_until};
 
 use crate::clock;
 use crate::stage::Plan;
@@ -15,6 +15,8 @@ use crate::store::{Link, Store};
 pub(super) const TTL: Duration = Duration::from_secs(1);
 pub(super) const LOCK_DELAY: Duration = Duration::from_millis(500);
 const CANDIDATES: usize = 5;
+/// More than a signal takes on a busy machine.
+const STOPS: Duration = Duration::from_secs(10);
 /// How `frazil elect` ends when its leadership is lost.
 const LOST: i32 = 75;
 
@@ -113,6 +115,10 @@ impl Halt {
     pub(super) fn of(processes: Vec<u32>) -> io::Result<Self> {
         let halt = Self { processes };
         signal("-STOP", &halt.processes)?;
+        // The signal is sent before it has an effect.
+        wait_until("processes to stop", STOPS, || {
+            halt.processes.iter().all(|process| is_stopped(*process) || is_gone(*process))
+        })?;
         Ok(halt)
     }
 
@@ -145,12 +151,15 @@ pub(super) fn is_stopped(process: u32) -> bool {
     stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
 }
 
+fn is_gone(process: u32) -> bool {
+    !std::path::Path::new(&format!("/proc/{process}")).exists()
+}
+
 fn signal(signal: &str, processes: &[u32]) -> io::Result<()> {
     for process in processes {
         let output = Command::new("kill").args([signal, &process.to_string()]).output()?;
         // One that has been killed meanwhile needs no signal.
-        let is_gone = !std::path::Path::new(&format!("/proc/{process}")).exists();
-        if !output.status.success() && !is_gone {
+        if !output.status.success() && !is_gone(*process) {
             return Err(io::Error::other(format!("kill {signal} {process}: {output:?}")));
         }
     }
