@@ -3,6 +3,7 @@
 //! It links no code of the server: what it knows of a node is what any client sees.
 
 mod args;
+mod availability;
 mod checker;
 mod clock;
 mod history;

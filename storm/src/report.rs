@@ -125,6 +125,9 @@ impl Report {
             outcomes.refused,
             outcomes.lost
         );
+        for line in outcomes.availability.lines() {
+            let _ = writeln!(page, "  {line}");
+        }
         for fault in &outcomes.faults {
             let node =
                 fault.node.map_or_else(|| "the store".to_owned(), |node| format!("node {node}"));

@@ -11,6 +11,7 @@ use std::time::Duration;
 use frazil_rig::wait_until;
 use serde::Serialize;
 
+use crate::availability::Availability;
 use crate::checker::Counts;
 use crate::clock;
 use crate::history::{Outcome, Record};
@@ -146,12 +147,13 @@ pub(crate) struct Stage {
 }
 
 /// How a run ended.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Outcomes {
     pub(crate) counts: Counts,
     pub(crate) refused: std::collections::BTreeMap<String, u64>,
     pub(crate) lost: u64,
     pub(crate) ids_in_faults: u64,
+    pub(crate) availability: Availability,
     pub(crate) faults: Vec<Fault>,
     pub(crate) seconds: f64,
     #[serde(flatten)]
@@ -290,7 +292,17 @@ impl Stage {
             }
             Outcome::Lost => lost + 1,
         });
-        Ok(Outcomes { counts, refused, lost, ids_in_faults, faults, seconds, verdict })
+        let availability = Availability::of(&record, &faults);
+        Ok(Outcomes {
+            counts,
+            refused,
+            lost,
+            ids_in_faults,
+            availability,
+            faults,
+            seconds,
+            verdict,
+        })
     }
 }
 

@@ -48,7 +48,7 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
     verdict.bar("until all have a worker", slowest, allowed);
     let seconds = (clock::now() - began).as_secs_f64();
     let (counts, refused) = (Counts::default(), [].into());
-    Ok(Outcomes { counts, refused, lost: 0, ids_in_faults: 0, faults, seconds, verdict })
+    Ok(Outcomes { counts, refused, faults, seconds, verdict, ..Outcomes::default() })
 }
 
 /// One herd on a new store; how long it took.

@@ -65,7 +65,7 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
     let faults = stormy(plan, &store, &mut verdict)?;
     let seconds = (clock::now() - began).as_secs_f64();
     let (counts, refused) = (Counts::default(), [].into());
-    Ok(Outcomes { counts, refused, lost: 0, ids_in_faults: 0, faults, seconds, verdict })
+    Ok(Outcomes { counts, refused, faults, seconds, verdict, ..Outcomes::default() })
 }
 
 /// Restarts all nodes while nothing fails.

@@ -226,6 +226,6 @@ impl Drama {
         verdict.bar("slowest fail-over", slowest, allowed);
         verdict.note("writes refused", seen.refused);
         let (counts, refused) = (Counts::default(), [("stale".to_owned(), seen.refused)].into());
-        Outcomes { counts, refused, lost: 0, ids_in_faults: 0, faults, seconds, verdict }
+        Outcomes { counts, refused, faults, seconds, verdict, ..Outcomes::default() }
     }
 }

@@ -60,12 +60,9 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
 fn outcomes(verdict: Verdict, counts: crate::checker::Counts, began: Duration) -> Outcomes {
     Outcomes {
         counts,
-        refused: std::collections::BTreeMap::new(),
-        lost: 0,
-        ids_in_faults: 0,
-        faults: Vec::new(),
         seconds: (clock::now() - began).as_secs_f64(),
         verdict,
+        ..Outcomes::default()
     }
 }
 

@@ -52,11 +52,9 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
     verdict.absorb(found);
     Ok(Outcomes {
         counts,
-        refused: std::collections::BTreeMap::new(),
-        lost: 0,
-        ids_in_faults: 0,
         faults: vec![frozen],
         seconds: (clock::now() - began).as_secs_f64(),
         verdict,
+        ..Outcomes::default()
     })
 }

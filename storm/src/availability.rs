@@ -1,0 +1,111 @@
+//! How well clients were served: while all was quiet, while faults lasted, and just after.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::history::{Mark, Record};
+use crate::stage::Fault;
+
+/// After a fault this long counts as recovery.
+const RECOVERY: Duration = Duration::from_secs(2);
+
+/// What happened to the requests of one kind of time.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Service {
+    pub(crate) requests: u64,
+    /// Requests that got Ids.
+    pub(crate) answered: u64,
+    pub(crate) p50_ms: f64,
+    pub(crate) p99_ms: f64,
+    pub(crate) max_ms: f64,
+}
+
+/// All kinds of time.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Availability {
+    pub(crate) quiet: Service,
+    pub(crate) fault: Service,
+    pub(crate) recovery: Service,
+}
+
+impl Availability {
+    /// Sorts the requests of a run by when they were asked.
+    pub(crate) fn of(record: &Record, faults: &[Fault]) -> Self {
+        let mut times: [Vec<Duration>; 3] = Default::default();
+        let mut requests = [0; 3];
+        record.fold((), |(), mark| {
+            let window = window(mark, faults);
+            requests[window] += 1;
+            if mark.ids() > 0 {
+                times[window].push(mark.answered.saturating_sub(mark.asked));
+            }
+        });
+        let [quiet, fault, recovery] =
+            [0, 1, 2].map(|window| Service::new(requests[window], &mut times[window]));
+        Self { quiet, fault, recovery }
+    }
+
+    /// A line for each kind of time that there was.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        let named = [("quiet", &self.quiet), ("fault", &self.fault), ("recovery", &self.recovery)];
+        named.into_iter().filter(|(_, service)| service.requests > 0).map(|(name, service)| {
+            let Service { requests, answered, p50_ms, p99_ms, max_ms } = service;
+            format!(
+                "{name}: {answered} of {requests} requests got Ids, p50 {p50_ms:.2} ms, p99 \
+                 {p99_ms:.2} ms, max {max_ms:.1} ms"
+            )
+        })
+    }
+}
+
+/// 0 quiet, 1 fault, 2 recovery: a fault counts for more than the recovery from another one.
+fn window(mark: &Mark, faults: &[Fault]) -> usize {
+    let overlaps = |more: Duration| {
+        faults.iter().any(|fault| fault.begin <= mark.answered && mark.asked <= fault.end + more)
+    };
+    match () {
+        () if overlaps(Duration::ZERO) => 1,
+        () if overlaps(RECOVERY) => 2,
+        () => 0,
+    }
+}
+
+impl Service {
+    fn new(requests: u64, times: &mut [Duration]) -> Self {
+        times.sort_unstable();
+        let at = |per_mille: usize| {
+            let place = (times.len() * per_mille / 1000).min(times.len().saturating_sub(1));
+            times.get(place).map_or(0.0, |time| time.as_secs_f64() * 1e3)
+        };
+        let answered = times.len() as u64;
+        Self { requests, answered, p50_ms: at(500), p99_ms: at(990), max_ms: at(1000) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::Outcome;
+
+    fn seconds(count: f64) -> Duration {
+        Duration::from_secs_f64(count)
+    }
+
+    #[test]
+    fn requests_count_for_the_time_in_which_they_were_made() {
+        let record = Record::new(1);
+        for (asked, ids) in [(1.0, 10), (5.5, 10), (5.6, 0), (7.0, 10), (9.0, 10)] {
+            let outcome = if ids > 0 { Outcome::Ids(ids) } else { Outcome::Lost };
+            let answered = seconds(asked) + Duration::from_millis(2);
+            record.add(0, Mark { asked: seconds(asked), answered, outcome });
+        }
+        let fault =
+            Fault { what: String::new(), node: None, begin: seconds(5.0), end: seconds(6.0) };
+        let seen = Availability::of(&record, &[fault]);
+        let counts = [&seen.quiet, &seen.fault, &seen.recovery].map(|s| (s.requests, s.answered));
+        assert_eq!(counts, [(2, 2), (2, 1), (1, 1)]);
+        assert!((seen.quiet.p99_ms - 2.0).abs() < 1e-6, "{seen:?}");
+        assert_eq!(seen.lines().count(), 3);
+    }
+}
