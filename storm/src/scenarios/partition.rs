@@ -4,8 +4,6 @@
 use std::io;
 use std::time::Duration;
 
-use frazil_rig::wait_until;
-
 use crate::clock;
 use crate::scenario::{Play, Scenario, was_worth_it};
 use crate::stage::{Cast, Outcomes, Plan, Stage};
@@ -13,6 +11,7 @@ use crate::store::Kind;
 
 /// Of each kind.
 const CYCLES: u32 = 20;
+const WORKERS: usize = 3;
 const CUT_OFF: Duration = Duration::from_secs(5);
 /// A node may go on for the budget after its last renewal; this is for the answer to arrive.
 const SLACK: Duration = Duration::from_millis(500);
@@ -26,7 +25,7 @@ pub(crate) const ROW: Scenario = Scenario {
 
 /// As many workers as there are nodes at first; the last node waits for its part.
 fn cast(_: &Plan) -> Cast {
-    Cast { nodes: 4, workers: 3, ..Cast::default() }
+    Cast { nodes: WORKERS + 1, workers: WORKERS as u64, ..Cast::default() }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,13 +84,7 @@ fn healed(stage: &mut Stage, victim: usize) -> io::Result<Duration> {
     if let Some(proxy) = &stage.nodes[victim].link.proxy {
         proxy.heal();
     }
-    let since = clock::now();
-    wait_until("three nodes to issue", Duration::from_secs(30), || {
-        let issuing = (0..stage.nodes.len())
-            .filter(|node| stage.load.record.first_answer(*node, since).is_some());
-        issuing.count() >= 3 || !stage.goes_on()
-    })?;
-    Ok(clock::now() - since)
+    stage.all_serve(WORKERS, clock::now())
 }
 
 fn judge(plan: &Plan, outcomes: &mut Outcomes) {

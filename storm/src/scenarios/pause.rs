@@ -9,6 +9,7 @@ use crate::stage::{Cast, Outcomes, Plan, Stage};
 use crate::store::Kind;
 
 const CYCLES: u32 = 50;
+const WORKERS: usize = 3;
 /// More than twice the TTL.
 const FROZEN: Duration = Duration::from_millis(2200);
 
@@ -21,7 +22,7 @@ pub(crate) const ROW: Scenario = Scenario {
 
 /// One worker fewer than nodes: whoever has none takes that of the frozen one.
 fn cast(_: &Plan) -> Cast {
-    Cast { nodes: 4, workers: 3, ..Cast::default() }
+    Cast { nodes: WORKERS + 1, workers: WORKERS as u64, ..Cast::default() }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
@@ -38,23 +39,12 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         let resumed = clock::now();
         stage.nodes[victim].daemon.resume()?;
         stage.was("SIGSTOP", Some(victim), begin);
-        slowest = slowest.max(all_serve(stage, resumed)?);
+        slowest = slowest.max(stage.all_serve(WORKERS, resumed)?);
     }
     stage.verdict.guard("nodes seen frozen", frozen, 1);
     let allowed = stage.lease.ttl + Duration::from_secs(1);
     stage.verdict.bar("until all workers issue again", slowest, allowed);
     Ok(())
-}
-
-/// Waits until as many nodes issue as there are workers.
-fn all_serve(stage: &mut Stage, since: Duration) -> io::Result<Duration> {
-    let limit = Duration::from_secs(30);
-    frazil_rig::wait_until("three nodes to issue", limit, || {
-        let issuing = (0..stage.nodes.len())
-            .filter(|node| stage.load.record.first_answer(*node, since).is_some());
-        issuing.count() >= 3 || !stage.goes_on()
-    })?;
-    Ok(clock::now() - since)
 }
 
 fn judge(plan: &Plan, outcomes: &mut Outcomes) {

@@ -1,56 +1,30 @@
 //! A server whose clock is stepped.
 
-use std::net::TcpListener;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use frazil_coord::time::unix_ms;
 use frazil_coord::{Acquired, Claim, Extended, Found, Group, Presence, Store, mend};
-use frazil_rig::Redis;
+use frazil_rig::{FalseClock, Redis};
 
 use crate::lab::{Place, any, eventually, take};
 
 /// A server with a clock of its own.
 struct Server {
-    process: Child,
-    directory: tempfile::TempDir,
+    _redis: Redis,
+    clock: FalseClock,
     url: String,
 }
 
 impl Server {
     fn start() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let (shim, shift) = (directory.path().join("shim.so"), directory.path().join("shift"));
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/redis/clockshim.c");
-        let mut build = Command::new("cc");
-        build.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&shim).arg(source);
-        assert!(build.status().unwrap().success());
-        std::fs::write(&shift, 0_i64.to_ne_bytes()).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let process = Command::new("redis-server")
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"])
-            .arg(directory.path())
-            .env("LD_PRELOAD", &shim)
-            .env("CLOCK_SHIFT", &shift)
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        Self { process, directory, url: format!("redis://127.0.0.1:{port}") }
+        let clock = FalseClock::new().unwrap();
+        let redis = Redis::builder().clock(&clock).start().unwrap();
+        let url = redis.url();
+        Self { _redis: redis, clock, url }
     }
 
     fn step(&self, milliseconds: i64) {
-        use std::os::unix::fs::FileExt;
-        let file =
-            std::fs::OpenOptions::new().write(true).open(self.directory.path().join("shift"));
-        file.unwrap().write_all_at(&(milliseconds * 1_000_000).to_ne_bytes(), 0).unwrap();
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.clock.set(milliseconds * 1_000_000).unwrap();
     }
 }
 
