@@ -19,6 +19,16 @@ pub(crate) struct Tolerance {
     pub(crate) ahead_ms: i64,
 }
 
+impl Tolerance {
+    /// What either of two allows.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            behind_ms: self.behind_ms.max(other.behind_ms),
+            ahead_ms: self.ahead_ms.max(other.ahead_ms),
+        }
+    }
+}
+
 /// Ids that were received.
 #[derive(Debug)]
 pub(crate) struct Answer {

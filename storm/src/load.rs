@@ -51,6 +51,7 @@ pub(crate) struct Load {
     stop: Arc<AtomicBool>,
     caught: Arc<AtomicU64>,
     ids: Arc<AtomicU64>,
+    strange: Arc<AtomicU64>,
     clients: Vec<JoinHandle<()>>,
     checker: JoinHandle<Checker>,
 }
@@ -60,7 +61,7 @@ impl Load {
     pub(crate) fn start(doors: &[Arc<Door>], pressure: Pressure) -> io::Result<Self> {
         let record = Arc::new(Record::new(doors.len()));
         let (stop, caught) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let ids = Arc::new(AtomicU64::new(0));
+        let (ids, strange) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let (sender, answers) = mpsc::sync_channel::<Answer>(WAITING_MAX);
         let mut checker = Checker::new(Layout::FRAZIL, Arc::clone(&caught));
         let checker = thread::Builder::new().name("storm-checker".to_owned()).spawn(move || {
@@ -77,19 +78,26 @@ impl Load {
                     record: Arc::clone(&record),
                     stop: Arc::clone(&stop),
                     ids: Arc::clone(&ids),
+                    strange: Arc::clone(&strange),
                     answers: sender.clone(),
                 };
                 let name = format!("storm-client-{}-{connection}", door.node);
                 clients.push(thread::Builder::new().name(name).spawn(move || client.run())?);
             }
         }
-        Ok(Self { record, stop, caught, ids, clients, checker })
+        Ok(Self { record, stop, caught, ids, strange, clients, checker })
     }
 
     /// Ids of all clients so far.
     pub(crate) fn ids(&self) -> u64 {
         // Relaxed: a number to look at.
         self.ids.load(Ordering::Relaxed)
+    }
+
+    /// Answers that had not what was asked for.
+    pub(crate) fn strange(&self) -> u64 {
+        // Relaxed: a number to look at.
+        self.strange.load(Ordering::Relaxed)
     }
 
     /// Whether something was found already.
@@ -118,6 +126,7 @@ struct Client {
     record: Arc<Record>,
     stop: Arc<AtomicBool>,
     ids: Arc<AtomicU64>,
+    strange: Arc<AtomicU64>,
     answers: SyncSender<Answer>,
 }
 
@@ -137,7 +146,7 @@ impl Client {
 
     /// Asks once; a connection on which something went wrong is given up.
     fn request(&self, open: &mut Option<Connection>, path: &str) -> Outcome {
-        let life = self.door.life();
+        let (life, tolerance) = (self.door.life(), self.door.tolerance());
         let mut connection = match open.take() {
             Some(connection) => connection,
             None => match Connection::open(self.door.address, self.pressure.patience) {
@@ -158,12 +167,17 @@ impl Client {
         let ids: Vec<u64> = words.iter().map(|word| u64::from_be_bytes(*word)).collect();
         let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
         if !rest.is_empty() || count != self.pressure.batch {
-            return Outcome::Refused(format!("an answer of {} bytes", reply.body.len()));
+            return self.strange(format!("an answer of {} bytes", reply.body.len()));
         }
         let Some(token) = reply.token else {
-            return Outcome::Refused("an answer without a token".to_owned());
+            return self.strange("an answer without a token".to_owned());
         };
-        let tolerance = self.door.tolerance();
+        // A fault may have begun or ended meanwhile: what was allowed at either time is allowed.
+        let tolerance = tolerance.or(self.door.tolerance());
+        if life != self.door.life() {
+            // It may be the answer of either life: nobody's order or token can be told from it.
+            return Outcome::Lost;
+        }
         let answer = Answer {
             life,
             connection: self.connection,
@@ -184,6 +198,15 @@ impl Client {
             // The checker is gone: the run ends with an error.
             Err(_) => Outcome::Lost,
         }
+    }
+}
+
+impl Client {
+    /// An answer that no node may give is a finding.
+    fn strange(&self, what: String) -> Outcome {
+        // Relaxed: numbers to look at.
+        self.strange.fetch_add(1, Ordering::Relaxed);
+        Outcome::Refused(what)
     }
 }
 

@@ -52,7 +52,14 @@ impl Report {
         }
     }
 
-    /// Findings of the checker: what a mutant must have.
+    /// Whether one of these oracles has found something.
+    pub(crate) fn is_found_by(&self, oracles: &[&str]) -> bool {
+        let verdict = self.outcomes.as_ref().map(|outcomes| &outcomes.verdict);
+        let mut findings = verdict.into_iter().flat_map(|verdict| &verdict.findings);
+        findings.any(|finding| oracles.contains(&finding.oracle))
+    }
+
+    /// How much was found.
     pub(crate) fn finding_count(&self) -> u64 {
         self.outcomes.as_ref().map_or(0, |outcomes| outcomes.verdict.finding_count)
     }

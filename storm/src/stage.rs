@@ -276,6 +276,10 @@ impl Stage {
     pub(crate) fn close(self) -> io::Result<Outcomes> {
         let Self { mut verdict, load, nodes, store, faults, began, .. } = self;
         let seconds = (clock::now() - began).as_secs_f64();
+        let strange = load.strange();
+        verdict.hold("whole answers", strange == 0, || {
+            format!("{strange} answers had not what was asked for")
+        });
         let (record, checker) = load.stop()?;
         let panics: u64 = nodes.iter().map(|node| node.log_count("panicked at")).sum();
         drop((nodes, store));

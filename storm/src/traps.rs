@@ -19,29 +19,40 @@ pub(crate) struct Hunt {
     pub(crate) mutant: &'static str,
     pub(crate) store: Kind,
     pub(crate) trap: &'static Scenario,
+    /// What it must be caught by: one of these. A node that is merely slow or dies is not caught.
+    pub(crate) oracles: &'static [&'static str],
 }
 
-const fn hunt(mutant: &'static str, store: Kind, trap: &'static Scenario) -> Hunt {
-    Hunt { mutant, store, trap }
+/// Two holders at a time: seen in their ticks, or in an Id that came twice.
+const TWO_HOLDERS: &[&str] = &["unique", "tenure"];
+
+const fn hunt(
+    mutant: &'static str,
+    store: Kind,
+    trap: &'static Scenario,
+    oracles: &'static [&'static str],
+) -> Hunt {
+    Hunt { mutant, store, trap, oracles }
 }
 
-/// Every mutant.
+/// Every mutant; `blind-register` is the rig's own: a register that compares no tokens.
 pub(crate) const HUNTS: &[Hunt] = &[
-    hunt("no-horizon", Kind::Redis, &leases::CUT),
-    hunt("raise-on-send", Kind::Etcd, &leases::CUT),
-    hunt("horizon-in-lease", Kind::Redis, &leases::LONG_CUT),
-    hunt("start-at-clock", Kind::Zk, &leases::FREEZE),
-    hunt("extend-without-token", Kind::Redis, &leases::FREEZE),
-    hunt("reacquire-by-name", Kind::Redis, &leases::NAMESAKE),
-    hunt("release-before-close", Kind::Etcd, &leases::DRAIN),
-    hunt("resume-after-release", Kind::Redis, &leases::DRAIN),
-    hunt("forget-quarantine", Kind::Redis, &leases::AMNESIA),
-    hunt("unfenced-tokens", Kind::Redis, &leases::KILL),
-    hunt("no-last-tick", Kind::File, &issuing::CLOCK_BACK),
-    hunt("sequence-overflow", Kind::File, &issuing::FLOOD),
-    hunt("json-number", Kind::File, &json::TRAP),
-    hunt("stale-leader", Kind::Redis, &crate::scenarios::leader::ROW),
-    hunt("take-if-free", Kind::Etcd, &churn::TRAP),
+    hunt("no-horizon", Kind::Redis, &leases::CUT, TWO_HOLDERS),
+    hunt("raise-on-send", Kind::Etcd, &leases::CUT, TWO_HOLDERS),
+    hunt("horizon-in-lease", Kind::Redis, &leases::LONG_CUT, TWO_HOLDERS),
+    hunt("start-at-clock", Kind::Zk, &leases::FREEZE, TWO_HOLDERS),
+    hunt("extend-without-token", Kind::Redis, &leases::FREEZE, TWO_HOLDERS),
+    hunt("reacquire-by-name", Kind::Redis, &leases::NAMESAKE, &["unique", "token"]),
+    hunt("release-before-close", Kind::Etcd, &leases::DRAIN, TWO_HOLDERS),
+    hunt("resume-after-release", Kind::Redis, &leases::DRAIN, TWO_HOLDERS),
+    hunt("forget-quarantine", Kind::Redis, &leases::AMNESIA, TWO_HOLDERS),
+    hunt("unfenced-tokens", Kind::Redis, &leases::KILL, &["token"]),
+    hunt("no-last-tick", Kind::File, &issuing::CLOCK_BACK, &["unique", "order"]),
+    hunt("sequence-overflow", Kind::File, &issuing::FLOOD, &["unique"]),
+    hunt("json-number", Kind::File, &json::TRAP, &["unique"]),
+    hunt("stale-leader", Kind::Redis, &crate::scenarios::leader::ROW, &["belief"]),
+    hunt("blind-register", Kind::Redis, &crate::scenarios::leader::ROW, &["fence"]),
+    hunt("take-if-free", Kind::Etcd, &churn::TRAP, &["tenure", "token"]),
 ];
 
 /// The control of all: a protocol that many examples have, which must show duplicates.

@@ -61,6 +61,17 @@ impl Failure {
     }
 }
 
+/// What a command found, after it printed that: a reader that is gone takes nothing away from it.
+pub(crate) fn after(
+    printed: Result<(), Failure>,
+    verdict: Result<(), Failure>,
+) -> Result<(), Failure> {
+    match printed {
+        Ok(()) | Err(Failure::ReaderGone) => verdict,
+        Err(failure) => Err(failure),
+    }
+}
+
 /// Failures of writing data.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {

@@ -241,6 +241,11 @@ fn is_loopback(base: &str) -> bool {
 }
 
 /// The header that shows a key. Nothing that prints headers shows it.
+/// Refuses a key that no server can have given out, before it goes into a head by itself.
+pub(crate) fn check_key(key: &Secret) -> Result<(), Failure> {
+    bearer(key).map(drop)
+}
+
 fn bearer(key: &Secret) -> Result<HeaderValue, Failure> {
     let value = HeaderValue::try_from(format!("Bearer {}", key.reveal()));
     let mut value = value.map_err(|_| {

@@ -71,6 +71,8 @@ impl DisciplinedClock {
 
     /// Looks whether real time stepped since the last look. For one looker, every few seconds.
     pub fn look(&self) {
+        // Also when nobody issues: a jump must be seen to end.
+        self.belief.judge(look());
         let (offset, boot) = offset();
         let before = self.offset_us.swap(offset, Ordering::Relaxed);
         let elapsed_us = boot - self.looked_us.swap(boot, Ordering::Relaxed);
@@ -111,9 +113,15 @@ fn offset() -> (i64, i64) {
 impl Clock for DisciplinedClock {
     #[inline]
     fn tick(&self) -> Option<u64> {
-        // What is not believed yet is no time in order: `read` then says what to go by.
-        let believed = || Some(unix_time()).filter(|real| self.belief.covers(*real));
-        self.timeline.tick(|| believed().unwrap_or_default())
+        let mut is_believed = false;
+        let tick = self.timeline.tick(|| {
+            let real = unix_time();
+            is_believed = self.belief.covers(real);
+            // What is not believed yet must not raise the highest tick.
+            if is_believed { real } else { Duration::ZERO }
+        });
+        // `read` then says what to go by.
+        tick.filter(|_| is_believed)
     }
 
     fn read(&self) -> Reading {

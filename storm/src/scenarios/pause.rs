@@ -41,7 +41,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         stage.was("SIGSTOP", Some(victim), begin);
         slowest = slowest.max(stage.all_serve(WORKERS, resumed)?);
     }
-    stage.verdict.guard("nodes seen frozen", frozen, 1);
+    stage.verdict.guard("nodes seen frozen", frozen, stage.faults.len() as u64);
     let allowed = stage.lease.ttl + Duration::from_secs(1);
     stage.verdict.bar("until all workers issue again", slowest, allowed);
     Ok(())

@@ -18,7 +18,7 @@ use self::input::Input;
 use self::malformed::{Malformed, MalformedLines};
 use self::report::Report;
 use crate::args::AuditArgs;
-use crate::output::{Data, Failure, say};
+use crate::output::{Data, Failure, after, say};
 use crate::progress;
 
 /// Findings of each kind that are told with their places; all are counted.
@@ -45,17 +45,20 @@ pub(crate) fn run(args: &AuditArgs) -> Result<(), Failure> {
         malformed: reading.malformed.count(),
         unreadable: reading.cut,
     };
+    if verdict.checked == 0 {
+        say("note: no Id was read, so nothing was checked");
+    }
+    let found = report.exit().map_or(Ok(()), |exit| Err(Failure::Reported(exit)));
+    after(print(&report, args.json), found)
+}
+
+fn print(report: &Report<'_>, json: bool) -> Result<(), Failure> {
     let mut data = Data::new();
-    if args.json {
-        report.json(&mut data)?
-    } else {
-        report.text(&mut data)?
+    match json {
+        true => report.json(&mut data)?,
+        false => report.text(&mut data)?,
     }
-    data.flush()?;
-    match report.exit() {
-        None => Ok(()),
-        Some(exit) => Err(Failure::Reported(exit)),
-    }
+    data.flush()
 }
 
 /// How Ids stand in a file.

@@ -25,7 +25,7 @@ mod verify;
 
 use self::report::Report;
 use crate::args::{BenchArgs, BenchCommand};
-use crate::output::{Data, Exit, Failure, Signal};
+use crate::output::{Data, Exit, Failure, Signal, after};
 
 pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     if let Some(BenchCommand::Compare(args)) = &args.command {
@@ -35,8 +35,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         true => (library::measure(args)?, None),
         false => course::measure(args)?,
     };
-    print(&report, args.json)?;
-    verdict(&report, interrupted)
+    after(print(&report, args.json), verdict(&report, interrupted))
 }
 
 fn print(report: &Report, json: bool) -> Result<(), Failure> {

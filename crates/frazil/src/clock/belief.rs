@@ -24,6 +24,8 @@ pub(super) struct Belief {
     offset_us: AtomicI64,
     /// Boot time since when real time is elsewhere, in microseconds.
     apart_since_us: AtomicI64,
+    /// Real time minus boot time there.
+    apart_offset_us: AtomicI64,
     /// Real time up to this is believed without a look at boot time, in microseconds.
     until_us: AtomicI64,
 }
@@ -42,6 +44,7 @@ impl Belief {
         let belief = Self {
             offset_us: AtomicI64::new(micros(look.real) - micros(look.boot_after)),
             apart_since_us: AtomicI64::new(TOGETHER),
+            apart_offset_us: AtomicI64::new(0),
             until_us: AtomicI64::new(0),
         };
         belief.judge(look);
@@ -63,9 +66,10 @@ impl Belief {
         // A thread that was held up between its looks must not see a jump.
         let is_ahead = real > offset + after + JUMP_US;
         let is_behind = real < offset + before - JUMP_US;
-        if (is_ahead || is_behind) && !self.has_lasted(before) {
+        if (is_ahead || is_behind) && !self.has_lasted(before, real - after) {
             let by = if is_ahead { offset + after } else { real };
-            self.until_us.store(by + JUMP_US, Ordering::Relaxed);
+            // No further: the end of the jump must be seen too, or two short ones seem one long.
+            self.until_us.store(by, Ordering::Relaxed);
             return Duration::from_micros(by.max(0).cast_unsigned());
         }
         self.apart_since_us.store(TOGETHER, Ordering::Relaxed);
@@ -76,11 +80,13 @@ impl Belief {
         look.real
     }
 
-    /// Whether real time has been elsewhere for long; notes when that began.
-    fn has_lasted(&self, boot_us: i64) -> bool {
+    /// Whether real time has been in that other place for long; notes when that began.
+    fn has_lasted(&self, boot_us: i64, offset_us: i64) -> bool {
         let began = self.apart_since_us.load(Ordering::Relaxed);
-        if began == TOGETHER {
+        let moved = offset_us - self.apart_offset_us.load(Ordering::Relaxed);
+        if began == TOGETHER || moved.abs() > JUMP_US {
             self.apart_since_us.store(boot_us, Ordering::Relaxed);
+            self.apart_offset_us.store(offset_us, Ordering::Relaxed);
             return false;
         }
         boot_us - began >= LASTED_US
@@ -136,6 +142,23 @@ mod tests {
             assert_eq!(jumped, BOOTED + 2 * at * SECOND);
             belief.judge(right((2 * at + 1) * SECOND));
         }
+    }
+
+    #[test]
+    fn a_jump_to_yet_another_time_has_to_last_by_itself() {
+        let belief = Belief::new(right(SECOND));
+        belief.judge(look(2 * SECOND, Duration::ZERO, HOUR));
+        belief.judge(look(61 * SECOND, Duration::ZERO, HOUR));
+        assert_eq!(belief.judge(look(63 * SECOND, HOUR, Duration::ZERO)), BOOTED + 63 * SECOND);
+        let further = belief.judge(look(124 * SECOND, 10 * HOUR, Duration::ZERO));
+        assert_eq!(further, BOOTED + 124 * SECOND);
+    }
+
+    #[test]
+    fn the_end_of_a_jump_is_looked_at() {
+        let belief = Belief::new(right(SECOND));
+        belief.judge(look(2 * SECOND, HOUR, Duration::ZERO));
+        assert!(!belief.covers(BOOTED + 2 * SECOND + Duration::from_millis(1)));
     }
 
     #[test]

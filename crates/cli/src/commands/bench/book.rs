@@ -109,7 +109,8 @@ impl Book {
             verify.forget_rest();
         }
         if self.times.count(self.due) {
-            self.with_tally(|tally| tally.failed(&fault));
+            let waited = now().saturating_duration_since(self.due);
+            self.with_tally(|tally| tally.failed(&fault, waited));
         }
         self.fault = Some(fault);
     }

@@ -232,7 +232,8 @@ impl Course {
             target: self.watch.and_then(|watch| watch.finish(seconds, requests, ids)),
             generator: Generator {
                 cpu_seconds: cpu.as_secs_f64(),
-                cores: cpu.as_secs_f64() / span.as_secs_f64().max(f64::EPSILON),
+                // Nothing was measured if it ended in the warm-up.
+                cores: if span.is_zero() { 0.0 } else { cpu.as_secs_f64() / span.as_secs_f64() },
                 cpu_ns_per_id: (ids > 0).then(|| cpu.as_secs_f64() * 1e9 / ids as f64),
             },
             verify: verify.map(|verified| Verify::of(verified, connections, seconds)),

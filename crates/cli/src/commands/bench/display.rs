@@ -255,7 +255,7 @@ mod tests {
         assert!(drawn.contains("warming up") && drawn.contains("no errors"), "{drawn}");
         let mut tally = Tally::new();
         tally.answered(Duration::from_millis(2), 12_345);
-        tally.failed(&Fault::TimedOut);
+        tally.failed(&Fault::TimedOut, Duration::from_secs(1));
         picture.samples.push(Sample::new(&tally, 1.0, 1.0));
         picture.add_errors(&tally);
         picture.used = Some((0.75, 10 << 20));

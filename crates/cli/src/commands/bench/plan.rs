@@ -50,6 +50,7 @@ impl Plan {
     pub(super) fn new(args: &BenchArgs) -> Result<Self, Failure> {
         let (demand, address) = (&args.demand, Address::new(args.url.as_deref(), args.protocol)?);
         let key = remote::read_key(args.trust.key_file.as_deref())?;
+        key.as_ref().map_or(Ok(()), remote::check_key)?;
         if key.is_some() && !address.is_secure && !address.is_loopback() {
             say("warning: the key is sent without encryption: use a URL with TLS");
         }

@@ -46,7 +46,12 @@ impl Tally {
         self.latency.saturating_record(nanoseconds(took));
     }
 
-    pub(super) fn failed(&mut self, fault: &Fault) {
+    /// One that was waited for in vain took at least as long: without it a server that stalls would
+    /// look quick.
+    pub(super) fn failed(&mut self, fault: &Fault, waited: Duration) {
+        if matches!(fault, Fault::TimedOut) {
+            self.latency.saturating_record(nanoseconds(waited));
+        }
         match self.errors.get_mut(fault.name()) {
             Some(count) => *count += 1,
             None => drop(self.errors.insert(fault.name().to_owned(), 1)),
@@ -88,15 +93,16 @@ mod tests {
     fn what_is_poured_is_counted_once() {
         let (mut one, mut sum) = (Tally::new(), Tally::new());
         one.answered(Duration::from_millis(2), 10);
-        one.failed(&Fault::TimedOut);
+        one.failed(&Fault::TimedOut, Duration::from_secs(1));
         one.behind = Duration::from_millis(7);
         one.pour_into(&mut sum);
-        one.failed(&Fault::TimedOut);
+        one.failed(&Fault::TimedOut, Duration::from_secs(1));
         one.answered(Duration::from_hours(9), 10);
         one.pour_into(&mut sum);
         one.pour_into(&mut sum);
         assert_eq!((sum.requests, sum.ids, sum.errors()), (2, 20, 2));
-        assert_eq!((sum.latency.len(), one.latency.len()), (2, 0));
+        // What was waited for in vain took time too.
+        assert_eq!((sum.latency.len(), one.latency.len()), (4, 0));
         assert_eq!(sum.behind, Duration::from_millis(7));
         assert!(sum.quantile(0.5) >= Duration::from_millis(2));
         assert!(sum.quantile(1.0) > Duration::from_mins(59), "it counts as an hour");
