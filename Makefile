@@ -3,8 +3,11 @@
 export CARGO_TERM_COLOR ?= auto
 # Loom replaces the atomics, so its build is kept apart from the ordinary one.
 LOOM = RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom
+# So does shuttle. It warns that it takes every ordering for the strongest: the weaker are loom's.
+# Its generic code ends up in the crate under test, of which little is built: optimising that pays.
+SHUTTLE = RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=target/shuttle SHUTTLE_SILENCE_WARNINGS=1
 
-.PHONY: help deps check fix test loom fuzz bench storm soak doc
+.PHONY: help deps check fix test loom shuttle fuzz bench storm soak doc
 
 help:
 	@echo "make deps    install what the tests start and use (apt, as root or with sudo; PyPI)"
@@ -12,6 +15,7 @@ help:
 	@echo "make fix     format, and apply what the lints suggest"
 	@echo "make test    deps, check, then every test; ends with a count"
 	@echo "make loom    search the interleavings of the generator and of its replacement"
+	@echo "make shuttle the same with more threads and calls, in schedules drawn by chance"
 	@echo "make fuzz    inputs that nobody would write, for minutes (FUZZ_CASES=N of each kind)"
 	@echo "make bench   measure beside the peers and print ratios (QUICK=1: a few seconds)"
 	@echo "make storm   real processes and real stores under faults, every experiment (SEED=N, SCALE=S)"
@@ -46,6 +50,10 @@ loom:
 	$(LOOM) cargo test -p frazil-id --lib loom_tests
 	$(LOOM) cargo test -p frazil --lib loom_tests
 
+shuttle:
+	$(SHUTTLE) cargo test -p frazil-id --lib shuttle_tests
+	$(SHUTTLE) cargo test --config profile.test.package.frazil.opt-level=2 -p frazil --lib shuttle_tests
+
 fuzz:
 	FUZZ_CASES=$(or $(FUZZ_CASES),100000) cargo test -p frazil-id -p frazil-coord -p frazil-server --test fuzz
 
@@ -62,7 +70,7 @@ STORM_ARGS = --scale $(or $(SCALE),0.1) $(if $(SEED),--seed $(SEED))
 
 storm: deps
 	cargo test -p frazil --test model
-	$(MAKE) loom
+	$(MAKE) loom shuttle
 	cargo build --release -p frazil-cli
 	cargo build -p frazil-cli --features mutants
 	$(STORM) score $(STORM_ARGS)

@@ -28,42 +28,46 @@
 //!
 //! The file store is always there; the features `redis`, `etcd` and `zookeeper` add those.
 
-// Loom replaces the atomics, and what needs a runtime cannot be built with it: only the relay is.
-#[cfg(not(loom))]
+// Loom and shuttle replace the atomics, and what needs a runtime cannot be built with them: only
+// the relay is.
+#[cfg(not(any(loom, shuttle)))]
 mod berth;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub mod blocking;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod builder;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod clock;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod fixed;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod info;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod lane;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod lanes;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod node;
-#[cfg_attr(loom, expect(dead_code, reason = "only its tests are built"))]
+#[cfg_attr(
+    any(loom, all(shuttle, not(test))),
+    expect(dead_code, reason = "only its tests are built")
+)]
 mod relay;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod rotation;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod start_error;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod state_directory;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod strict;
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub use frazil_coord as coord;
 pub use frazil_id as id;
 pub use frazil_id::{Batch, Id, Layout};
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub use self::{
     builder::{Builder, layout_mark},
     clock::{DisciplinedClock, Steps},

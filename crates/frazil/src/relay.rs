@@ -3,6 +3,8 @@
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod shelf;
+#[cfg(all(test, shuttle))]
+mod shuttle_tests;
 
 use frazil_id::{Clock, Generator, NotReady};
 

@@ -227,7 +227,7 @@ impl Iterator for Ids<'_> {
 impl ExactSizeIterator for Ids<'_> {}
 impl FusedIterator for Ids<'_> {}
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
     use crate::clock::ManualClock;

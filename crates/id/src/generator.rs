@@ -2,6 +2,8 @@
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+#[cfg(all(test, shuttle))]
+mod shuttle_tests;
 
 use core::time::Duration;
 

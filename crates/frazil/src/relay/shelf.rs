@@ -1,14 +1,14 @@
 //! A place for a shared value that is read without waiting: the one door to the atomics here,
-//! which loom replaces when the interleavings are searched.
+//! which loom replaces when the interleavings are searched, and shuttle when they are drawn by chance.
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(super) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 #[derive(Debug)]
 pub(super) struct Shelf<T>(arc_swap::ArcSwapOption<T>);
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 impl<T> Shelf<T> {
     pub(super) fn empty() -> Self {
         Self(arc_swap::ArcSwapOption::empty())
@@ -24,22 +24,27 @@ impl<T> Shelf<T> {
 }
 
 /// Lets others run who may be about to put the next value in place.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(super) fn give_way() {
     std::thread::yield_now();
 }
 
 #[cfg(loom)]
-pub(super) use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use loom as checked;
+#[cfg(shuttle)]
+use shuttle as checked;
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
+pub(super) use self::checked::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+#[cfg(any(loom, shuttle))]
 #[derive(Debug)]
-pub(super) struct Shelf<T>(loom::sync::Mutex<Option<loom::sync::Arc<T>>>);
+pub(super) struct Shelf<T>(checked::sync::Mutex<Option<checked::sync::Arc<T>>>);
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 impl<T> Shelf<T> {
     pub(super) fn empty() -> Self {
-        Self(loom::sync::Mutex::new(None))
+        Self(checked::sync::Mutex::new(None))
     }
 
     pub(super) fn with<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
@@ -48,11 +53,11 @@ impl<T> Shelf<T> {
     }
 
     pub(super) fn put(&self, value: Option<T>) {
-        *self.0.lock().expect("nobody panics with it") = value.map(loom::sync::Arc::new);
+        *self.0.lock().expect("nobody panics with it") = value.map(checked::sync::Arc::new);
     }
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 pub(super) fn give_way() {
-    loom::thread::yield_now();
+    checked::thread::yield_now();
 }

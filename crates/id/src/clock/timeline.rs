@@ -146,7 +146,7 @@ fn signed(us: u128) -> i64 {
     i64::try_from(us).unwrap_or(i64::MAX)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 
