@@ -359,6 +359,11 @@ fn what_cannot_be_measured_is_told_with_what_to_do() {
     ] {
         shell.fails(&[&["bench"][..], args, &SHORT].concat(), code, &[text]);
     }
+    let mut injected = shell.command(&["bench", &http]);
+    let refused = injected.env("FRAZIL_KEY", "k\r\nX-Injected: 1").output().unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("the key has characters that no key has"), "{said}");
     let output = shell.output(&["bench", "http://u:hunter2@h"]);
     assert!(!String::from_utf8(output.stderr).unwrap().contains("hunter2"));
 }

@@ -35,6 +35,21 @@ impl Desk {
         self.audit_input(args, "")
     }
 
+    /// Runs with a stdout that nobody reads; its exit code.
+    pub(crate) fn audit_for_nobody(&self, args: &[&str]) -> Option<i32> {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_frazil"))
+            .arg("audit")
+            .args(args)
+            .current_dir(&self.0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        child.wait().unwrap().code()
+    }
+
     /// Runs with input on stdin, written beside the reading of the output.
     pub(crate) fn audit_input(&self, args: &[&str], input: &str) -> Told {
         let mut child = Command::new(env!("CARGO_BIN_EXE_frazil"))
