@@ -45,7 +45,7 @@ pub(crate) fn run(args: &AuditArgs) -> Result<(), Failure> {
         malformed: reading.malformed.count(),
         unreadable: reading.cut,
     };
-    if verdict.checked == 0 {
+    if verdict.checked == 0 && report.exit().is_none() {
         say("note: no Id was read, so nothing was checked");
     }
     let found = report.exit().map_or(Ok(()), |exit| Err(Failure::Reported(exit)));
