@@ -50,9 +50,16 @@ async fn a_rolling_restart_leaves_no_job_alone_and_ends_even(stage: Stage) {
     assert!(within(Duration::from_secs(30), is_even).await, "{:?}", journal.loads(&NODES));
     let (gap, job) = longest_gap(&journal.spans());
     assert!(gap < settings("").ttl, "{job} did not run for {gap:?}");
-    // Even loads are left alone.
-    let runs = journal.spans().len();
-    assert!(!within(Duration::from_secs(2), || journal.spans().len() > runs).await);
+    // Even loads are left alone, once the moves that were under way have ended.
+    let mut is_calm = false;
+    for _ in 0..5 {
+        let runs = journal.spans().len();
+        is_calm = !within(Duration::from_secs(2), || journal.spans().len() > runs).await;
+        if is_calm {
+            break;
+        }
+    }
+    assert!(is_calm && is_even(), "jobs move without end: {:?}", journal.loads(&NODES));
     for node in nodes.into_values() {
         node.stop().await;
     }
