@@ -64,10 +64,12 @@ fn window(mark: &Mark, faults: &[Fault]) -> usize {
     let overlaps = |more: Duration| {
         faults.iter().any(|fault| fault.begin <= mark.answered && mark.asked <= fault.end + more)
     };
-    match () {
-        () if overlaps(Duration::ZERO) => 1,
-        () if overlaps(RECOVERY) => 2,
-        () => 0,
+    if overlaps(Duration::ZERO) {
+        1
+    } else if overlaps(RECOVERY) {
+        2
+    } else {
+        0
     }
 }
 
