@@ -44,18 +44,22 @@ fn diarist(diary: &Diary) -> Callbacks {
         })
 }
 
+/// Waits until it knows that it leads: the store may tell everybody of it before.
+async fn leads(elector: &Elector) {
+    soon(async {
+        while !elector.is_leader() {
+            tokio::task::yield_now().await
+        }
+    })
+    .await;
+}
+
 async fn callbacks_come_in_order_and_one_at_a_time(stage: Stage) {
     let (diary_a, diary_b) = (Diary::default(), Diary::default());
     let a = Elector::start(stage.candidate("a").await, diarist(&diary_a));
     let mut leader = a.leader();
     soon(leader.wait_for(|l| l.as_ref().is_some_and(|l| l.instance == "a"))).await.unwrap();
-    // The store may tell of it before it was told itself.
-    soon(async {
-        while !a.is_leader() {
-            tokio::task::yield_now().await
-        }
-    })
-    .await;
+    leads(&a).await;
     assert_eq!(a.instance(), "a");
     let b = Elector::start(stage.candidate("b").await, diarist(&diary_b));
     let mut seen = b.leader();
@@ -64,12 +68,7 @@ async fn callbacks_come_in_order_and_one_at_a_time(stage: Stage) {
     let first = a.proof().expect("it leads").token();
     a.stop().await.unwrap();
     soon(seen.wait_for(|l| l.as_ref().is_some_and(|l| l.instance == "b"))).await.unwrap();
-    soon(async {
-        while !b.is_leader() {
-            tokio::task::yield_now().await
-        }
-    })
-    .await;
+    leads(&b).await;
     let second = b.proof().expect("it leads").token();
     b.stop().await.unwrap();
 
@@ -116,8 +115,7 @@ async fn whoever_stops_hands_over_after_its_last_callback(stage: Stage) {
         }
     });
     let elector = Elector::start(stage.candidate("a").await, callbacks);
-    let mut leader = elector.leader();
-    soon(leader.wait_for(Option::is_some)).await.unwrap();
+    leads(&elector).await;
     let candidate = stage.candidate("b").await;
     let waiting = tokio::spawn(async move { candidate.campaign().await });
     let stopping = tokio::spawn(elector.stop());
