@@ -1,10 +1,11 @@
 //! The settings of a client.
 
-use std::fmt;
+use std::num::NonZero;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, thread};
 
 use frazil_id::Layout;
 
@@ -69,6 +70,8 @@ pub(crate) struct Options {
     pub(crate) layout: Option<Layout>,
     /// `None`: nothing is fetched ahead.
     pub(crate) prefetch: Option<Bounds>,
+    /// For how many threads at once the pool has Ids of their own. 1: they all share one order.
+    pub(crate) threads: usize,
     pub(crate) max_age: Duration,
     pub(crate) deadline: Duration,
     pub(crate) backoff: RangeInclusive<Duration>,
@@ -105,7 +108,8 @@ impl Builder {
 
     /// Asks for Ids of a declared scope. Ids of a strict scope increase across the cluster as they
     /// are issued; from a pool they come in that order only if one client alone uses the scope, so
-    /// use `prefetch(0)` where the order between clients matters.
+    /// use `prefetch(0)` where the order between clients matters. Threads that share a client with
+    /// a scope share one counter, which keeps that order and scales less.
     pub fn scope(mut self, name: impl Into<String>) -> Self {
         self.scope = name.into();
         self
@@ -201,8 +205,14 @@ impl Builder {
         let ways = self.ways()?;
         let most = self.prefetch.min(COUNT_MAX);
         let bounds = Bounds { least: LEAST.min(most), first: FIRST.min(most), most };
+        // Scopes are what order is promised for.
+        let threads = match self.scope.is_empty() {
+            true => thread::available_parallelism().map_or(1, NonZero::get),
+            false => 1,
+        };
         Ok(Options {
             ways,
+            threads,
             layout: self.layout,
             prefetch: (most > 0).then_some(bounds),
             max_age: self.max_age,

@@ -24,8 +24,8 @@ const KEY_FILE_VARIABLE: &str = "FRAZIL_KEY_FILE";
 /// Ids from servers. A handle: clones are cheap, share everything, and may go to other threads.
 ///
 /// Ids come from a pool that is filled ahead, so that `next` hardly ever waits. They are unique
-/// whatever happens; they are in order within what one answer brought, and nearly so within one
-/// client. Between clients there is no order but that of their times, which are up to
+/// whatever happens; a thread gets those of one answer in order, and nearly so those of one client.
+/// Between clients there is no order but that of their times, which are up to
 /// [`max_age`](Builder::max_age) old.
 ///
 /// ```no_run

@@ -1,6 +1,7 @@
 //! Ids that were fetched ahead: one buffer that is handed out, and one that follows it.
 
 mod buffer;
+mod lanes;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,6 +10,7 @@ use arc_swap::ArcSwapOption;
 use frazil_id::Id;
 
 use self::buffer::{Buffer, Served};
+
 /// What fetched Ids wait in.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -16,6 +18,7 @@ pub(crate) struct Pool {
     /// What comes after it. Whoever holds the lock may change which buffer is current.
     spare: Mutex<Option<Buffer>>,
     max_age_ns: u64,
+    threads: usize,
     handed_out: AtomicU64,
     discarded: AtomicU64,
 }
@@ -28,33 +31,41 @@ pub(crate) struct Taken {
 }
 
 impl Pool {
-    pub(crate) const fn new(max_age_ns: u64) -> Self {
+    /// For so many threads at once. With one, Ids of a buffer come in order whoever takes them; with
+    /// more, in order for each thread.
+    pub(crate) const fn new(max_age_ns: u64, threads: usize) -> Self {
         Self {
             current: ArcSwapOption::const_empty(),
             spare: Mutex::new(None),
             max_age_ns,
+            threads,
             handed_out: AtomicU64::new(0),
             discarded: AtomicU64::new(0),
         }
     }
 
-    /// The next Id of the current buffer, if there is one that is not too old. Without locks.
+    /// The next Id that this thread has claimed of the current buffer, unless it is too old. Without
+    /// locks.
     #[inline]
     pub(crate) fn take(&self) -> Option<Taken> {
         match self.current.load().as_ref()?.serve(self.max_age_ns) {
             Served::Id { id, is_low } => Some(Taken { id, is_low }),
-            Served::Nothing => None,
+            Served::Nothing | Served::TooOld => None,
         }
     }
 
-    /// The same when the current buffer has nothing more to give: puts the spare one in its place.
+    /// The same when there is none: claims more, or puts the spare buffer in the current one's place.
     #[cold]
     pub(crate) fn turn_over(&self) -> Option<Taken> {
         let mut spare = self.spare();
         loop {
-            // Somebody else may have been here first.
-            if let Some(taken) = self.take() {
-                return Some(taken);
+            if let Some(current) = self.current.load().as_ref() {
+                match current.serve(self.max_age_ns) {
+                    // Somebody else may have been here first.
+                    Served::Id { id, is_low } => return Some(Taken { id, is_low }),
+                    Served::Nothing if current.claim() => continue,
+                    Served::Nothing | Served::TooOld => {}
+                }
             }
             let following = spare.take();
             let is_last = following.is_none();
@@ -70,7 +81,7 @@ impl Pool {
         if ids.is_empty() {
             return;
         }
-        let buffer = Buffer::new(ids, asked_ns);
+        let buffer = Buffer::new(ids, asked_ns, self.threads);
         let mut spare = self.spare();
         let is_served = self.current.load().as_ref().is_some_and(|buffer| !buffer.is_empty());
         if !is_served && spare.is_none() {
@@ -165,7 +176,7 @@ mod tests {
 
     #[test]
     fn buffers_follow_each_other_and_every_id_comes_once() {
-        let pool = Pool::new(FOR_EVER);
+        let pool = Pool::new(FOR_EVER, 2);
         pool.put(ids(0..10), asked_now());
         pool.put(ids(10..20), asked_now());
         assert_eq!(pool.len(), 20);
@@ -176,7 +187,7 @@ mod tests {
 
     #[test]
     fn exactly_one_taker_hears_that_the_buffer_is_low() {
-        let pool = Pool::new(FOR_EVER);
+        let pool = Pool::new(FOR_EVER, 2);
         pool.put(ids(0..100), asked_now());
         let low = (0..100).filter(|_| any(&pool).unwrap().is_low).count();
         assert_eq!(low, 1);
@@ -184,21 +195,21 @@ mod tests {
 
     #[test]
     fn what_is_too_old_is_dropped_and_counted() {
-        let pool = Pool::new(1_000_000_000);
+        let pool = Pool::new(1_000_000_000, 2);
         let long_ago = asked_now().saturating_sub(2_000_000_000);
         pool.put(ids(0..5), long_ago);
         pool.put(ids(5..9), asked_now());
         assert_eq!(drain(&pool), (5..9).collect::<Vec<_>>());
         assert_eq!((pool.handed_out(), pool.discarded()), (4, 5));
         // The control: without a limit the old ones come out.
-        let pool = Pool::new(FOR_EVER);
+        let pool = Pool::new(FOR_EVER, 2);
         pool.put(ids(0..5), long_ago);
         assert_eq!(drain(&pool).len(), 5);
     }
 
     #[test]
     fn a_third_buffer_replaces_the_second_and_clearing_drops_all() {
-        let pool = Pool::new(FOR_EVER);
+        let pool = Pool::new(FOR_EVER, 2);
         for start in [0, 10, 20] {
             pool.put(ids(start..start + 10), asked_now());
         }
@@ -209,9 +220,27 @@ mod tests {
     }
 
     #[test]
+    fn threads_that_take_in_turn_share_one_order_only_where_it_is_asked_for() {
+        let in_turn = |threads| {
+            let pool = Pool::new(FOR_EVER, threads);
+            pool.put(ids(0..1000), asked_now());
+            let mut all = Vec::new();
+            std::thread::scope(|scope| {
+                for _ in 0..10 {
+                    all.push(any(&pool).unwrap().id);
+                    all.push(scope.spawn(|| any(&pool).unwrap().id).join().unwrap());
+                }
+            });
+            all.is_sorted()
+        };
+        assert!(in_turn(1));
+        assert!(!in_turn(64));
+    }
+
+    #[test]
     fn threads_that_take_while_others_put_get_every_id_once() {
         const BUFFERS: u64 = 2000;
-        let pool = Pool::new(FOR_EVER);
+        let pool = Pool::new(FOR_EVER, 2);
         let mut all = Vec::new();
         std::thread::scope(|scope| {
             let pool = &pool;
@@ -229,8 +258,10 @@ mod tests {
             for buffer in 0..BUFFERS {
                 pool.put(ids(buffer * 100..(buffer + 1) * 100), asked_now());
             }
-            all.extend(takers.into_iter().flat_map(|taker| taker.join().unwrap()));
+            all.extend(takers.into_iter().map(|taker| taker.join().unwrap()));
         });
+        assert!(all.iter().all(|mine: &Vec<Id>| mine.is_sorted()), "a thread went back");
+        let all: Vec<Id> = all.into_iter().flatten().collect();
         let distinct: BTreeSet<Id> = all.iter().copied().collect();
         assert_eq!(distinct.len(), all.len(), "an Id was handed out twice");
         assert_eq!(all.len() as u64, pool.handed_out());

@@ -34,7 +34,7 @@ impl State {
         let sizing = options.prefetch.map(|bounds| Sizing::new(bounds, max_age_ns));
         Self {
             mark: Birthmark::new(),
-            pool: Pool::new(max_age_ns),
+            pool: Pool::new(max_age_ns, options.threads),
             desk: Mutex::new(Desk::new(sizing)),
             hosts: options.ways.iter().cloned().map(Host::new).collect(),
             budget: Budget::new(options.ways.len()),

@@ -1,32 +1,22 @@
 //! The Ids of one answer.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use frazil_id::Id;
 
+use super::lanes::Lanes;
 use crate::clock;
 
-/// Where the next one is when all are gone: beyond every length, with room to count on.
-const ENDED: usize = usize::MAX / 2;
-
-/// Ids in the order of an answer. Every place is given out by one atomic addition, so to one
-/// caller alone.
+/// Ids in the order of an answer, each for one caller alone.
 #[derive(Debug)]
 pub(super) struct Buffer {
     ids: Box<[Id]>,
     asked_ns: u64,
-    /// Whoever gets this place fetches more.
-    mark: usize,
     /// The tick at which the age was last looked at.
     seen: AtomicU64,
     was_called_old: AtomicBool,
-    next: Place,
+    places: Lanes,
 }
-
-/// Alone in its lines of cache: it is written all the time, and what is beside it only read.
-#[derive(Debug)]
-#[repr(align(128))]
-struct Place(AtomicUsize);
 
 /// What a buffer has for a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +25,9 @@ pub(super) enum Served {
         id: Id,
         is_low: bool,
     },
-    /// All gone, or too old.
+    /// This thread has taken all that it claimed.
     Nothing,
+    TooOld,
 }
 
 /// How old a buffer is.
@@ -48,14 +39,14 @@ enum Age {
 }
 
 impl Buffer {
-    pub(super) fn new(ids: Vec<Id>, asked_ns: u64) -> Self {
+    /// For so many threads at once.
+    pub(super) fn new(ids: Vec<Id>, asked_ns: u64, threads: usize) -> Self {
         Self {
-            mark: ids.len() / 2,
+            places: Lanes::new(ids.len(), threads),
             ids: ids.into(),
             asked_ns,
             seen: AtomicU64::new(0),
             was_called_old: AtomicBool::new(false),
-            next: Place(AtomicUsize::new(0)),
         }
     }
 
@@ -64,15 +55,22 @@ impl Buffer {
         let is_soon_old = match self.age(max_age_ns) {
             Age::Young => false,
             Age::SoonOld => true,
-            Age::Old => return Served::Nothing,
+            Age::Old => return Served::TooOld,
         };
-        // Relaxed: the addition alone makes places unique; the Ids were written before the buffer
-        // was published, and that is what orders them.
-        let place = self.next.0.fetch_add(1, Ordering::Relaxed);
-        match self.ids.get(place) {
-            Some(id) => Served::Id { id: *id, is_low: place == self.mark || is_soon_old },
+        // The Ids were written before the buffer was published, and that is what orders them.
+        let place = self.places.take();
+        match place.and_then(|place| Some((place, self.ids.get(place as usize)?))) {
+            Some((place, id)) => {
+                Served::Id { id: *id, is_low: self.places.is_mark(place) || is_soon_old }
+            }
             None => Served::Nothing,
         }
+    }
+
+    /// Gets this thread more of what nobody has claimed. `false`: there is nothing. To be called
+    /// under the pool's lock.
+    pub(super) fn claim(&self) -> bool {
+        self.places.claim()
     }
 
     /// The clock that counts suspension is read once a tick; within a tick nobody gets old.
@@ -106,17 +104,16 @@ impl Buffer {
     }
 
     pub(super) fn left(&self) -> u64 {
-        self.ids.len() as u64 - self.handed_out()
+        self.places.left()
     }
 
     pub(super) fn handed_out(&self) -> u64 {
-        self.next.0.load(Ordering::Relaxed).min(self.ids.len()) as u64
+        self.places.taken()
     }
 
-    /// Gives nothing more. How many were handed out, and how many are left for ever.
+    /// Gives nothing more. How many were handed out, and how many are left for ever. To be called
+    /// under the pool's lock.
     pub(super) fn end(&self) -> (u64, u64) {
-        // Relaxed: as above; one exchange divides the places between before and after.
-        let given = self.next.0.swap(ENDED, Ordering::Relaxed).min(self.ids.len());
-        (given as u64, (self.ids.len() - given) as u64)
+        self.places.end()
     }
 }
