@@ -49,12 +49,14 @@ pub struct Standings {
 const METADATA: &str = "meta.";
 
 impl LeaderInfo {
-    /// What the record of a slot that somebody is present in says.
+    /// What the record of a slot that somebody is present in says. If that is of a holder who left,
+    /// the one who is present has not written yet: nobody.
     #[must_use]
     pub fn of(entry: &Entry) -> Option<Self> {
         let (Found::Known(record), Presence::Held { .. }) = (&entry.found, entry.presence) else {
             return None;
         };
+        record.nonce.as_ref()?;
         let text = |name: &str| record.info.get(name).cloned().unwrap_or_default();
         let metadata = record.info.iter().filter_map(|(name, value)| {
             Some((name.strip_prefix(METADATA)?.to_owned(), value.clone()))
@@ -102,5 +104,37 @@ impl Standings {
         };
         let (name, leader) = (entry.slot.name().to_owned(), LeaderInfo::of(entry));
         Self { name, leader, last_token, expires_in_ms }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nonce::Nonce;
+    use crate::record::{Record, Version};
+    use crate::slot::{Group, Slot};
+
+    fn entry(nonce: Option<Nonce>, presence: Presence) -> Entry {
+        let record = Record {
+            token: Token(7),
+            nonce,
+            holder: "a".into(),
+            floor: 0,
+            horizon: 0,
+            renewed: 0,
+            expires: None,
+            info: [].into(),
+        };
+        let slot = Slot::named(Group::Elections, "x").unwrap();
+        Entry { slot, version: Version(1), found: Found::Known(record), presence }
+    }
+
+    #[test]
+    fn whoever_left_is_not_taken_for_the_one_who_came_and_has_not_written_yet() {
+        let held = Presence::Held { expires_in: None };
+        let nonce = Some(Nonce::mint().unwrap());
+        assert_eq!(LeaderInfo::of(&entry(nonce, held)).unwrap().instance, "a");
+        assert!(LeaderInfo::of(&entry(nonce, Presence::Free)).is_none());
+        assert!(LeaderInfo::of(&entry(None, held)).is_none());
     }
 }

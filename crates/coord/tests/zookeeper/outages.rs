@@ -46,14 +46,14 @@ async fn a_tenure_survives_the_death_of_the_leader() {
 async fn a_store_that_comes_back_is_used_again_by_the_same_object() {
     let server = ZooKeeper::start().unwrap();
     let place = Place::new(&server.address()).await;
-    let store = place.open(&server.address(), "session=60s&timeout=1s").await;
+    let store = place.open(&server.address(), "session=60s&timeout=5s").await;
     let meta = begin(&store).await;
     let tenure = take(&store, &claim(meta, any())).await;
     let mut changes = store.watch(Group::Workers).await.unwrap();
     server.kill();
     assert_eq!(changes.next().await, None, "a watch that may miss something must end");
     for _ in 0..3 {
-        let limit = Duration::from_secs(2);
+        let limit = Duration::from_secs(10);
         let read = tokio::time::timeout(limit, store.meta()).await.expect("ends in time");
         assert_eq!(read.unwrap_err().kind(), ErrorKind::Unavailable);
         let extended = tokio::time::timeout(limit, store.extend(&tenure, &ask(0))).await;
