@@ -17,8 +17,9 @@ use tokio::net::TcpStream;
 const SOON: Duration = Duration::from_millis(300);
 /// One that is not reached in a test.
 const NEVER: Duration = Duration::from_secs(3600);
-/// How long a client is watched: some limits are looked at every now and then only.
-const WATCH: Duration = Duration::from_secs(4);
+/// How long a client is watched: some limits are looked at every now and then only, and the machine
+/// may be busy. Less than any limit that is not set here.
+const WATCH: Duration = Duration::from_secs(9);
 /// How long one without a limit is watched.
 const CONTROL: Duration = Duration::from_secs(1);
 

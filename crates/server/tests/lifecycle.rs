@@ -262,6 +262,10 @@ async fn lanes_are_added_while_the_sequence_stays_used_up() {
                 let mut ids = Vec::new();
                 while !is_over.load(Ordering::Relaxed) {
                     let reply = request(address, "POST", "/ids?count=500", &[], b"").await;
+                    // On a busy machine some have to wait for too long.
+                    if reply.status == 504 {
+                        continue;
+                    }
                     let reply: IdsReply = serde_json::from_slice(&reply.body)
                         .unwrap_or_else(|_| panic!("failed: {}", reply.text()));
                     ids.extend(reply.ids);
