@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use frazil_wire::{Problem, ScopeInfo, ScopeKind};
+use frazil_wire::{Problem, ScopeInfo, ScopeKind, query_value};
 use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -14,7 +14,6 @@ use super::fault::Fault;
 use super::moment::now;
 use super::plan::Plan;
 use crate::args::AcceptArg;
-use crate::words::encoded;
 
 /// Bytes that are read at once at the least.
 const READ_BYTES: usize = 16 * 1024;
@@ -61,7 +60,7 @@ impl Http {
             AcceptArg::Text => "text/plain",
             AcceptArg::Binary => "application/octet-stream",
         };
-        let scope = plan.scope.as_ref().map(|scope| format!("&scope={}", encoded(scope)));
+        let scope = plan.scope.as_ref().map(|scope| format!("&scope={}", query_value(scope)));
         let scope_part = scope.unwrap_or_default();
         let line = format!("POST /v1/ids?count={}{scope_part} HTTP/1.1\r\n", plan.batch);
         let rest = format!("{headers}accept: {form}\r\ncontent-length: 0\r\n\r\n");
