@@ -32,7 +32,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         return compare::run(args);
     }
     let (report, interrupted) = match args.library {
-        true => (library::measure(args)?, None),
+        true => library::measure(args)?,
         false => course::measure(args)?,
     };
     after(print(&report, args.json), verdict(&report, interrupted))

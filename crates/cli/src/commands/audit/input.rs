@@ -57,10 +57,10 @@ impl Input {
 
     fn new(path: &OsStr) -> Self {
         let known = if is_stdin(path) { stdin_metadata() } else { fs::metadata(path) };
-        let file = known.ok().filter(Metadata::is_file).map(|file| Regular {
-            bytes: file.len(),
-            identity: (file.dev(), file.ino()),
-        });
+        let file = known
+            .ok()
+            .filter(Metadata::is_file)
+            .map(|file| Regular { bytes: file.len(), identity: (file.dev(), file.ino()) });
         Self { path: path.to_owned(), name: text(path, str::to_owned), file }
     }
 
