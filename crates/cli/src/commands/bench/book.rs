@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::fault::Fault;
 use super::moment::now;
-use super::schedule::Times;
+use super::schedule::{Times, Unsent};
 use super::tally::Tally;
 use super::verify::Sender;
 
@@ -121,8 +121,8 @@ impl Book {
     }
 
     /// Requests that were due and will not be sent.
-    pub(super) fn unsent(&mut self, count: u64) {
-        self.with_tally(|tally| tally.unsent += count);
+    pub(super) fn unsent(&mut self, unsent: Unsent) {
+        self.with_tally(|tally| tally.unsent(unsent));
     }
 
     /// Hands the Ids to the verifier once they are enough to be worth it.

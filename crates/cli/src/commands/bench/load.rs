@@ -13,7 +13,7 @@ use super::client::Client;
 use super::fault::Fault;
 use super::moment::now;
 use super::plan::Plan;
-use super::schedule::{Pace, Series, Times};
+use super::schedule::{Pace, Series, Times, Unsent};
 use super::tally::Tally;
 use super::verify::{Sender, Verifier};
 use crate::output::{Exit, Failure};
@@ -139,13 +139,13 @@ impl Connection {
         book.close().await;
     }
 
-    /// Asks until the time is up; how many requests were due and not sent by then.
+    /// Asks until the time is up; the requests that were due and not sent by then.
     async fn ask_until(
         &mut self,
         client: &mut Option<Client>,
         book: &mut Book,
         times: Times,
-    ) -> io::Result<u64> {
+    ) -> io::Result<Unsent> {
         let mut pace = Pace::new(self.plan.rate.map(|rate| Series {
             rate,
             connections: self.plan.connections as u64,
@@ -173,7 +173,7 @@ impl Connection {
             }
             book.hand_over_some().await;
         }
-        Ok(pace.left(&Times { end: now().min(times.end), ..times }))
+        Ok(pace.unsent(&Times { end: now().min(times.end), ..times }))
     }
 }
 

@@ -81,7 +81,7 @@ pub(crate) struct Schedule {
     pub(super) requests_per_second: u64,
     /// How late a request was sent at the most.
     pub(super) behind_max_ms: f64,
-    /// Requests that were due and never sent.
+    /// Requests that were due and never sent; among the latencies as the time until the end.
     pub(super) unsent: u64,
 }
 
@@ -283,7 +283,8 @@ impl Schedule {
         let unsent = match self.unsent {
             0 => "all were sent".to_owned(),
             unsent => format!(
-                "{} that were due were never sent, so the latencies lack them: the rate is too high",
+                "{} that were due were never sent, and count as the time until the end: the rate is \
+                 too high",
                 HumanCount(unsent)
             ),
         };
