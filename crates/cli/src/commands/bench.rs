@@ -70,5 +70,13 @@ fn verdict(report: &Report, interrupted: Option<Signal>) -> Result<(), Failure> 
             if errors.is_empty() { String::new() } else { format!(" ({})", errors.join(", ")) };
         return Err(Failure::new(Exit::Unavailable, format_args!("{why}{seen}")));
     }
+    if let Some(outage) = &report.outage {
+        let why = format_args!(
+            "{}. No request succeeded after {:.1} s of the measurement, so its numbers are those of \
+             an outage",
+            outage.why, outage.since_seconds
+        );
+        return Err(Failure::new(Exit::Unavailable, why));
+    }
     Ok(())
 }

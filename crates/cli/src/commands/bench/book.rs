@@ -89,7 +89,10 @@ impl Book {
     pub(super) fn done(&mut self, due: Instant, at: Instant) {
         if self.times.count(due) {
             let (took, ids) = (at.saturating_duration_since(due), self.batch);
-            self.with_tally(|tally| tally.answered(took, ids));
+            self.with_tally(|tally| {
+                tally.answered(took, ids);
+                tally.last_answer = tally.last_answer.max(Some(at));
+            });
         }
     }
 
@@ -109,8 +112,12 @@ impl Book {
             verify.forget_rest();
         }
         if self.times.count(self.due) {
-            let waited = now().saturating_duration_since(self.due);
-            self.with_tally(|tally| tally.failed(&fault, waited));
+            let at = now();
+            let waited = at.saturating_duration_since(self.due);
+            self.with_tally(|tally| {
+                tally.failed(&fault, waited);
+                tally.last_fault = tally.last_fault.max(Some(at));
+            });
         }
         self.fault = Some(fault);
     }

@@ -210,8 +210,10 @@ impl Service<Request<Body>> for Channel {
         Box<dyn Future<Output = Result<Response<Incoming>, hyper::Error>> + Send + 'static>,
     >;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), hyper::Error>> {
-        self.0.poll_ready(context)
+    /// It is, since one call is made at a time. A connection that has gone shows in the call: what
+    /// is not ready would be told without the cause, and so be taken for a refusal.
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), hyper::Error>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {

@@ -157,6 +157,7 @@ impl Measured {
             },
             verify: verified.map(|verified| Verify::of(verified, threads, seconds)),
             samples,
+            outage: None,
         }
     }
 }

@@ -19,7 +19,7 @@ use super::verify::{Sender, Verifier};
 use crate::output::{Exit, Failure};
 
 /// How long a connection waits before it is tried again.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
 /// Threads that ask until the time is up or they are told to stop.
 #[derive(Debug)]

@@ -6,13 +6,17 @@ use std::time::Duration;
 use super::book::Book;
 use super::client::{Client, Facts};
 use super::fault::Fault;
-use super::load::ask;
+use super::load::{PAUSE, ask};
 use super::moment::now;
 use super::plan::Plan;
 use super::schedule::Times;
 use super::tally::Tally;
 use super::verify::Sender;
 use crate::output::{Failure, say};
+
+/// Requests that must fail in a row at the end before a server is called gone: one alone may be a
+/// connection that it closed for its own reasons.
+const LAST_TRIES: u32 = 3;
 
 /// Connects and asks what the server is. One that does not say is measured all the same.
 pub(super) async fn look(plan: &Plan) -> Result<(Client, Option<Facts>), Failure> {
@@ -43,17 +47,41 @@ pub(super) async fn try_once(
     client: Client,
     verify: Option<Sender>,
 ) -> Result<(), Failure> {
-    let start = now();
-    let times = Times { start, begin: start, end: start + Duration::from_hours(1) };
-    let mut book = Book::new(plan.batch, times, Arc::new(Mutex::new(Tally::new())), verify);
-    book.begin(start);
-    let asked = ask(plan, &mut Some(client), &mut book).await;
-    let fault = asked.err().or_else(|| book.fault().cloned());
-    book.close().await;
-    match fault {
+    match request(plan, Some(client), verify).await {
         // The check finds that too, and says so at the end.
         Some(Fault::WrongCount { .. }) if plan.verify => Ok(()),
         Some(fault) => Err(fault.into_failure(&plan.address)),
         None => Ok(()),
     }
+}
+
+/// Whether the server still answers: why not, after several tries.
+pub(super) async fn last_look(
+    plan: &Plan,
+    verify: impl Fn() -> Option<Sender>,
+) -> Result<(), Fault> {
+    let mut outcome = Ok(());
+    for number in 0..LAST_TRIES {
+        if number > 0 {
+            tokio::time::sleep(PAUSE).await;
+        }
+        outcome = match request(plan, None, verify()).await {
+            // That is an answer, whatever else is wrong with it.
+            None | Some(Fault::WrongCount { .. }) => return Ok(()),
+            Some(fault) => Err(fault),
+        };
+    }
+    outcome
+}
+
+/// One request that is not measured; why it failed, if it did.
+async fn request(plan: &Plan, mut client: Option<Client>, verify: Option<Sender>) -> Option<Fault> {
+    let start = now();
+    let times = Times { start, begin: start, end: start + Duration::from_hours(1) };
+    let mut book = Book::new(plan.batch, times, Arc::new(Mutex::new(Tally::new())), verify);
+    book.begin(start);
+    let asked = ask(plan, &mut client, &mut book).await;
+    let fault = asked.err().or_else(|| book.fault().cloned());
+    book.close().await;
+    fault
 }

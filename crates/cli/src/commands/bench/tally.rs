@@ -1,7 +1,7 @@
 //! What the requests of one thread came to.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
@@ -24,6 +24,9 @@ pub(super) struct Tally {
     pub(super) errors: BTreeMap<String, u64>,
     /// How late a request was sent at the most.
     pub(super) behind: Duration,
+    /// When a request succeeded last, and when one failed.
+    pub(super) last_answer: Option<Instant>,
+    pub(super) last_fault: Option<Instant>,
     /// Requests that were due and never sent.
     pub(super) unsent: u64,
 }
@@ -37,6 +40,8 @@ impl Tally {
             ids: 0,
             errors: BTreeMap::new(),
             behind: Duration::ZERO,
+            last_answer: None,
+            last_fault: None,
             unsent: 0,
         }
     }
@@ -72,6 +77,11 @@ impl Tally {
         }
     }
 
+    /// Whether what came last was a failure.
+    pub(super) fn ends_in_failure(&self) -> bool {
+        self.last_fault.is_some() && self.last_fault > self.last_answer
+    }
+
     pub(super) fn errors(&self) -> u64 {
         self.errors.values().sum()
     }
@@ -85,6 +95,8 @@ impl Tally {
         for (name, count) in std::mem::take(&mut self.errors) {
             *sum.errors.entry(name).or_default() += count;
         }
+        sum.last_answer = sum.last_answer.max(self.last_answer);
+        sum.last_fault = sum.last_fault.max(self.last_fault);
         sum.behind = sum.behind.max(std::mem::take(&mut self.behind));
         sum.unsent += std::mem::take(&mut self.unsent);
     }
