@@ -7,6 +7,7 @@ mod client;
 mod compare;
 mod connect;
 mod course;
+mod descriptors;
 mod display;
 mod fault;
 mod grpc;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use frazil_id::Layout;
 
 use super::client::Facts;
+use super::descriptors;
 use super::display::{Display, Picture};
 use super::load::{Load, no_threads};
 use super::moment::{cpu_of_process, now};
@@ -56,6 +57,7 @@ struct Course {
 
 impl Course {
     async fn prepare(args: &BenchArgs, plan: &Arc<Plan>) -> Result<Self, Failure> {
+        descriptors::provide(plan)?;
         let (client, facts) = probe::look(plan).await?;
         let layout = facts.as_ref().map_or(args.layout.layout, |facts| facts.layout);
         let is_strict = facts.as_ref().is_some_and(|facts| facts.is_strict);

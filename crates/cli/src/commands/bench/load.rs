@@ -134,7 +134,7 @@ impl Connection {
         let mut book = Book::new(self.plan.batch, times, Arc::clone(&self.tally), verify);
         match self.ask_until(&mut client, &mut book, times).await {
             Ok(unsent) => book.unsent(unsent),
-            Err(error) => book.failed(Fault::Unreachable(error.to_string())),
+            Err(error) => book.failed(Fault::unreachable(error)),
         }
         book.close().await;
     }
@@ -165,9 +165,9 @@ impl Connection {
             book.begin(due);
             if let Err(fault) = ask(&self.plan, client, book).await {
                 *client = None;
-                let is_unreachable = matches!(fault, Fault::Unreachable(_) | Fault::Untrusted(_));
+                let is_lasting = fault.is_lasting();
                 book.failed(fault);
-                if is_unreachable {
+                if is_lasting {
                     tokio::time::sleep(PAUSE).await;
                 }
             }
