@@ -14,6 +14,7 @@ mod grpc;
 mod http;
 mod library;
 mod load;
+mod machine;
 mod moment;
 mod plan;
 mod probe;
@@ -22,6 +23,7 @@ mod resp;
 mod schedule;
 mod tally;
 mod target;
+mod unlike;
 mod verify;
 
 use self::report::Report;

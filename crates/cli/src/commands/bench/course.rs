@@ -9,6 +9,7 @@ use super::client::Facts;
 use super::descriptors;
 use super::display::{Display, Picture};
 use super::load::{Load, no_threads};
+use super::machine;
 use super::moment::{cpu_of_process, now};
 use super::plan::Plan;
 use super::probe;
@@ -290,5 +291,7 @@ fn config(plan: &Plan, facts: Option<&Facts>, layout: &Layout) -> Config {
         rate: plan.rate,
         duration_seconds: plan.duration.as_secs_f64(),
         warmup_seconds: plan.warm_up.as_secs_f64(),
+        build: Some(machine::build()),
+        host: Some(machine::host()),
     }
 }

@@ -12,6 +12,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use super::load::no_threads;
+use super::machine;
 use super::moment::{cpu_of_process, now};
 use super::report::{self, Config, FORM, Report, Results, Sample, Verify};
 use super::verify::{Sender, Verifier};
@@ -136,6 +137,8 @@ impl Measured {
                 rate: None,
                 duration_seconds: planned.as_secs_f64(),
                 warmup_seconds: 0.0,
+                build: Some(machine::build()),
+                host: Some(machine::host()),
             },
             results: Results {
                 seconds,

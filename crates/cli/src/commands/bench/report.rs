@@ -54,6 +54,11 @@ pub(crate) struct Config {
     pub(super) rate: Option<u64>,
     pub(super) duration_seconds: f64,
     pub(super) warmup_seconds: f64,
+    /// What measured, and on which machine.
+    #[serde(default)]
+    pub(super) build: Option<String>,
+    #[serde(default)]
+    pub(super) host: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
