@@ -6,7 +6,12 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
-use super::{LayoutArg, TrustArg, duration};
+use frazil_id::Layout;
+
+use super::{TrustArg, duration, layout};
+
+/// Where a layout is looked for that nobody typed.
+pub(crate) const LAYOUT_VARIABLE: &str = "FRAZIL_LAYOUT";
 
 /// Threads of a measurement of the library: beyond that the scheduler is measured.
 const THREADS_MAX: u64 = 1024;
@@ -68,8 +73,10 @@ pub(crate) struct BenchArgs {
     /// Where time comes from, with --library; the system by default.
     #[arg(long, value_enum)]
     pub(crate) clock: Option<ClockArg>,
-    #[command(flatten)]
-    pub(crate) layout: LayoutArg,
+    /// The layout of the Ids, with --library and for a server that does not say its own; frazil by
+    /// default.
+    #[arg(long, value_name = "L", env = LAYOUT_VARIABLE, value_parser = layout)]
+    pub(crate) layout: Option<Layout>,
     #[command(flatten)]
     pub(crate) trust: TrustArg,
     /// The server's process, to read its CPU time and memory from /proc.

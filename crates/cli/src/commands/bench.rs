@@ -10,6 +10,7 @@ mod course;
 mod descriptors;
 mod display;
 mod fault;
+mod flags;
 mod grpc;
 mod http;
 mod library;

@@ -8,6 +8,7 @@ use frazil_id::Layout;
 use super::client::Facts;
 use super::descriptors;
 use super::display::{Display, Picture};
+use super::flags;
 use super::load::{Load, no_threads};
 use super::machine;
 use super::moment::{cpu_of_process, now};
@@ -60,7 +61,7 @@ impl Course {
     async fn prepare(args: &BenchArgs, plan: &Arc<Plan>) -> Result<Self, Failure> {
         descriptors::provide(plan)?;
         let (client, facts) = probe::look(plan).await?;
-        let layout = facts.as_ref().map_or(args.layout.layout, |facts| facts.layout);
+        let layout = flags::layout(args, facts.as_ref())?;
         let is_strict = facts.as_ref().is_some_and(|facts| facts.is_strict);
         let verifier = match plan.verify {
             true => Some(Verifier::start(&layout, is_strict, plan.connections)),

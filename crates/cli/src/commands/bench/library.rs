@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use frazil_id::{Clock, Generator, NotReady, Options, SystemClock, TickerClock};
+use frazil_id::{Clock, Generator, Layout, NotReady, Options, SystemClock, TickerClock};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
+use super::flags;
 use super::load::no_threads;
 use super::machine;
 use super::moment::{cpu_of_process, now};
@@ -34,15 +35,20 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// Measures the library; with the signal that ended it early, if one did.
 pub(super) fn measure(args: &BenchArgs) -> Result<(Report, Option<Signal>), Failure> {
+    flags::check_for_library(args)?;
     match clock(args) {
-        ClockArg::System => measure_by(args, SystemClock::new(&args.layout.layout)),
+        ClockArg::System => measure_by(args, SystemClock::new(&layout(args))),
         ClockArg::Ticker => {
-            let clock = TickerClock::start(&args.layout.layout).map_err(|error| {
+            let clock = TickerClock::start(&layout(args)).map_err(|error| {
                 Failure::new(Exit::Unavailable, format_args!("no thread for the clock: {error}"))
             })?;
             measure_by(args, clock)
         }
     }
+}
+
+fn layout(args: &BenchArgs) -> Layout {
+    args.layout.unwrap_or(Layout::FRAZIL)
 }
 
 fn clock(args: &BenchArgs) -> ClockArg {
@@ -56,7 +62,7 @@ fn measure_by<C: Clock + Sync>(
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let threads = usize::try_from(args.threads.unwrap_or(1)).expect("limited by the arguments");
     let threads = if threads == 0 { cores } else { threads };
-    let layout = &args.layout.layout;
+    let layout = &layout(args);
     check(args)?;
     let ids = Generator::new(layout, 0, clock, Options::default())?;
     ids.next()?;
@@ -85,7 +91,7 @@ fn measure_by<C: Clock + Sync>(
 
 /// Refuses what would not end in time.
 fn check(args: &BenchArgs) -> Result<(), Failure> {
-    let layout = &args.layout.layout;
+    let layout = &layout(args);
     let tick_ms = layout.tick_ms();
     if tick_ms > TICK_MS_MAX {
         return Err(Failure::usage(format_args!(
@@ -116,7 +122,7 @@ impl Measured {
     fn report(self, args: &BenchArgs, verified: Option<super::verify::Verified>) -> Report {
         let Self { ids, threads, elapsed, cpu, samples, ended_early } = self;
         let (seconds, cpu, batch) = (elapsed.as_secs_f64(), cpu.as_secs_f64(), args.demand.batch);
-        let (layout, calls) = (&args.layout.layout, ids / batch);
+        let (layout, calls) = (&layout(args), ids / batch);
         let ids_per_second = ids as f64 / seconds;
         let planned = args.demand.duration.unwrap_or(DURATION);
         Report {

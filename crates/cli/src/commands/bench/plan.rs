@@ -8,6 +8,7 @@ use std::time::Duration;
 use frazil_coord::Secret;
 
 use super::address::Address;
+use super::flags;
 use crate::args::{AcceptArg, BenchArgs, ProtocolArg};
 use crate::output::{Failure, say};
 use crate::remote;
@@ -49,6 +50,7 @@ pub(super) enum Call {
 impl Plan {
     pub(super) fn new(args: &BenchArgs) -> Result<Self, Failure> {
         let (demand, address) = (&args.demand, Address::new(args.url.as_deref(), args.protocol)?);
+        flags::check_for_server(args, &address)?;
         let key = remote::read_key(args.trust.key_file.as_deref())?;
         key.as_ref().map_or(Ok(()), remote::check_key)?;
         if key.is_some() && !address.is_secure && !address.is_loopback() {
