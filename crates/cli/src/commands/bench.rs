@@ -3,6 +3,7 @@
 mod address;
 mod book;
 mod check;
+mod chunked;
 mod client;
 mod compare;
 mod connect;
