@@ -122,6 +122,9 @@ pub(crate) struct DemandArg {
     /// Have Ids streamed over gRPC: a request is a grant of as many as --batch says.
     #[arg(long, conflicts_with = "library")]
     pub(crate) stream: bool,
+    /// Have gRPC send runs: a few bytes for each tick instead of eight for each Id.
+    #[arg(long, conflicts_with = "library")]
+    pub(crate) runs: bool,
     /// Requests under way on each connection, for RESP, or grants with --stream.
     #[arg(long, value_name = "N", conflicts_with = "library",
           value_parser = clap::value_parser!(u64).range(1..=PIPELINE_MAX))]

@@ -56,6 +56,14 @@ impl Book {
         }
     }
 
+    /// Ids of the answer that are evenly apart.
+    pub(super) fn run(&mut self, first: u64, count: u32, stride: u64) {
+        self.count += u64::from(count);
+        if let Some(verify) = &mut self.verify {
+            verify.run(first, count, stride);
+        }
+    }
+
     /// Ids of the answer, as eight bytes each.
     pub(super) fn ids(&mut self, bytes: &[u8]) {
         let (ids, _) = bytes.as_chunks();

@@ -62,7 +62,7 @@ impl Course {
         descriptors::provide(plan)?;
         let (client, facts) = probe::look(plan).await?;
         let layout = flags::layout(args, facts.as_ref())?;
-        let is_strict = facts.as_ref().is_some_and(|facts| facts.is_strict);
+        let is_strict = facts.as_ref().is_some_and(|facts| probe::is_strict(args, plan, facts));
         let verifier = match plan.verify {
             true => Some(Verifier::start(&layout, is_strict, plan.connections)),
             false => None,

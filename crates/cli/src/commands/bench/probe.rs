@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use frazil_wire::{Info, ScopeInfo, ScopeKind};
+
 use super::book::Book;
 use super::client::{Client, Facts};
 use super::fault::Fault;
@@ -12,7 +14,10 @@ use super::plan::Plan;
 use super::schedule::Times;
 use super::tally::Tally;
 use super::verify::Sender;
+use crate::args::{BenchArgs, ProtocolArg, ServerArg};
 use crate::output::{Failure, say};
+use crate::remote::Server;
+use crate::words::printable;
 
 /// Requests that must fail in a row at the end before a server is called gone: one alone may be a
 /// connection that it closed for its own reasons.
@@ -35,6 +40,38 @@ pub(super) async fn look(plan: &Plan) -> Result<(Client, Option<Facts>), Failure
         }
         Err(fault) => Err(failed(fault)),
     }
+}
+
+/// Whether the scope that is asked for is strict. A node tells that over HTTP alone, so it is asked
+/// there if its address is known.
+pub(super) fn is_strict(args: &BenchArgs, plan: &Plan, facts: &Facts) -> bool {
+    let Some(scope) = plan.scope.as_ref().filter(|_| plan.verify) else { return false };
+    if plan.address.protocol == ProtocolArg::Http {
+        return facts.is_strict;
+    }
+    let scopes = http_base(args, plan).and_then(|base| scopes(args, &base, &facts.node));
+    let Some(scopes) = scopes else {
+        say(format_args!(
+            "note: whether the scope {} is strict is told over HTTP alone, so its order is checked \
+             for each worker; --metrics http://HOST:PORT is where this node can be asked",
+            printable(scope)
+        ));
+        return false;
+    };
+    scopes.iter().any(|told| told.name == *scope && told.kind == ScopeKind::Strict)
+}
+
+fn http_base(args: &BenchArgs, plan: &Plan) -> Option<String> {
+    args.metrics.clone().or_else(|| plan.address.http_base())
+}
+
+/// The scopes of a node, if it is that one.
+fn scopes(args: &BenchArgs, url: &str, node: &str) -> Option<Vec<ScopeInfo>> {
+    let base = url.trim_end_matches('/');
+    let arg = ServerArg { server: None, trust: args.trust.clone() };
+    let server = Server::new(base.strip_suffix("/metrics").unwrap_or(base), &arg).ok()?;
+    let info: Info = server.get("/v1/info").ok()?;
+    (info.node.name == node).then_some(info.scopes)
 }
 
 fn is_about_keys(fault: &Fault) -> bool {
