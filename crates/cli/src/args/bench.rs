@@ -35,6 +35,9 @@ const RATE_MAX: u64 = 10_000_000;
 /// would have been asked meanwhile.
 ///
 /// On a terminal the run is drawn as it goes. Ctrl-C ends it early with what was measured so far.
+///
+/// The exit code is 1 if --verify found something; 3 if no request succeeded, or the server was gone
+/// when the time was up; 2 for what cannot be measured. Requests that fail meanwhile are counted.
 #[derive(Debug, ClapArgs)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -142,7 +145,7 @@ pub(crate) enum BenchCommand {
 /// Compare two measurements that --json wrote.
 ///
 /// A difference of the rates counts as one only if the middle halves of the rates of the single
-/// seconds lie apart: what overlaps may be chance.
+/// seconds lie apart: what overlaps may be chance. What else was not the same in both is warned of.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Example:
