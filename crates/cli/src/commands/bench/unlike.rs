@@ -16,11 +16,14 @@ pub(super) struct Unlike {
     after: String,
 }
 
+/// How something is found in a report.
+type Field = fn(&Report) -> String;
+
 impl Unlike {
     /// All that was not the same. The server's address is no part of it: two servers are what most
     /// people compare.
     pub(super) fn all(before: &Report, after: &Report) -> Vec<Self> {
-        let fields: [(&'static str, fn(&Report) -> String); 14] = [
+        let fields: [(&'static str, Field); 14] = [
             ("protocol", |report| protocol(&report.config)),
             ("request", |report| report.config.request.clone()),
             ("batch", |report| report.config.batch.to_string()),
