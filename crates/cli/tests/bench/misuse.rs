@@ -83,7 +83,7 @@ fn flags_that_would_change_nothing_are_refused_by_name() {
     // The controls: what comes from the environment is for other commands, and what agrees is fine.
     let line = [&["bench", &http, "--json"][..], &SHORT].concat();
     let mut given = shell.command(&line);
-    given.envs([("FRAZIL_CA", &*ca), ("FRAZIL_KEY_FILE", ""), ("FRAZIL_LAYOUT", "discord")]);
+    given.envs([("FRAZIL_CA", &*ca), ("FRAZIL_LAYOUT", "discord")]);
     let output = given.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_well(&report(&shell, &[&http, "--layout", "frazil", "--verify"]));
