@@ -6,10 +6,13 @@ use std::time::Duration;
 use frazil_rig::wait_until;
 use serde_json::Value;
 
-use super::false_server::{FalseServer, Habit};
+use super::false_server::{FalseServer, HONEST, Habit};
 use super::serving::Served;
 use super::shell::Shell;
 use super::{assert_well, count, float};
+
+/// Longer than it takes to end a measurement.
+const STALL: Duration = Duration::from_secs(4);
 
 fn start(shell: &Shell, args: &[&str]) -> Child {
     let line = [&["bench", "--json"][..], args].concat();
@@ -69,6 +72,23 @@ fn an_interrupt_ends_a_measurement_of_the_library_just_so() {
         assert!(count(&report, "/results/ids") > 0, "{report}");
         assert_eq!(report["verify"]["duplicates"], 0, "{report}");
     }
+}
+
+#[test]
+fn what_is_due_after_an_interrupt_is_not_missed() {
+    let (server, shell) = (FalseServer::start(Habit::StallsOnce(STALL)), Shell::new());
+    let url = server.url();
+    let line = [&url, "--rate", "100", "--connections", "1", "--duration", "1h", "--warmup", "0s"];
+    let child = start(&shell, &line);
+    let is_stalled = || server.requests() > HONEST;
+    wait_until("the server to stall", Duration::from_secs(30), is_stalled).unwrap();
+    // The answer to the last request comes long after nobody wants any more.
+    let report = object(&interrupt(child));
+    let (requests, unsent) =
+        (count(&report, "/results/requests"), count(&report, "/schedule/unsent"));
+    let seconds = Duration::from_secs_f64(float(&report, "/results/seconds"));
+    let due = u64::try_from((seconds + STALL / 2).as_millis() / 10).unwrap();
+    assert!(requests > 0 && requests + unsent < due, "{report}");
 }
 
 /// Whether a process takes SIGINT itself.

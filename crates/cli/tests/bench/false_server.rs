@@ -12,7 +12,7 @@ const WORKER_SHIFT: u32 = 12;
 /// A tick to begin with.
 const FIRST_TICK: u64 = 1_000_000;
 /// Requests that a server answers well before its habit shows.
-const HONEST: u64 = 5;
+pub(crate) const HONEST: u64 = 5;
 
 /// What it does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,7 @@ pub(crate) enum Habit {
 pub(crate) struct FalseServer {
     address: String,
     is_over: Arc<AtomicBool>,
+    requests: Arc<AtomicU64>,
 }
 
 impl FalseServer {
@@ -51,18 +52,24 @@ impl FalseServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let is_over = Arc::new(AtomicBool::new(false));
-        let (over, requests) = (Arc::clone(&is_over), Arc::new(AtomicU64::new(0)));
+        let requests = Arc::new(AtomicU64::new(0));
+        let (over, counted) = (Arc::clone(&is_over), Arc::clone(&requests));
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 if over.load(Ordering::SeqCst) {
                     return;
                 }
-                let requests = Arc::clone(&requests);
+                let requests = Arc::clone(&counted);
                 // A client that has gone is the end of it.
                 std::thread::spawn(move || drop(serve(&stream, habit, &requests)));
             }
         });
-        Self { address, is_over }
+        Self { address, is_over, requests }
+    }
+
+    /// How often it was asked for Ids.
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::SeqCst)
     }
 
     pub(crate) fn url(&self) -> String {

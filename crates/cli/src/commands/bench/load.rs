@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -35,7 +35,8 @@ pub(super) struct Load {
 enum Signal {
     Prepare,
     Go(Times),
-    Stop,
+    /// At that time, whenever it is noticed.
+    Stop(Instant),
 }
 
 impl Load {
@@ -85,7 +86,7 @@ impl Load {
 
     /// No more requests are sent.
     pub(super) fn stop(&self) {
-        self.signal.send_replace(Signal::Stop);
+        self.signal.send_replace(Signal::Stop(now()));
     }
 
     /// Waits until the last answer is there.
@@ -173,7 +174,12 @@ impl Connection {
             }
             book.hand_over_some().await;
         }
-        Ok(pace.unsent(&Times { end: now().min(times.end), ..times }))
+        // A request that was waited for may have ended long after the measurement did.
+        let end = match *self.signal.borrow() {
+            Signal::Stop(at) => at,
+            Signal::Prepare | Signal::Go(_) => now(),
+        };
+        Ok(pace.unsent(&Times { end: end.min(times.end), ..times }))
     }
 }
 
