@@ -3,7 +3,7 @@
 use std::process::{Child, Output, Stdio};
 use std::time::Duration;
 
-use frazil_rig::wait_until;
+use frazil_rig::{Proxy, wait_until};
 use serde_json::Value;
 
 use super::false_server::{FalseServer, HONEST, Habit};
@@ -148,6 +148,24 @@ fn a_server_that_only_refuses_in_the_end_is_told_too() {
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert_eq!(object(&output)["outage"]["error"], "OVERLOADED");
     assert!(String::from_utf8(output.stderr).unwrap().contains("OVERLOADED"));
+}
+
+#[test]
+fn connections_that_were_closed_while_idle_are_opened_again() {
+    let (served, shell) = (Served::dev(&[]), Shell::new());
+    let proxy = Proxy::start(&served.grpc).unwrap();
+    let url = format!("grpc://{}", proxy.address());
+    let line = [&url, "--rate", "20", "--connections", "2", "--duration", "4s", "--warmup", "0s"];
+    let child = start(&shell, &line);
+    wait_for_ids(&served, "grpc", 10.0);
+    proxy.disconnect();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let report = object(&output);
+    // Each connection may have lost a request, and not more than that.
+    let errors: u64 =
+        report["errors"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
+    assert!(errors <= 2 && count(&report, "/results/requests") > 10, "{report}");
 }
 
 /// The control: errors that pass are counted, and nothing more.
