@@ -21,7 +21,7 @@ use frazil_id::{Format, Layout, rfc3339};
 
 pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::bench::{
-    AcceptArg, BenchArgs, BenchCommand, ClockArg, CompareArgs, ProtocolArg,
+    AcceptArg, BenchArgs, BenchCommand, ClockArg, CompareArgs, LAYOUT_VARIABLE, ProtocolArg,
 };
 pub(crate) use self::config::{ConfigCheckArgs, ConfigCommand, ConfigExampleArgs, ConfigShowArgs};
 pub(crate) use self::doctor::DoctorArgs;

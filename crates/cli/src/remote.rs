@@ -132,6 +132,11 @@ impl Server {
                 format_args!("{base} and this command do not trust each other: {why}; {hint}");
             return NoAnswer::Failed(Failure::usage(why));
         }
+        if tls::is_plain(&error) {
+            let why =
+                format_args!("{base} does not speak TLS there: write http:// instead of https://");
+            return NoAnswer::Failed(Failure::usage(why));
+        }
         // A server that wants a certificate may just hang up on a client without one.
         let hint = match base.starts_with("https:") && matches!(error, ureq::Error::Io(_)) {
             true => " If it asks for a certificate, name ours with --cert and --key.",

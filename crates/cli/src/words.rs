@@ -59,20 +59,6 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// A text as it may stand in a query.
-pub(crate) fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,11 +90,5 @@ mod tests {
         ] {
             assert_eq!(printable(text), shown);
         }
-    }
-
-    #[test]
-    fn what_would_mean_something_in_a_query_is_encoded() {
-        assert_eq!(encoded("orders-2.x_~"), "orders-2.x_~");
-        assert_eq!(encoded("a b&c=%\u{e9}"), "a%20b%26c%3D%25%C3%A9");
     }
 }

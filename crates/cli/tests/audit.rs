@@ -5,7 +5,11 @@ mod desk;
 #[path = "audit/fuzz.rs"]
 mod fuzz;
 
+use std::ffi::OsStr;
 use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::process::{Command, Stdio};
 
 use frazil_id::{Id, Layout, Parts};
 
@@ -250,6 +254,74 @@ fn what_is_no_file_is_told_to_be_none() {
         told.stderr
     );
     assert_eq!(desk.audit(&["-", "-"]).code, Some(2));
-    assert_eq!(desk.audit(&[]).code, Some(2));
+    assert_eq!(desk.audit(&[""; 0]).code, Some(2));
     assert_eq!(desk.audit(&["a", "--layout", "nonsense"]).code, Some(2));
+}
+
+#[test]
+fn a_file_that_is_given_twice_is_no_file_of_duplicates() {
+    let desk = Desk::new();
+    desk.write("a", lines([1, 2]));
+    desk.write("b", lines([3]));
+    symlink("a", desk.file("link")).unwrap();
+    std::fs::hard_link(desk.file("a"), desk.file("hard")).unwrap();
+    for (one, other) in [("a", "a"), ("a", "./a"), ("a", "link"), ("hard", "a"), ("link", "hard")] {
+        let told = desk.audit(&[one, "b", other]);
+        let said = format!("error: {one} and {other} are the same file");
+        assert_eq!((told.code, told.stdout.as_str()), (Some(2), ""), "{one} {other}");
+        assert!(told.stderr.starts_with(&said), "{}", told.stderr);
+    }
+    // The control: a copy is another file, and has duplicates.
+    std::fs::copy(desk.file("a"), desk.file("copy")).unwrap();
+    let told = desk.audit(&["a", "copy"]);
+    assert!(told.code == Some(1) && told.stdout.contains("\nduplicates 2\n"), "{}", told.stdout);
+    // Nor do things that are no files have anything twice.
+    assert_eq!(desk.audit(&["/dev/null", "/dev/null", "a"]).code, Some(0));
+}
+
+#[test]
+fn a_file_on_stdin_is_known_by_its_name_too() {
+    let desk = Desk::new();
+    desk.write("a", lines([1, 2]));
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_frazil"));
+        let stdin = std::fs::File::open(desk.file("a")).unwrap();
+        command.arg("audit").args(args).current_dir(desk.file(".")).stdin(Stdio::from(stdin));
+        command.output().unwrap()
+    };
+    let twice = run(&["a", "-"]);
+    let said = String::from_utf8(twice.stderr).unwrap();
+    assert_eq!(twice.status.code(), Some(2), "{said}");
+    assert!(said.contains("a and stdin are the same file"), "{said}");
+    assert_eq!(run(&["-"]).status.code(), Some(0), "the control");
+}
+
+#[test]
+fn names_need_not_be_utf_8() {
+    let desk = Desk::new();
+    let (odd, other) = (OsStr::from_bytes(b"ids-\xff\x1b"), OsStr::from_bytes(b"ids-\xfe"));
+    std::fs::write(desk.file(".").join(odd), lines([1, 2])).unwrap();
+    std::fs::write(desk.file(".").join(other), lines([2])).unwrap();
+    let told = desk.audit(&[odd, other]);
+    assert_eq!((told.code, told.stderr.as_str()), (Some(1), ""));
+    let line = "duplicate: ids-\\xfe:1: Id 2 was in ids-\\xff\\u{1b}:2";
+    assert!(told.stdout.lines().any(|told| told == line), "{}", told.stdout);
+    let told = desk.audit(&[odd, other, OsStr::new("--json")]);
+    let found = &objects(&told.stdout)[0];
+    assert_eq!(found["first"]["file"], "ids-\\xff\u{1b}");
+    assert_eq!(found["again"]["file"], "ids-\\xfe");
+}
+
+#[test]
+fn what_editors_write_before_and_after_lines_is_no_part_of_them() {
+    let desk = Desk::new();
+    desk.write("a", b"\xef\xbb\xbf17\r\n18\r\n");
+    let told = desk.audit(&["a"]);
+    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""));
+    assert!(told.stdout.starts_with("checked    2 Ids in 1 file\n"), "{}", told.stdout);
+    // The control: the same bytes elsewhere are no Id, and in binary files they are one.
+    desk.write("a", b"17\n\xef\xbb\xbf18\n");
+    assert_eq!(desk.audit(&["a"]).code, Some(2));
+    desk.write("a", b"\x00\xbb\xbf45678\xef\xbb\xbf45678");
+    assert!(desk.audit(&["--binary", "a"]).stdout.contains("checked    2 Ids"));
 }

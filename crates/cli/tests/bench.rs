@@ -1,7 +1,11 @@
 //! `frazil bench` against real servers, and against false ones that it must see through.
 
+#[path = "bench/endings.rs"]
+mod endings;
 #[path = "bench/false_server.rs"]
 mod false_server;
+#[path = "bench/misuse.rs"]
+mod misuse;
 mod serving;
 #[path = "leasing/shell.rs"]
 mod shell;
@@ -10,7 +14,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use false_server::{FalseServer, Habit};
-use frazil_rig::{Certificates, wait_until};
+use frazil_rig::Certificates;
 use serde_json::Value;
 use serving::Served;
 use shell::Shell;
@@ -58,7 +62,10 @@ fn every_protocol_and_form_is_measured_and_verified() {
         (&[&http, "--scope", "orders", "--batch", "100"], 100),
         (&[&grpc], 1),
         (&[&grpc, "--batch", "5000"], 5000),
+        (&[&grpc, "--runs"], 1),
+        (&[&grpc, "--batch", "5000", "--runs"], 5000),
         (&[&grpc, "--stream", "--batch", "1000", "--pipeline", "3", "--scope", "orders"], 1000),
+        (&[&grpc, "--stream", "--batch", "1000", "--runs"], 1000),
         (&[&resp, "--batch", "2", "--scope", "orders"], 2),
         (&[&redis, "--pipeline", "16", "--protocol", "resp"], 1),
     ] {
@@ -150,6 +157,61 @@ fn a_stall_shows_in_what_would_have_been_asked_meanwhile() {
         float(&closed, "/latency_us/p90") < float(&closed, "/latency_us/max") / 2.0,
         "{closed}"
     );
+}
+
+#[test]
+fn what_was_due_and_never_sent_waited_until_the_end() {
+    let server = FalseServer::start(Habit::StallsOnce(Duration::from_secs(3)));
+    let shell = Shell::new();
+    let line = ["bench", &server.url(), "--rate", "100", "--connections", "1", "--duration", "1s"];
+    let more = ["--warmup", "0s", "--timeout", "10s", "--json"];
+    let report = shell.json_lines(&[&line[..], &more].concat()).remove(0);
+    // One of the first requests takes longer than everything, so the others are never sent.
+    let (requests, unsent) =
+        (count(&report, "/results/requests"), count(&report, "/schedule/unsent"));
+    assert!(requests <= 10 && requests + unsent == 100, "{report}");
+    // They were due evenly over the second, so half of them waited for more than 0.4 s of it: the
+    // few that were answered at once do not make a fast server.
+    assert!(float(&report, "/latency_us/p50") >= 400_000.0, "{report}");
+    assert!(float(&report, "/latency_us/p90") >= 700_000.0, "{report}");
+}
+
+#[test]
+fn answers_in_chunks_are_read() {
+    let shell = Shell::new();
+    let server = FalseServer::start(Habit::Chunks);
+    for batch in ["1", "10", "1000"] {
+        assert_well(&report(&shell, &[&server.url(), "--batch", batch, "--verify"]));
+    }
+}
+
+#[test]
+fn whether_a_scope_is_strict_is_asked_over_http() {
+    let shell = Shell::new();
+    let served = Served::dev(&["--scope", "orders=strict", "--scope", "plain"]);
+    let (http, grpc) = (format!("http://{}", served.http), format!("grpc://{}", served.grpc));
+    let resp = format!("resp://{}", served.resp);
+    for (args, is_strict, is_noted) in [
+        (&[&*http, "--scope", "orders"][..], true, false),
+        (&[&grpc, "--scope", "orders", "--metrics", &http], true, false),
+        (&[&resp, "--scope", "orders", "--metrics", &http], true, false),
+        (&[&grpc, "--scope", "plain", "--metrics", &http], false, false),
+        (&[&grpc, "--scope", "orders"], false, true),
+        (&[&grpc], false, false),
+    ] {
+        let line = [&["bench", "--json", "--verify"][..], args, &SHORT].concat();
+        let output = shell.output(&line);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {said}");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_well(&report);
+        assert_eq!(report["verify"]["is_strict"], is_strict, "{args:?}: {report}");
+        assert_eq!(
+            said.contains("is strict is told over HTTP alone"),
+            is_noted,
+            "{args:?}: {said}"
+        );
+    }
 }
 
 #[test]
@@ -258,30 +320,6 @@ fn keys_and_certificates_open_every_protocol() {
 
 fn port(address: &str) -> &str {
     address.rsplit(':').next().unwrap()
-}
-
-#[test]
-fn an_interrupt_ends_it_with_what_was_measured_so_far() {
-    let (served, shell) = (Served::dev(&[]), Shell::new());
-    let url = format!("http://{}", served.http);
-    let line = ["bench", &url, "--duration", "1h", "--warmup", "0s", "--verify", "--json"];
-    let child = shell.command(&line).stdout(Stdio::piped()).spawn().unwrap();
-    wait_until("Ids to be asked for", Duration::from_secs(30), || {
-        let (_, metrics) = served.request("GET", "/metrics");
-        let line = metrics.lines().find(|line| {
-            line.starts_with("frazil_ids_issued_total") && line.contains("protocol=\"http\"")
-        });
-        line.is_some_and(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap() > 100.0)
-    })
-    .unwrap();
-    let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{output:?}");
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(report["results"]["ended_early"], true);
-    assert!(float(&report, "/results/seconds") < 3600.0, "{report}");
-    assert_well(&report);
 }
 
 #[test]

@@ -8,13 +8,14 @@ use std::time::Duration;
 use std::{fmt, thread};
 
 use frazil_id::Layout;
+use frazil_wire::query_value;
 
 use crate::client::Client;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::host::Way;
 use crate::observer::Observer;
-use crate::secret::Key;
+use crate::secret::Keyring;
 use crate::shell::Shell;
 use crate::sizing::Bounds;
 use crate::tls::Trust;
@@ -50,6 +51,7 @@ pub struct Builder {
     scope: String,
     key: Option<KeySource>,
     ca: Option<PathBuf>,
+    identity: Option<Identity>,
     layout: Option<Layout>,
     prefetch: u32,
     max_age: Duration,
@@ -62,6 +64,14 @@ pub struct Builder {
 enum KeySource {
     Text(String),
     File(PathBuf),
+}
+
+/// Files with a certificate and its private key.
+#[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "TLS alone has a use for them"))]
+pub(crate) struct Identity {
+    pub(crate) cert: PathBuf,
+    pub(crate) key: PathBuf,
 }
 
 /// Settings that make sense.
@@ -85,6 +95,7 @@ impl Builder {
             scope: String::new(),
             key: None,
             ca: None,
+            identity: None,
             layout: None,
             prefetch: COUNT_MAX,
             max_age: Duration::from_secs(2),
@@ -121,7 +132,8 @@ impl Builder {
         self
     }
 
-    /// A file with the key as its one line.
+    /// A file with the key as its one line. It is read again when a server does not take the key any
+    /// more.
     pub fn key_file(mut self, path: impl AsRef<Path>) -> Self {
         self.key = Some(KeySource::File(path.as_ref().to_owned()));
         self
@@ -130,6 +142,14 @@ impl Builder {
     /// A file with the authorities to trust, in PEM form, instead of the machine's.
     pub fn ca(mut self, path: impl AsRef<Path>) -> Self {
         self.ca = Some(path.as_ref().to_owned());
+        self
+    }
+
+    /// Files with our own certificate and its private key, in PEM form, for servers that ask who we
+    /// are.
+    pub fn identity(mut self, cert: impl AsRef<Path>, key: impl AsRef<Path>) -> Self {
+        let (cert, key) = (cert.as_ref().to_owned(), key.as_ref().to_owned());
+        self.identity = Some(Identity { cert, key });
         self
     }
 
@@ -230,15 +250,16 @@ impl Builder {
         let endpoints: Vec<Endpoint> = endpoints.collect::<Result<_, _>>()?;
         let key = match &self.key {
             None => None,
-            Some(KeySource::Text(text)) => Some(Key::new(text)?),
-            Some(KeySource::File(path)) => Some(Key::read(path)?),
+            Some(KeySource::Text(text)) => Some(Keyring::fixed(text)?),
+            Some(KeySource::File(path)) => Some(Keyring::of_file(path)?),
         };
+        let key = key.map(Arc::new);
         let needs_trust = endpoints.iter().any(|endpoint| endpoint.is_secure);
-        let trust =
-            needs_trust.then(|| Trust::new(self.ca.as_deref()).map(Arc::new)).transpose()?;
+        let trust = || Trust::new(self.ca.as_deref(), self.identity.as_ref()).map(Arc::new);
+        let trust = needs_trust.then(trust).transpose()?;
         let scope_query = match self.scope.as_str() {
             "" => String::new(),
-            scope => format!("&scope={}", escaped(scope)),
+            scope => format!("&scope={}", query_value(scope)),
         };
         let ways = endpoints.into_iter().map(|endpoint| Way {
             endpoint,
@@ -249,20 +270,6 @@ impl Builder {
         });
         Ok(ways.collect())
     }
-}
-
-/// Text as it may stand in a query.
-fn escaped(text: &str) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                out.push(char::from(byte));
-            }
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
 }
 
 impl fmt::Debug for Builder {
@@ -310,14 +317,9 @@ mod tests {
         assert!(!printed.contains("secret"), "{printed}");
         // The control: it is there to be shown to servers.
         let ways = builder.ways().unwrap();
-        let shown = ways[0].key.as_ref().unwrap().header().to_str().unwrap().to_owned();
+        let key = ways[0].key.as_ref().unwrap().current();
+        let shown = key.header().to_str().unwrap().to_owned();
         assert_eq!(shown, "Bearer fzk_very_secret");
         assert!(!format!("{ways:?}").contains("secret"));
-    }
-
-    #[test]
-    fn scopes_are_escaped() {
-        assert_eq!(escaped("a-b.c_d~0"), "a-b.c_d~0");
-        assert_eq!(escaped("a&count=9 \u{e9}"), "a%26count%3D9%20%C3%A9");
     }
 }

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::health::Fitness;
 use crate::host::{Gift, Wish};
 use crate::observer::Event;
+use crate::secret::Key;
 use crate::server_info::ServerInfo;
 use crate::shell::Shell;
 use crate::state::State;
@@ -93,6 +94,7 @@ async fn call(
     state.counters.requests.one();
     state.budget.earn();
     let mut before: Option<(usize, Error)> = None;
+    let mut may_renew = true;
     loop {
         state.check_open()?;
         let tried = before.as_ref().map(|(place, _)| *place);
@@ -106,8 +108,19 @@ async fn call(
         if let Some((last, _)) = &before {
             retried(state, place, *last != place);
         }
+        let key = shell.key().map(|ring| ring.current());
         match attempt(shell, state, place, wish, deadline).await {
             Ok(gift) => return Ok(gift),
+            // It may have been rotated since it was read: that is looked up once.
+            Err(error)
+                if may_renew && is_renewed(shell, key.as_deref(), &error, deadline).await =>
+            {
+                if !state.budget.spend() {
+                    return Err(error);
+                }
+                may_renew = false;
+                before = Some((place, error));
+            }
             Err(error) if !error.is_retryable() => return Err(error),
             Err(error) => {
                 if Instant::now() >= deadline {
@@ -120,6 +133,23 @@ async fn call(
             }
         }
     }
+}
+
+/// Whether a server does not take the key, and there is another one now.
+async fn is_renewed(
+    shell: &Arc<Shell>,
+    refused: Option<&Key>,
+    error: &Error,
+    deadline: Instant,
+) -> bool {
+    let (Some(ring), Some(refused)) = (shell.key(), refused) else { return false };
+    if error.reason() != Some(Reason::Unauthenticated) {
+        return false;
+    }
+    let (ring, refused) = (ring.clone(), refused.clone());
+    // A file may take its time.
+    let renewing = tokio::task::spawn_blocking(move || ring.renew(&refused));
+    matches!(tokio::time::timeout_at(deadline, renewing).await, Ok(Ok(true)))
 }
 
 fn retried(state: &State, place: usize, is_failover: bool) {

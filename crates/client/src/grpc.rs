@@ -119,7 +119,8 @@ fn with_key<T>(way: &Way, message: T, within: Duration) -> Result<Request<T>, Er
     let mut request = Request::new(message);
     request.set_timeout(within);
     if let Some(key) = &way.key {
-        let mut value = MetadataValue::try_from(key.header().as_bytes()).map_err(Error::invalid)?;
+        let mut value =
+            MetadataValue::try_from(key.current().header().as_bytes()).map_err(Error::invalid)?;
         value.set_sensitive(true);
         request.metadata_mut().insert("authorization", value);
     }

@@ -10,7 +10,7 @@ use crate::endpoint::{Endpoint, Protocol};
 use crate::error::Error;
 use crate::health::Health;
 use crate::http::Connections;
-use crate::secret::Key;
+use crate::secret::Keyring;
 use crate::server_info::ServerInfo;
 use crate::tls::Trust;
 
@@ -19,7 +19,7 @@ use crate::tls::Trust;
 pub(crate) struct Way {
     pub(crate) endpoint: Endpoint,
     pub(crate) trust: Option<Arc<Trust>>,
-    pub(crate) key: Option<Key>,
+    pub(crate) key: Option<Arc<Keyring>>,
     #[cfg_attr(not(feature = "grpc"), expect(dead_code, reason = "HTTP has it in the query"))]
     pub(crate) scope: String,
     /// The scope as it stands in a query, with the `&`; empty without one.

@@ -9,16 +9,17 @@ use frazil_wire::{ApiError, Info, Problem};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
-    USER_AGENT,
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, USER_AGENT,
 };
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 
+use crate::clock;
 use crate::error::Error;
 use crate::host::Way;
 use crate::link;
 use crate::reply;
+use crate::retry_after;
 use crate::server_info::ServerInfo;
 
 /// What an answer repeats, so that one to another request is known.
@@ -163,7 +164,7 @@ fn request(way: &Way, method: Method, path: &str) -> Result<Request<Empty<Bytes>
         .header(HOST, &way.endpoint.authority)
         .header(USER_AGENT, AGENT);
     if let Some(key) = &way.key {
-        request = request.header(AUTHORIZATION, key.header());
+        request = request.header(AUTHORIZATION, key.current().header());
     }
     request.body(Empty::new()).map_err(Error::invalid)
 }
@@ -192,11 +193,6 @@ fn refusal(way: &Way, answer: &Response<Bytes>) -> Error {
         endpoint,
         why: format!("HTTP status {status} without a reason").into(),
         status: Some(status),
-        retry_after: seconds(answer.headers()),
+        retry_after: retry_after::read(answer.headers(), clock::unix),
     }
-}
-
-/// `Retry-After` in seconds; as a date it is not read.
-fn seconds(headers: &HeaderMap) -> Option<Duration> {
-    headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }

@@ -35,6 +35,7 @@ mod link;
 mod observer;
 mod pool;
 mod reply;
+mod retry_after;
 mod secret;
 mod server_info;
 mod shell;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use tokio::net::TcpStream;
 
+use crate::builder::Identity;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::link::Stream;
@@ -14,7 +15,7 @@ use crate::link::Stream;
 pub(crate) struct Trust;
 
 impl Trust {
-    pub(crate) fn new(_ca: Option<&Path>) -> Result<Self, Error> {
+    pub(crate) fn new(_ca: Option<&Path>, _identity: Option<&Identity>) -> Result<Self, Error> {
         Err(Error::invalid("TLS needs the feature `tls` of frazil-client"))
     }
 

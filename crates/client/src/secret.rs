@@ -1,8 +1,10 @@
-//! A key, which is never printed.
+//! A key, which is never printed, and the file that it may be read from again.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use hyper::header::HeaderValue;
 
 use crate::error::Error;
@@ -11,7 +13,7 @@ use crate::error::Error;
 const KEY_BYTES_MAX: u64 = 4096;
 
 /// The key that is shown to servers.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Key(HeaderValue);
 
 impl Key {
@@ -50,8 +52,70 @@ impl Key {
     }
 }
 
+/// The key that all servers are shown. One of a file is replaced there when it is rotated.
+#[derive(Debug)]
+pub(crate) struct Keyring {
+    current: ArcSwap<Key>,
+    file: Option<PathBuf>,
+}
+
+impl Keyring {
+    /// A key that stays.
+    pub(crate) fn fixed(text: &str) -> Result<Self, Error> {
+        Ok(Self { current: ArcSwap::from_pointee(Key::new(text)?), file: None })
+    }
+
+    /// The key of a file.
+    pub(crate) fn of_file(path: &Path) -> Result<Self, Error> {
+        Ok(Self { current: ArcSwap::from_pointee(Key::read(path)?), file: Some(path.to_owned()) })
+    }
+
+    pub(crate) fn current(&self) -> Arc<Key> {
+        self.current.load_full()
+    }
+
+    /// Whether there is another key than the one that was refused: the file is read again, unless
+    /// somebody else has just done so. A file that is of no use leaves everything as it was.
+    pub(crate) fn renew(&self, refused: &Key) -> bool {
+        if *self.current() != *refused {
+            return true;
+        }
+        let Some(Ok(read)) = self.file.as_deref().map(Key::read) else { return false };
+        let is_new = read != *refused;
+        if is_new {
+            self.current.store(Arc::new(read));
+        }
+        is_new
+    }
+}
+
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(redacted)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_new_if_the_file_has_another() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("key");
+        std::fs::write(&path, "one\n").unwrap();
+        let ring = Keyring::of_file(&path).unwrap();
+        let one = ring.current();
+        assert!(!ring.renew(&one));
+        std::fs::write(&path, "two\n").unwrap();
+        assert!(ring.renew(&one) && *ring.current() == Key::new("two").unwrap());
+        // Who was refused with the old one meanwhile need not read it.
+        std::fs::remove_file(&path).unwrap();
+        assert!(ring.renew(&one));
+        assert!(!ring.renew(&ring.current()));
+        std::fs::write(&path, " \n").unwrap();
+        assert!(!ring.renew(&ring.current()) && *ring.current() == Key::new("two").unwrap());
+        let fixed = Keyring::fixed("one").unwrap();
+        assert!(!fixed.renew(&one));
     }
 }

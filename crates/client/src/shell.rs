@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 
 use crate::builder::{COUNT_MAX, Options};
 use crate::error::Error;
+use crate::secret::Keyring;
 use crate::server_info::ServerInfo;
 use crate::state::State;
 
@@ -99,6 +100,11 @@ impl Shell {
     /// Notes that so many are too many.
     pub(crate) fn lower_limit(&self, count: u32) {
         self.limit.fetch_min((count / 2).max(1), Ordering::Relaxed);
+    }
+
+    /// What servers are shown; all are shown the same.
+    pub(crate) fn key(&self) -> Option<&Arc<Keyring>> {
+        self.options.ways.first().and_then(|way| way.key.as_ref())
     }
 
     /// Notes what a server says of itself.

@@ -1,4 +1,4 @@
-//! Whom to trust.
+//! Whom to trust, and who we are.
 
 use std::io;
 use std::path::Path;
@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use crate::builder::Identity;
 use crate::endpoint::{Endpoint, Protocol};
 use crate::error::Error;
 use crate::link::Stream;
@@ -23,15 +24,24 @@ pub(crate) struct Trust {
 }
 
 impl Trust {
-    /// Trusts the authorities of a file, or else those of the machine.
-    pub(crate) fn new(ca: Option<&Path>) -> Result<Self, Error> {
+    /// Trusts the authorities of a file, or else those of the machine, and shows who we are if that
+    /// is asked for.
+    pub(crate) fn new(ca: Option<&Path>, identity: Option<&Identity>) -> Result<Self, Error> {
         let roots = ca.map_or_else(machine_roots, file_roots)?;
         let provider = Arc::new(aws_lc_rs::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(Error::invalid)?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+            .with_root_certificates(roots);
+        let config = match identity {
+            None => config.with_no_client_auth(),
+            Some(identity) => {
+                let (chain, key) = identity.read()?;
+                config.with_client_auth_cert(chain, key).map_err(|error| {
+                    identity.bad(&format_args!("they do not go together: {error}"))
+                })?
+            }
+        };
         let speaking = |protocol: &[u8]| {
             let mut config = config.clone();
             config.alpn_protocols = vec![protocol.to_vec()];
@@ -47,6 +57,25 @@ impl Trust {
             Protocol::Grpc => &self.grpc,
         };
         Ok(Box::new(TlsConnector::from(config.clone()).connect(name, stream).await?))
+    }
+}
+
+impl Identity {
+    fn read(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), Error> {
+        let chain = CertificateDer::pem_file_iter(&self.cert).and_then(Iterator::collect);
+        let chain: Vec<_> = chain.map_err(|error| self.bad(&error))?;
+        if chain.is_empty() {
+            return Err(self.bad(&"there is no certificate in PEM form"));
+        }
+        let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|error| self.bad(&error))?;
+        Ok((chain, key))
+    }
+
+    fn bad(&self, why: &dyn std::fmt::Display) -> Error {
+        let (cert, key) = (self.cert.display(), self.key.display());
+        Error::invalid(format_args!(
+            "the certificate {cert} with the key {key} is of no use: {why}"
+        ))
     }
 }
 

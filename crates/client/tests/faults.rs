@@ -187,6 +187,27 @@ async fn a_server_that_says_when_to_come_back_is_left_alone() {
 }
 
 #[tokio::test]
+async fn a_proxy_that_says_when_to_come_back_is_believed_in_seconds_and_dates() {
+    let date = ("date", "Sun, 06 Nov 1994 08:49:37 GMT");
+    for retry_after in ["90", "Sun, 06 Nov 1994 08:51:07 GMT", "Sunday, 06-Nov-94 08:51:07 GMT"] {
+        let away = Impostor::start(move |_| {
+            Act::Say(answer("503 Away", &[date, ("retry-after", retry_after)], b"later"))
+        });
+        let away = away.await;
+        let client = direct([away.url()]).build().unwrap();
+        let error = client.next().await.unwrap_err();
+        assert_eq!(error.retry_after(), Some(Duration::from_secs(90)), "{retry_after}: {error}");
+        assert_eq!(away.asked(), 1, "{retry_after}");
+    }
+    // The control: what is no date is no reason to wait.
+    let away = Impostor::start(|_| Act::Say(answer("503 Away", &[("retry-after", "soon")], b"")));
+    let away = away.await;
+    let error = direct([away.url()]).build().unwrap().next().await.unwrap_err();
+    assert_eq!(error.retry_after(), None, "{error}");
+    assert!(away.asked() > 1);
+}
+
+#[tokio::test]
 async fn what_no_retry_mends_is_asked_once() {
     for (status, reason) in [
         (401, Reason::Unauthenticated),

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | know every error, and how HTTP, gRPC and RESP write it | [`Reason`], [`ApiError`] |
 //! | read and write the JSON objects | [`IdsReply`], [`Decoded`], [`Info`], [`Cluster`], [`Elections`], [`Drained`], [`Rotated`], [`Problem`] |
+//! | write a value into a query | [`query_value`] |
 //! | call or serve gRPC (feature `grpc`) | `proto` |
 //! | check another implementation | the files in `vectors/` |
 
@@ -16,6 +17,7 @@ mod info;
 mod problem;
 #[cfg(feature = "grpc")]
 pub mod proto;
+mod query;
 mod reason;
 mod scopes;
 #[cfg(feature = "grpc")]
@@ -31,6 +33,7 @@ pub use self::info::{
     ClockInfo, Info, LaneInfo, LayoutInfo, Limits, NodeInfo, Promises, StoreInfo,
 };
 pub use self::problem::Problem;
+pub use self::query::query_value;
 pub use self::reason::{Reason, UnknownReason};
 pub use self::scopes::{ScopeInfo, ScopeKind, ScopeLeader};
 pub use self::verbs::{Drained, Moved, Rotated};

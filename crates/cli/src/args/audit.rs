@@ -1,5 +1,7 @@
 //! What can be typed behind `frazil audit`.
 
+use std::ffi::OsString;
+
 use clap::Args as ClapArgs;
 
 use super::{FormatArg, LayoutArg};
@@ -19,9 +21,9 @@ Examples:
   curl -sH 'Accept: application/octet-stream' -X POST \\
     'http://127.0.0.1:7780/v1/ids?count=10000' > ids && frazil audit --binary ids")]
 pub(crate) struct AuditArgs {
-    /// Files of Ids; `-` is stdin.
+    /// Files of Ids, each once; `-` is stdin.
     #[arg(value_name = "FILE", required = true)]
-    pub(crate) files: Vec<String>,
+    pub(crate) files: Vec<OsString>,
     /// The files have 8 bytes for each Id, the most significant first, and no lines.
     #[arg(long, conflicts_with = "format")]
     pub(crate) binary: bool,

@@ -6,7 +6,12 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
-use super::{LayoutArg, TrustArg, duration};
+use frazil_id::Layout;
+
+use super::{TrustArg, duration, layout};
+
+/// Where a layout is looked for that nobody typed.
+pub(crate) const LAYOUT_VARIABLE: &str = "FRAZIL_LAYOUT";
 
 /// Threads of a measurement of the library: beyond that the scheduler is measured.
 const THREADS_MAX: u64 = 1024;
@@ -30,6 +35,9 @@ const RATE_MAX: u64 = 10_000_000;
 /// would have been asked meanwhile.
 ///
 /// On a terminal the run is drawn as it goes. Ctrl-C ends it early with what was measured so far.
+///
+/// The exit code is 1 if --verify found something; 3 if no request succeeded, or the server was gone
+/// when the time was up; 2 for what cannot be measured. Requests that fail meanwhile are counted.
 #[derive(Debug, ClapArgs)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -68,8 +76,10 @@ pub(crate) struct BenchArgs {
     /// Where time comes from, with --library; the system by default.
     #[arg(long, value_enum)]
     pub(crate) clock: Option<ClockArg>,
-    #[command(flatten)]
-    pub(crate) layout: LayoutArg,
+    /// The layout of the Ids, with --library and for a server that does not say its own; frazil by
+    /// default.
+    #[arg(long, value_name = "L", env = LAYOUT_VARIABLE, value_parser = layout)]
+    pub(crate) layout: Option<Layout>,
     #[command(flatten)]
     pub(crate) trust: TrustArg,
     /// The server's process, to read its CPU time and memory from /proc.
@@ -115,6 +125,9 @@ pub(crate) struct DemandArg {
     /// Have Ids streamed over gRPC: a request is a grant of as many as --batch says.
     #[arg(long, conflicts_with = "library")]
     pub(crate) stream: bool,
+    /// Have gRPC send runs: a few bytes for each tick instead of eight for each Id.
+    #[arg(long, conflicts_with = "library")]
+    pub(crate) runs: bool,
     /// Requests under way on each connection, for RESP, or grants with --stream.
     #[arg(long, value_name = "N", conflicts_with = "library",
           value_parser = clap::value_parser!(u64).range(1..=PIPELINE_MAX))]
@@ -132,7 +145,7 @@ pub(crate) enum BenchCommand {
 /// Compare two measurements that --json wrote.
 ///
 /// A difference of the rates counts as one only if the middle halves of the rates of the single
-/// seconds lie apart: what overlaps may be chance.
+/// seconds lie apart: what overlaps may be chance. What else was not the same in both is warned of.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Example:

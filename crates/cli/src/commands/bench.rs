@@ -3,16 +3,20 @@
 mod address;
 mod book;
 mod check;
+mod chunked;
 mod client;
 mod compare;
 mod connect;
 mod course;
+mod descriptors;
 mod display;
 mod fault;
+mod flags;
 mod grpc;
 mod http;
 mod library;
 mod load;
+mod machine;
 mod moment;
 mod plan;
 mod probe;
@@ -21,6 +25,7 @@ mod resp;
 mod schedule;
 mod tally;
 mod target;
+mod unlike;
 mod verify;
 
 use self::report::Report;
@@ -32,7 +37,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         return compare::run(args);
     }
     let (report, interrupted) = match args.library {
-        true => (library::measure(args)?, None),
+        true => library::measure(args)?,
         false => course::measure(args)?,
     };
     after(print(&report, args.json), verdict(&report, interrupted))
@@ -69,6 +74,14 @@ fn verdict(report: &Report, interrupted: Option<Signal>) -> Result<(), Failure> 
         let seen =
             if errors.is_empty() { String::new() } else { format!(" ({})", errors.join(", ")) };
         return Err(Failure::new(Exit::Unavailable, format_args!("{why}{seen}")));
+    }
+    if let Some(outage) = &report.outage {
+        let why = format_args!(
+            "{}. No request succeeded after {:.1} s of the measurement, so its numbers are those of \
+             an outage",
+            outage.why, outage.since_seconds
+        );
+        return Err(Failure::new(Exit::Unavailable, why));
     }
     Ok(())
 }

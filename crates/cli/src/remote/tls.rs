@@ -47,6 +47,16 @@ pub(super) fn complaint(error: &ureq::Error) -> Option<String> {
     is_about_trust.then(|| why.to_string())
 }
 
+/// Whether the server does not speak TLS at all.
+pub(super) fn is_plain(error: &ureq::Error) -> bool {
+    let why = match error {
+        ureq::Error::Rustls(why) => Some(why),
+        ureq::Error::Io(error) => error.get_ref().and_then(|why| why.downcast_ref()),
+        _ => None,
+    };
+    matches!(why, Some(rustls::Error::InvalidMessage(_)))
+}
+
 fn of_the_system() -> Result<Vec<Certificate<'static>>, Failure> {
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {

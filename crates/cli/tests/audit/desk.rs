@@ -1,5 +1,6 @@
 //! A directory with files of Ids, and the command run in it.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ impl Desk {
         fs::write(self.file(name), content).unwrap();
     }
 
-    pub(crate) fn audit(&self, args: &[&str]) -> Told {
+    pub(crate) fn audit(&self, args: &[impl AsRef<OsStr>]) -> Told {
         self.audit_input(args, "")
     }
 
@@ -51,7 +52,7 @@ impl Desk {
     }
 
     /// Runs with input on stdin, written beside the reading of the output.
-    pub(crate) fn audit_input(&self, args: &[&str], input: &str) -> Told {
+    pub(crate) fn audit_input(&self, args: &[impl AsRef<OsStr>], input: &str) -> Told {
         let mut child = Command::new(env!("CARGO_BIN_EXE_frazil"))
             .arg("audit")
             .args(args)

@@ -30,6 +30,7 @@ fn count(ids: impl Iterator<Item = Option<Id>>) -> [usize; 4] {
 }
 
 fn by_lines(bytes: &[u8]) -> [usize; 4] {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let lines = bytes.split(|byte| *byte == b'\n');
     let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let lines = lines.filter(|line| !line.is_empty());

@@ -12,7 +12,7 @@ const WORKER_SHIFT: u32 = 12;
 /// A tick to begin with.
 const FIRST_TICK: u64 = 1_000_000;
 /// Requests that a server answers well before its habit shows.
-const HONEST: u64 = 5;
+pub(crate) const HONEST: u64 = 5;
 
 /// What it does wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +30,12 @@ pub(crate) enum Habit {
     LeavesLayout,
     /// Says that it is overloaded, after its first answer.
     Refuses,
+    /// The same after some more.
+    RefusesLater,
     /// Closes the connection instead of every eleventh answer.
     HangsUp,
+    /// Answers in chunks, as some proxies do.
+    Chunks,
     /// Waits that long before one answer.
     StallsOnce(Duration),
 }
@@ -40,6 +44,7 @@ pub(crate) enum Habit {
 pub(crate) struct FalseServer {
     address: String,
     is_over: Arc<AtomicBool>,
+    requests: Arc<AtomicU64>,
 }
 
 impl FalseServer {
@@ -47,18 +52,24 @@ impl FalseServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let is_over = Arc::new(AtomicBool::new(false));
-        let (over, requests) = (Arc::clone(&is_over), Arc::new(AtomicU64::new(0)));
+        let requests = Arc::new(AtomicU64::new(0));
+        let (over, counted) = (Arc::clone(&is_over), Arc::clone(&requests));
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 if over.load(Ordering::SeqCst) {
                     return;
                 }
-                let requests = Arc::clone(&requests);
+                let requests = Arc::clone(&counted);
                 // A client that has gone is the end of it.
                 std::thread::spawn(move || drop(serve(&stream, habit, &requests)));
             }
         });
-        Self { address, is_over }
+        Self { address, is_over, requests }
+    }
+
+    /// How often it was asked for Ids.
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::SeqCst)
     }
 
     pub(crate) fn url(&self) -> String {
@@ -94,6 +105,10 @@ fn serve(stream: &TcpStream, habit: Habit, requests: &AtomicU64) -> std::io::Res
                 answer(stream, "503 Unavailable", problem().as_bytes())?;
                 continue;
             }
+            Habit::RefusesLater if number > HONEST => {
+                answer(stream, "503 Unavailable", problem().as_bytes())?;
+                continue;
+            }
             Habit::HangsUp if number % 11 == 10 => return Ok(()),
             Habit::StallsOnce(span) if number == HONEST => pass(span),
             _ => {}
@@ -102,7 +117,10 @@ fn serve(stream: &TcpStream, habit: Habit, requests: &AtomicU64) -> std::io::Res
             .into_iter()
             .flat_map(u64::to_be_bytes)
             .collect();
-        answer(stream, "200 OK", &bytes)?;
+        match habit {
+            Habit::Chunks => answer_in_chunks(stream, &bytes)?,
+            _ => answer(stream, "200 OK", &bytes)?,
+        }
     }
     Ok(())
 }
@@ -136,6 +154,18 @@ fn ids(habit: Habit, number: u64, count: u64) -> Vec<u64> {
 fn answer(mut stream: &TcpStream, status: &str, body: &[u8]) -> std::io::Result<()> {
     let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n", body.len());
     stream.write_all(&[head.as_bytes(), body].concat())
+}
+
+/// In chunks of which none has whole Ids alone, and some come late.
+fn answer_in_chunks(mut stream: &TcpStream, body: &[u8]) -> std::io::Result<()> {
+    stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")?;
+    for chunk in body.chunks(3001) {
+        let (begin, end) = chunk.split_at(chunk.len() / 2);
+        stream.write_all(format!("{:x}\r\n", chunk.len()).as_bytes())?;
+        stream.write_all(begin)?;
+        stream.write_all(&[end, b"\r\n"].concat())?;
+    }
+    stream.write_all(b"0\r\n\r\n")
 }
 
 fn info() -> String {

@@ -13,6 +13,8 @@ const BLOCK_BYTES: usize = 262_144;
 /// Bytes of a line, its end included. The longest text of an Id has 20; whatever is longer is not
 /// kept.
 const LINE_MAX: usize = 256;
+/// What some editors write before a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Hands out the lines that are not empty, until the input ends or the taker has enough.
 pub(super) fn each(
@@ -22,12 +24,9 @@ pub(super) fn each(
 ) -> io::Result<()> {
     let mut block = vec![0; BLOCK_BYTES];
     let mut lines = Lines { format, take, line: 1, skips: false };
-    let mut kept = 0;
+    let mut kept = read_start(input, &mut block)?;
     loop {
-        let read = match input.read(&mut block[kept..]) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            read => read?,
-        };
+        let read = read_some(input, &mut block[kept..])?;
         let filled = kept + read;
         let used = match lines.take_all(&block[..filled]) {
             ControlFlow::Continue(used) => used,
@@ -39,6 +38,28 @@ pub(super) fn each(
         }
         block.copy_within(used..filled, 0);
         kept = filled - used;
+    }
+}
+
+/// Reads enough to know whether a byte order mark is there, which is no part of the first line.
+fn read_start(input: &mut dyn Read, block: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < BYTE_ORDER_MARK.len() {
+        match read_some(input, &mut block[filled..BYTE_ORDER_MARK.len()])? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    let is_mark = &block[..filled] == BYTE_ORDER_MARK;
+    Ok(if is_mark { 0 } else { filled })
+}
+
+fn read_some(input: &mut dyn Read, block: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match input.read(block) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
     }
 }
 
@@ -154,6 +175,31 @@ mod tests {
         ];
         for at_once in 1..=text.len() {
             assert_eq!(read(text, at_once), expected, "{at_once} bytes at once");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_line_and_a_mistake_elsewhere() {
+        for (text, expected) in [
+            (&b"\xef\xbb\xbf17\r\n18\r\n"[..], &[(1, Ok(17)), (2, Ok(18))][..]),
+            (b"\xef\xbb\xbf7", &[(1, Ok(7))]),
+            (b"\xef\xbb\xbf", &[]),
+        ] {
+            for at_once in 1..=text.len() {
+                assert_eq!(read(text, at_once), expected, "{at_once} bytes at once");
+            }
+        }
+        let elsewhere = [
+            &b"\xef\xbb17\n"[..],
+            b"\xef\xbb",
+            b"\xef\xbb\xbf\xef\xbb\xbf17\n",
+            b"\n\xef\xbb\xbf17\n",
+        ];
+        for text in elsewhere {
+            for at_once in 1..=text.len() {
+                let entries = read(text, at_once);
+                assert!(matches!(entries[..], [(_, Err(_))]), "{text:?}: {entries:?}");
+            }
         }
     }
 

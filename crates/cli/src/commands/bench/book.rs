@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::fault::Fault;
 use super::moment::now;
-use super::schedule::Times;
+use super::schedule::{Times, Unsent};
 use super::tally::Tally;
 use super::verify::Sender;
 
@@ -56,6 +56,14 @@ impl Book {
         }
     }
 
+    /// Ids of the answer that are evenly apart.
+    pub(super) fn run(&mut self, first: u64, count: u32, stride: u64) {
+        self.count += u64::from(count);
+        if let Some(verify) = &mut self.verify {
+            verify.run(first, count, stride);
+        }
+    }
+
     /// Ids of the answer, as eight bytes each.
     pub(super) fn ids(&mut self, bytes: &[u8]) {
         let (ids, _) = bytes.as_chunks();
@@ -89,7 +97,10 @@ impl Book {
     pub(super) fn done(&mut self, due: Instant, at: Instant) {
         if self.times.count(due) {
             let (took, ids) = (at.saturating_duration_since(due), self.batch);
-            self.with_tally(|tally| tally.answered(took, ids));
+            self.with_tally(|tally| {
+                tally.answered(took, ids);
+                tally.last_answer = tally.last_answer.max(Some(at));
+            });
         }
     }
 
@@ -109,8 +120,12 @@ impl Book {
             verify.forget_rest();
         }
         if self.times.count(self.due) {
-            let waited = now().saturating_duration_since(self.due);
-            self.with_tally(|tally| tally.failed(&fault, waited));
+            let at = now();
+            let waited = at.saturating_duration_since(self.due);
+            self.with_tally(|tally| {
+                tally.failed(&fault, waited);
+                tally.last_fault = tally.last_fault.max(Some(at));
+            });
         }
         self.fault = Some(fault);
     }
@@ -121,8 +136,8 @@ impl Book {
     }
 
     /// Requests that were due and will not be sent.
-    pub(super) fn unsent(&mut self, count: u64) {
-        self.with_tally(|tally| tally.unsent += count);
+    pub(super) fn unsent(&mut self, unsent: Unsent) {
+        self.with_tally(|tally| tally.unsent(unsent));
     }
 
     /// Hands the Ids to the verifier once they are enough to be worth it.

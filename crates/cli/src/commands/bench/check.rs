@@ -30,6 +30,9 @@ pub(crate) struct Verdict {
     pub(super) out_of_order: u64,
     /// Answers with too many Ids or too few, of several workers or of none.
     pub(super) wrong_answers: u64,
+    /// Whether Ids had to be larger than the one before whichever worker they are of.
+    #[serde(default)]
+    pub(super) is_strict: bool,
     /// The first of all these, in words.
     pub(super) findings: Vec<String>,
     /// What the set of all Ids takes.
@@ -103,7 +106,8 @@ impl Check {
     }
 
     pub(super) fn into_verdict(self) -> Verdict {
-        Verdict { memory_bytes: self.seen.memory_bytes() as u64, ..self.verdict }
+        let memory_bytes = self.seen.memory_bytes() as u64;
+        Verdict { memory_bytes, is_strict: self.is_strict, ..self.verdict }
     }
 
     /// Ids that follow each other in one answer, whose worker may be known.

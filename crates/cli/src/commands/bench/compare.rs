@@ -8,8 +8,9 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
 use super::report::{FORM, Report, time, whole};
+use super::unlike::Unlike;
 use crate::args::CompareArgs;
-use crate::output::{Data, Failure};
+use crate::output::{Data, Failure, say};
 use crate::words::printable;
 
 /// Bytes of a measurement: a day has 86,400 samples of some 200 bytes.
@@ -20,6 +21,9 @@ const SAMPLES_MIN: usize = 4;
 pub(super) fn run(args: &CompareArgs) -> Result<(), Failure> {
     let (before, after) = (read(&args.before)?, read(&args.after)?);
     let comparison = Comparison::of(&before, &after);
+    for unlike in &comparison.unlike {
+        say(format_args!("warning: {}", unlike.line()));
+    }
     let mut data = Data::new();
     match args.json {
         true => data.json(&comparison)?,
@@ -53,6 +57,8 @@ fn read(path: &Path) -> Result<Report, Failure> {
 
 #[derive(Debug, Serialize)]
 struct Comparison {
+    /// What else was not the same.
+    unlike: Vec<Unlike>,
     metrics: Vec<Metric>,
     /// The middle half of the rates of the single seconds.
     before_ids_per_second: Option<Quartiles>,
@@ -114,6 +120,7 @@ impl Comparison {
         let metrics = rows.map(|(name, unit, value)| Metric::new(name, unit, both(value)));
         let (one, other) = (quartiles(before), quartiles(after));
         Self {
+            unlike: Unlike::all(before, after),
             metrics: metrics.into(),
             before_ids_per_second: one,
             after_ids_per_second: other,

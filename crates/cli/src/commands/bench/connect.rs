@@ -30,10 +30,9 @@ impl Io {
     }
 
     async fn open(plan: &Plan, alpn: Option<&[u8]>) -> Result<Self, Fault> {
-        let unreachable = |error: io::Error| Fault::Unreachable(error.to_string());
         let place = (plan.address.host.as_str(), plan.address.port);
-        let stream = TcpStream::connect(place).await.map_err(unreachable)?;
-        stream.set_nodelay(true).map_err(unreachable)?;
+        let stream = TcpStream::connect(place).await.map_err(Fault::unreachable)?;
+        stream.set_nodelay(true).map_err(Fault::unreachable)?;
         let Some(tls) = &plan.tls else { return Ok(Self::Plain(stream)) };
         let name = ServerName::try_from(plan.address.host.clone())
             .map_err(|_| Fault::Untrusted("no certificate can have that name".to_owned()))?;
@@ -47,8 +46,10 @@ impl Io {
 /// Why TLS did not come about.
 fn refused(error: io::Error) -> Fault {
     match error.get_ref().and_then(|why| why.downcast_ref::<rustls::Error>()) {
+        // What came is no record of TLS at all.
+        Some(rustls::Error::InvalidMessage(why)) => Fault::NotTls(format!("{why:?}")),
         Some(why) => Fault::Untrusted(why.to_string()),
-        None => Fault::Lost(error.to_string()),
+        None => Fault::NotTls(error.to_string()),
     }
 }
 

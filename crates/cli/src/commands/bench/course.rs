@@ -6,12 +6,17 @@ use std::time::{Duration, Instant};
 use frazil_id::Layout;
 
 use super::client::Facts;
+use super::descriptors;
 use super::display::{Display, Picture};
+use super::flags;
 use super::load::{Load, no_threads};
+use super::machine;
 use super::moment::{cpu_of_process, now};
 use super::plan::Plan;
 use super::probe;
-use super::report::{Config, FORM, Generator, Latency, Report, Results, Sample, Schedule, Verify};
+use super::report::{
+    Config, FORM, Generator, Latency, Outage, Report, Results, Sample, Schedule, Verify,
+};
 use super::schedule::Times;
 use super::tally::Tally;
 use super::target::Watch;
@@ -54,9 +59,10 @@ struct Course {
 
 impl Course {
     async fn prepare(args: &BenchArgs, plan: &Arc<Plan>) -> Result<Self, Failure> {
+        descriptors::provide(plan)?;
         let (client, facts) = probe::look(plan).await?;
-        let layout = facts.as_ref().map_or(args.layout.layout, |facts| facts.layout);
-        let is_strict = facts.as_ref().is_some_and(|facts| facts.is_strict);
+        let layout = flags::layout(args, facts.as_ref())?;
+        let is_strict = facts.as_ref().is_some_and(|facts| probe::is_strict(args, plan, facts));
         let verifier = match plan.verify {
             true => Some(Verifier::start(&layout, is_strict, plan.connections)),
             false => None,
@@ -106,7 +112,16 @@ impl Course {
         if let Some(signal) = second {
             return Err(Failure::Interrupted(signal));
         }
-        Ok((self.report(times, span, cpu, interrupted), interrupted))
+        // What was due within the time and answered after it.
+        self.load.pour_into(&mut self.sum);
+        let mut outage = None;
+        if interrupted.is_none() {
+            tokio::select! {
+                found = self.outage(times) => outage = found,
+                signal = signals.next() => interrupted = Some(signal),
+            }
+        }
+        Ok((self.report(times, span, cpu, interrupted, outage), interrupted))
     }
 
     /// Takes a sample at the end of each second, until the time is up or a signal comes.
@@ -189,6 +204,27 @@ impl Course {
         }
     }
 
+    /// What keeps the server from answering now, if requests failed in the end and still do. Refusals
+    /// are an outage only if they were all that came in the last second: a server that is asked for
+    /// too much refuses now and then.
+    async fn outage(&self, times: Times) -> Option<Outage> {
+        if !self.sum.ends_in_failure() {
+            return None;
+        }
+        let place = self.plan.connections + 1;
+        let sender = || self.verifier.as_ref().map(|verifier| verifier.sender(place));
+        let fault = probe::last_look(&self.plan, sender).await.err()?;
+        let gave_nothing = self.picture.samples.last().is_some_and(|sample| sample.requests == 0);
+        (fault.breaks_connection() || gave_nothing).then(|| {
+            let last = self.sum.last_answer.unwrap_or(times.begin).min(times.end);
+            Outage {
+                since_seconds: last.saturating_duration_since(times.begin).as_secs_f64(),
+                error: fault.name().to_owned(),
+                why: format!("{} {fault}", self.plan.address),
+            }
+        })
+    }
+
     fn draw(&mut self, display: &mut Option<Display>) {
         if let Some(display) = display {
             self.picture.used = self.watch.as_ref().and_then(Watch::latest);
@@ -198,14 +234,13 @@ impl Course {
 
     #[expect(clippy::cast_precision_loss, reason = "a rate is not exact to 2^-53")]
     fn report(
-        mut self,
+        self,
         times: Times,
         span: Duration,
         cpu: Duration,
         interrupted: Option<Signal>,
+        outage: Option<Outage>,
     ) -> Report {
-        // What was due within the time and answered after it.
-        self.load.pour_into(&mut self.sum);
         let sum = &self.sum;
         let planned = times.end.saturating_duration_since(times.begin);
         let seconds = if interrupted.is_some() { span.min(planned) } else { planned };
@@ -238,6 +273,7 @@ impl Course {
             },
             verify: verify.map(|verified| Verify::of(verified, connections, seconds)),
             samples: self.picture.samples,
+            outage,
         }
     }
 }
@@ -256,5 +292,7 @@ fn config(plan: &Plan, facts: Option<&Facts>, layout: &Layout) -> Config {
         rate: plan.rate,
         duration_seconds: plan.duration.as_secs_f64(),
         warmup_seconds: plan.warm_up.as_secs_f64(),
+        build: Some(machine::build()),
+        host: Some(machine::host()),
     }
 }

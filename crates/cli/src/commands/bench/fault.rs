@@ -1,9 +1,12 @@
 //! Why a request brought no Ids.
 
 use std::fmt;
+use std::io;
 
 use frazil_wire::Reason;
+use rustix::io::Errno;
 
+use super::descriptors;
 use crate::output::{Exit, Failure};
 use crate::words::printable;
 
@@ -16,8 +19,12 @@ pub(super) enum Fault {
     TimedOut,
     /// There was no connection to be had.
     Unreachable(String),
+    /// This process may not open as many files and connections as it would have to.
+    NoDescriptors(String),
     /// The server and this command do not trust each other.
     Untrusted(String),
+    /// What answers does not speak TLS.
+    NotTls(String),
     /// The connection ended before the answer.
     Lost(String),
     /// What came is no answer of a frazil server.
@@ -31,6 +38,23 @@ impl Fault {
         Self::Stranger(printable(&why.to_string()))
     }
 
+    /// Why there was no connection. That this process has no room for it is not the server's fault.
+    #[expect(clippy::needless_pass_by_value, reason = "it is what map_err has")]
+    pub(super) fn unreachable(error: io::Error) -> Self {
+        match Errno::from_io_error(&error) {
+            Some(Errno::MFILE | Errno::NFILE) => Self::NoDescriptors(error.to_string()),
+            _ => Self::Unreachable(error.to_string()),
+        }
+    }
+
+    /// Whether another try at once is of no use.
+    pub(super) const fn is_lasting(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable(_) | Self::NoDescriptors(_) | Self::Untrusted(_) | Self::NotTls(_)
+        )
+    }
+
     /// A refusal, by the word that the server gave for it.
     pub(super) fn refused(reason: &str, detail: &str) -> Self {
         Self::Refused { reason: printable(reason), detail: printable(detail) }
@@ -42,7 +66,9 @@ impl Fault {
             Self::Refused { reason, .. } => reason,
             Self::TimedOut => "timed out",
             Self::Unreachable(_) => "cannot connect",
+            Self::NoDescriptors(_) => "too many open files",
             Self::Untrusted(_) => "not trusted",
+            Self::NotTls(_) => "no TLS",
             Self::Lost(_) => "connection lost",
             Self::Stranger(_) => "not an answer",
             Self::WrongCount { .. } => "wrong count",
@@ -62,7 +88,7 @@ impl Fault {
     fn exit(&self) -> Exit {
         match self {
             Self::Refused { reason, .. } => exit_of(reason.parse().ok()),
-            Self::Untrusted(_) => Exit::Usage,
+            Self::Untrusted(_) | Self::NotTls(_) => Exit::Usage,
             _ => Exit::Unavailable,
         }
     }
@@ -106,6 +132,17 @@ impl fmt::Display for Fault {
                 "and this command do not trust each other: {why}; --ca names whom to trust, \
                  --cert and --key are our own certificate"
             ),
+            Self::NoDescriptors(why) => write!(
+                f,
+                "cannot be reached: {why}: this process may have {} files and connections open; raise \
+                 that with `ulimit -n`, or ask for fewer --connections",
+                descriptors::allowed()
+            ),
+            Self::NotTls(why) => write!(
+                f,
+                "does not speak TLS there: {why}; write the URL without TLS (http, grpc, resp), or \
+                 name the port that has it"
+            ),
             Self::Lost(why) => write!(
                 f,
                 "ended the connection: {why}; is it another protocol's port, or does it want TLS?"
@@ -143,6 +180,17 @@ mod tests {
             assert_eq!(code, exit, "{text}");
             assert!(text.contains(reason), "{text}");
         }
+    }
+
+    #[test]
+    fn a_process_without_descriptors_is_told_so_and_what_to_do() {
+        for errno in [Errno::MFILE, Errno::NFILE] {
+            let fault = Fault::unreachable(errno.into());
+            assert_eq!(fault.name(), "too many open files");
+            assert!(fault.to_string().contains("`ulimit -n`"), "{fault}");
+        }
+        let refused = Fault::unreachable(Errno::CONNREFUSED.into());
+        assert_eq!(refused.name(), "cannot connect", "the control");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use frazil_wire::Reason;
 use frazil_wire::proto::id_service_client::IdServiceClient;
-use frazil_wire::proto::{IdBatch, InfoRequest, NextRequest, StreamRequest};
+use frazil_wire::proto::{Form, IdBatch, InfoRequest, NextRequest, Run, StreamRequest};
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper::http::{Request, Response, Uri};
@@ -29,6 +29,8 @@ use super::plan::Plan;
 
 /// Bytes of a message: four million Ids are half of that.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
+/// Ids of a message, whatever its runs say: as many as fit into one that has them one by one.
+const COUNT_MAX: u64 = MESSAGE_BYTES_MAX as u64 / 8;
 
 /// Calls of `Next`, one after the other.
 #[derive(Debug)]
@@ -41,7 +43,7 @@ impl Next {
     pub(super) async fn open(plan: &Plan) -> Result<Self, Fault> {
         let count = i64::try_from(plan.batch).expect("limited by the arguments");
         let scope = plan.scope.clone().unwrap_or_default();
-        let request = NextRequest { count: Some(count), scope, ..NextRequest::default() };
+        let request = NextRequest { count: Some(count), scope, form: form(plan) };
         Ok(Self { link: Link::open(plan).await?, request })
     }
 
@@ -54,7 +56,7 @@ impl Next {
         match self.link.client.next(request).await {
             Ok(reply) => {
                 let (at, reply) = (now(), reply.into_inner());
-                reply.ids.iter().for_each(|id| book.id(*id));
+                enter(book, &reply.ids, &reply.runs)?;
                 book.answered(at, reply.metadata.map(|metadata| metadata.worker));
                 Ok(())
             }
@@ -69,6 +71,7 @@ pub(super) struct Stream {
     link: Link,
     batch: u64,
     scope: String,
+    form: i32,
     /// Grants that are open at a time.
     depth: usize,
     open: Option<Open>,
@@ -89,7 +92,7 @@ impl Stream {
     pub(super) async fn open(plan: &Plan, depth: usize) -> Result<Self, Fault> {
         let scope = plan.scope.clone().unwrap_or_default();
         let link = Link::open(plan).await?;
-        Ok(Self { link, batch: plan.batch, scope, depth, open: None })
+        Ok(Self { link, batch: plan.batch, scope, form: form(plan), depth, open: None })
     }
 
     pub(super) async fn facts(&mut self) -> Result<Facts, Fault> {
@@ -99,13 +102,13 @@ impl Stream {
     /// Sees to it that as many grants are open as may be, and waits until the first of them is done.
     pub(super) async fn round(&mut self, book: &mut Book) -> Result<(), Fault> {
         // A stream that failed has ended, and its connection with it.
-        self.first_done(book).await.map_err(|status| fault(&status))
+        self.first_done(book).await
     }
 
-    async fn first_done(&mut self, book: &mut Book) -> Result<(), Status> {
+    async fn first_done(&mut self, book: &mut Book) -> Result<(), Fault> {
         let credit = i64::try_from(self.batch).expect("limited by the arguments");
         if self.open.is_none() {
-            self.begin(credit, book.due()).await?;
+            self.begin(credit, book.due()).await.map_err(|status| fault(&status))?;
         }
         let open = self.open.as_mut().expect("it has just begun");
         while open.waiting.len() < self.depth {
@@ -115,15 +118,14 @@ impl Stream {
             open.waiting.push_back(due);
         }
         while open.ahead < self.batch {
-            let batch = open.batches.message().await?;
-            let batch = batch.ok_or_else(|| Status::unavailable("the stream has ended"))?;
-            open.ahead += batch.ids.len() as u64;
-            batch.ids.iter().for_each(|id| book.id(*id));
+            let batch = open.batches.message().await.map_err(|status| fault(&status))?;
+            let batch = batch.ok_or_else(|| Fault::Lost("the stream has ended".to_owned()))?;
+            open.ahead += enter(book, &batch.ids, &batch.runs)?;
             book.part(batch.metadata.map(|metadata| metadata.worker));
         }
         let at = now();
         if open.ahead > self.batch * open.waiting.len() as u64 {
-            return Err(Status::internal("more Ids came than were granted"));
+            return Err(Fault::stranger("more Ids came than were granted"));
         }
         open.ahead -= self.batch;
         if let Some(due) = open.waiting.pop_front() {
@@ -137,12 +139,30 @@ impl Stream {
         let (grants, requests) = mpsc::unbounded_channel();
         let scope = self.scope.clone();
         // It cannot be closed: the other end is here.
-        let _ = grants.send(StreamRequest { credit, scope, ..StreamRequest::default() });
+        let _ = grants.send(StreamRequest { credit, scope, form: self.form });
         let request = self.link.with_key(UnboundedReceiverStream::new(requests));
         let batches = self.link.client.stream(request).await?.into_inner();
         self.open = Some(Open { grants, batches, waiting: [due].into(), ahead: 0 });
         Ok(())
     }
+}
+
+/// The form in which Ids are asked for.
+fn form(plan: &Plan) -> i32 {
+    let form = if plan.runs { Form::Runs } else { Form::Ids };
+    form.into()
+}
+
+/// Enters the Ids of an answer, whichever form it has them in; how many there are.
+fn enter(book: &mut Book, ids: &[u64], runs: &[Run]) -> Result<u64, Fault> {
+    ids.iter().for_each(|id| book.id(*id));
+    let of_runs: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
+    // A run costs nothing to send, however long it says it is.
+    if of_runs > COUNT_MAX {
+        return Err(Fault::stranger("its runs have more Ids than can be asked for"));
+    }
+    runs.iter().for_each(|run| book.run(run.first, run.count, run.stride));
+    Ok(ids.len() as u64 + of_runs)
 }
 
 /// A connection with a client on it.
@@ -210,8 +230,10 @@ impl Service<Request<Body>> for Channel {
         Box<dyn Future<Output = Result<Response<Incoming>, hyper::Error>> + Send + 'static>,
     >;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), hyper::Error>> {
-        self.0.poll_ready(context)
+    /// It is, since one call is made at a time. A connection that has gone shows in the call: what
+    /// is not ready would be told without the cause, and so be taken for a refusal.
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), hyper::Error>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {

@@ -3,18 +3,18 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use frazil_wire::{Problem, ScopeInfo, ScopeKind};
+use frazil_wire::{Problem, ScopeInfo, ScopeKind, query_value};
 use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::book::Book;
+use super::chunked::Chunked;
 use super::client::{Facts, layout, lost};
 use super::connect::Io;
 use super::fault::Fault;
 use super::moment::now;
 use super::plan::Plan;
 use crate::args::AcceptArg;
-use crate::words::encoded;
 
 /// Bytes that are read at once at the least.
 const READ_BYTES: usize = 16 * 1024;
@@ -23,7 +23,7 @@ const HEADERS_MAX: usize = 64;
 /// Bytes of a head: one that is longer is none.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a body: four million Ids in JSON are less than half of that.
-const BODY_BYTES_MAX: usize = 256 << 20;
+pub(super) const BODY_BYTES_MAX: usize = 256 << 20;
 
 /// A connection. The key is in its texts, so nothing prints it.
 pub(super) struct Http {
@@ -61,7 +61,7 @@ impl Http {
             AcceptArg::Text => "text/plain",
             AcceptArg::Binary => "application/octet-stream",
         };
-        let scope = plan.scope.as_ref().map(|scope| format!("&scope={}", encoded(scope)));
+        let scope = plan.scope.as_ref().map(|scope| format!("&scope={}", query_value(scope)));
         let scope_part = scope.unwrap_or_default();
         let line = format!("POST /v1/ids?count={}{scope_part} HTTP/1.1\r\n", plan.batch);
         let rest = format!("{headers}accept: {form}\r\ncontent-length: 0\r\n\r\n");
@@ -125,19 +125,41 @@ impl Http {
                 return Err(Fault::stranger("its head has no end"));
             }
         };
-        let end = head.length + head.body;
+        let (body_end, end) = match head.body {
+            Body::Length(bytes) => self.body_of(head.length + bytes).await?,
+            Body::Chunked => self.body_in_chunks(head.length).await?,
+        };
+        let at = now();
+        if self.filled > end {
+            return Err(Fault::stranger("more comes than was asked for"));
+        }
+        self.is_over = head.is_last;
+        Ok(Answer { status: head.status, body: head.length..body_end, at })
+    }
+
+    /// Reads up to an end that is known; where the body and the answer end.
+    async fn body_of(&mut self, end: usize) -> Result<(usize, usize), Fault> {
         if self.buffer.len() < end {
             self.buffer.resize(end, 0);
         }
         while self.filled < end {
             self.read().await?;
         }
-        let at = now();
-        if self.filled > end {
-            return Err(Fault::stranger("more comes than was asked for"));
+        Ok((end, end))
+    }
+
+    /// Reads up to the last chunk; where the body and the answer end.
+    async fn body_in_chunks(&mut self, begin: usize) -> Result<(usize, usize), Fault> {
+        let mut chunks = Chunked::new(begin);
+        loop {
+            if let Some(end) = chunks.advance(&mut self.buffer[..self.filled])? {
+                return Ok((chunks.body_end(), end));
+            }
+            if self.filled > HEAD_BYTES_MAX + BODY_BYTES_MAX {
+                return Err(Fault::stranger("its chunks have no end"));
+            }
+            self.read().await?;
         }
-        self.is_over = head.is_last;
-        Ok(Answer { status: head.status, body: head.length..end, at })
     }
 
     async fn read(&mut self) -> Result<(), Fault> {
@@ -167,10 +189,17 @@ struct Head {
     status: u16,
     /// Bytes of the head.
     length: usize,
-    /// Bytes of the body.
-    body: usize,
+    body: Body,
     /// Whether the server closes the connection after it.
     is_last: bool,
+}
+
+/// How long a body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Body {
+    Length(usize),
+    /// As long as its chunks are.
+    Chunked,
 }
 
 impl Head {
@@ -182,16 +211,27 @@ impl Head {
         let parsed =
             parsed.map_err(|error| Fault::stranger(format_args!("it is not HTTP: {error}")))?;
         let httparse::Status::Complete(length) = parsed else { return Ok(None) };
-        let (mut body, mut is_last) = (None, response.version == Some(0));
+        let (mut length_told, mut is_chunked) = (None, false);
+        let mut is_last = response.version == Some(0);
         for header in response.headers.iter() {
             if header.name.eq_ignore_ascii_case("content-length") {
                 let text = str::from_utf8(header.value).unwrap_or_default();
-                body = text.parse().ok().filter(|bytes| *bytes <= BODY_BYTES_MAX);
+                length_told = text.parse().ok().filter(|bytes| *bytes <= BODY_BYTES_MAX);
+            } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+                is_chunked = header.value.eq_ignore_ascii_case(b"chunked");
+                if !is_chunked {
+                    return Err(Fault::stranger("its transfer encoding is not chunked alone"));
+                }
             } else if header.name.eq_ignore_ascii_case("connection") {
                 is_last |= header.value.eq_ignore_ascii_case(b"close");
             }
         }
-        let body = body.ok_or_else(|| Fault::stranger("it does not say how long it is"))?;
+        let body = match (is_chunked, length_told) {
+            // Chunks count for more where somebody says both.
+            (true, _) => Body::Chunked,
+            (false, Some(bytes)) => Body::Length(bytes),
+            (false, None) => return Err(Fault::stranger("it does not say how long it is")),
+        };
         let status = response.code.unwrap_or_default();
         Ok(Some(Self { status, length, body, is_last }))
     }
@@ -285,10 +325,13 @@ mod tests {
             assert!(Head::parse(&text[..end]).unwrap().is_none(), "{end}");
         }
         let head = Head::parse(text).unwrap().unwrap();
-        assert_eq!((head.status, head.length, head.body), (200, text.len() - 4, 16));
+        assert_eq!((head.status, head.length), (200, text.len() - 4));
+        assert_eq!(head.body, Body::Length(16));
         assert!(!head.is_last);
         let last = b"HTTP/1.1 503 No\r\nconnection: Close\r\ncontent-length: 0\r\n\r\n";
         assert!(Head::parse(last).unwrap().unwrap().is_last);
+        let chunks = b"HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n";
+        assert_eq!(Head::parse(chunks).unwrap().unwrap().body, Body::Chunked);
     }
 
     #[test]
@@ -298,7 +341,7 @@ mod tests {
             "HTTP/1.1 200 OK\r\n\r\n",
             "HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n",
             "HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n",
-            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n",
         ] {
             assert!(Head::parse(text.as_bytes()).is_err(), "{text}");
         }

@@ -4,18 +4,22 @@ use std::io;
 use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use frazil_id::{Clock, Generator, NotReady, Options, SystemClock, TickerClock};
+use frazil_id::{Clock, Generator, Layout, NotReady, Options, SystemClock, TickerClock};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
 
+use super::flags;
 use super::load::no_threads;
+use super::machine;
 use super::moment::{cpu_of_process, now};
 use super::report::{self, Config, FORM, Report, Results, Sample, Verify};
 use super::verify::{Sender, Verifier};
 use crate::args::{BenchArgs, ClockArg};
-use crate::output::{Exit, Failure};
+use crate::commands::elect::Signals;
+use crate::output::{Exit, Failure, Signal};
 use crate::progress;
 
 /// How long it is measured unless somebody says.
@@ -29,11 +33,13 @@ const REFRESH: Duration = Duration::from_millis(100);
 /// What a sample covers.
 const SECOND: Duration = Duration::from_secs(1);
 
-pub(super) fn measure(args: &BenchArgs) -> Result<Report, Failure> {
+/// Measures the library; with the signal that ended it early, if one did.
+pub(super) fn measure(args: &BenchArgs) -> Result<(Report, Option<Signal>), Failure> {
+    flags::check_for_library(args)?;
     match clock(args) {
-        ClockArg::System => measure_by(args, SystemClock::new(&args.layout.layout)),
+        ClockArg::System => measure_by(args, SystemClock::new(&layout(args))),
         ClockArg::Ticker => {
-            let clock = TickerClock::start(&args.layout.layout).map_err(|error| {
+            let clock = TickerClock::start(&layout(args)).map_err(|error| {
                 Failure::new(Exit::Unavailable, format_args!("no thread for the clock: {error}"))
             })?;
             measure_by(args, clock)
@@ -41,20 +47,28 @@ pub(super) fn measure(args: &BenchArgs) -> Result<Report, Failure> {
     }
 }
 
+fn layout(args: &BenchArgs) -> Layout {
+    args.layout.unwrap_or(Layout::FRAZIL)
+}
+
 fn clock(args: &BenchArgs) -> ClockArg {
     args.clock.unwrap_or(ClockArg::System)
 }
 
-fn measure_by<C: Clock + Sync>(args: &BenchArgs, clock: C) -> Result<Report, Failure> {
+fn measure_by<C: Clock + Sync>(
+    args: &BenchArgs,
+    clock: C,
+) -> Result<(Report, Option<Signal>), Failure> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let threads = usize::try_from(args.threads.unwrap_or(1)).expect("limited by the arguments");
     let threads = if threads == 0 { cores } else { threads };
-    let layout = &args.layout.layout;
+    let layout = &layout(args);
     check(args)?;
     let ids = Generator::new(layout, 0, clock, Options::default())?;
     ids.next()?;
     let verifier = args.verify.then(|| Verifier::start(layout, false, threads)).transpose();
     let verifier = verifier.map_err(|error| no_threads(&error))?;
+    let mut ear = Ear::open()?;
     let load = Load {
         ids: &ids,
         batch: u32::try_from(args.demand.batch).expect("limited by the arguments"),
@@ -62,20 +76,22 @@ fn measure_by<C: Clock + Sync>(args: &BenchArgs, clock: C) -> Result<Report, Fai
         issued: AtomicU64::new(0),
     };
     let (cpu_before, before) = (cpu_of_process(), now());
-    let samples = load.run(threads, args.demand.duration.unwrap_or(DURATION), verifier.as_ref())?;
+    let duration = args.demand.duration.unwrap_or(DURATION);
+    let (samples, interrupted) = load.run(threads, duration, verifier.as_ref(), &mut ear)?;
     let measured = Measured {
         ids: load.issued.into_inner(),
         threads: threads as u64,
         elapsed: before.elapsed(),
         cpu: cpu_of_process().saturating_sub(cpu_before),
         samples,
+        ended_early: interrupted.is_some(),
     };
-    Ok(measured.report(args, verifier.map(Verifier::finish)))
+    Ok((measured.report(args, verifier.map(Verifier::finish)), interrupted))
 }
 
 /// Refuses what would not end in time.
 fn check(args: &BenchArgs) -> Result<(), Failure> {
-    let layout = &args.layout.layout;
+    let layout = &layout(args);
     let tick_ms = layout.tick_ms();
     if tick_ms > TICK_MS_MAX {
         return Err(Failure::usage(format_args!(
@@ -98,14 +114,15 @@ struct Measured {
     elapsed: Duration,
     cpu: Duration,
     samples: Vec<Sample>,
+    ended_early: bool,
 }
 
 impl Measured {
     #[expect(clippy::cast_precision_loss, reason = "a rate is not exact to 2^-53")]
     fn report(self, args: &BenchArgs, verified: Option<super::verify::Verified>) -> Report {
-        let Self { ids, threads, elapsed, cpu, samples } = self;
+        let Self { ids, threads, elapsed, cpu, samples, ended_early } = self;
         let (seconds, cpu, batch) = (elapsed.as_secs_f64(), cpu.as_secs_f64(), args.demand.batch);
-        let (layout, calls) = (&args.layout.layout, ids / batch);
+        let (layout, calls) = (&layout(args), ids / batch);
         let ids_per_second = ids as f64 / seconds;
         let planned = args.demand.duration.unwrap_or(DURATION);
         Report {
@@ -126,10 +143,12 @@ impl Measured {
                 rate: None,
                 duration_seconds: planned.as_secs_f64(),
                 warmup_seconds: 0.0,
+                build: Some(machine::build()),
+                host: Some(machine::host()),
             },
             results: Results {
                 seconds,
-                ended_early: false,
+                ended_early,
                 requests: calls,
                 ids,
                 requests_per_second: calls as f64 / seconds,
@@ -147,8 +166,44 @@ impl Measured {
             },
             verify: verified.map(|verified| Verify::of(verified, threads, seconds)),
             samples,
+            outage: None,
         }
     }
+}
+
+/// What the main thread listens to while the others issue.
+struct Ear {
+    runtime: Runtime,
+    signals: Signals,
+}
+
+impl Ear {
+    fn open() -> Result<Self, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| no_threads(&error))?;
+        let signals = runtime.block_on(async { Signals::new() })?;
+        Ok(Self { runtime, signals })
+    }
+
+    /// Listens for so long; why nothing more is to be issued, if something says so.
+    fn listen(&mut self, endings: &mut mpsc::Receiver<()>, span: Duration) -> Option<Ending> {
+        let Self { runtime, signals } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                signal = signals.next() => Some(Ending::Interrupted(signal)),
+                _ = endings.recv() => Some(Ending::Stuck),
+                () = tokio::time::sleep(span) => None,
+            }
+        })
+    }
+}
+
+/// Why a measurement ends before its time.
+enum Ending {
+    Interrupted(Signal),
+    /// A thread cannot go on.
+    Stuck,
 }
 
 /// What the threads of a measurement share.
@@ -160,17 +215,19 @@ struct Load<'a, C> {
 }
 
 impl<C: Clock + Sync> Load<'_, C> {
-    /// Issues on so many threads for so long; how many Ids there were in each second.
+    /// Issues on so many threads for so long; how many Ids there were in each second, and the signal
+    /// that ended it early, if one did.
     fn run(
         &self,
         threads: usize,
         duration: Duration,
         verifier: Option<&Verifier>,
-    ) -> Result<Vec<Sample>, Failure> {
+        ear: &mut Ear,
+    ) -> Result<(Vec<Sample>, Option<Signal>), Failure> {
         // Held until all threads exist: those that run would slow the start of the others.
         let gate = Mutex::new(());
         thread::scope(|scope| {
-            let (ended, endings) = mpsc::channel::<()>();
+            let (ended, mut endings) = mpsc::channel::<()>(1);
             let closed = gate.lock();
             let threads: io::Result<Vec<_>> = (0..threads)
                 .map(|place| {
@@ -179,16 +236,16 @@ impl<C: Clock + Sync> Load<'_, C> {
                     thread::Builder::new().spawn_scoped(scope, move || {
                         drop(gate.lock());
                         let outcome = self.issue(verify);
-                        // Nobody listens once the time is up.
-                        let _ = ended.send(());
+                        // Nobody listens once the time is up, and one is enough.
+                        let _ = ended.try_send(());
                         outcome
                     })
                 })
                 .collect();
-            let mut samples = Vec::new();
+            let mut seen = (Vec::new(), None);
             if threads.is_ok() {
                 drop(closed);
-                samples = self.wait(&endings, duration);
+                seen = self.wait(&mut endings, duration, ear);
             }
             // Relaxed: the threads look at it now and then, and publish nothing by it. If not all
             // of them could start, those that did see it as soon as the gate opens.
@@ -197,20 +254,29 @@ impl<C: Clock + Sync> Load<'_, C> {
             threads
                 .into_iter()
                 .try_for_each(|thread| thread.join().expect("issuing does not panic"))?;
-            Ok(samples)
+            Ok(seen)
         })
     }
 
-    /// Waits until the time is up or a thread has ended, and shows how far the run is.
+    /// Waits until the time is up, a thread has ended or a signal comes, and shows how far the run is.
     #[expect(clippy::cast_precision_loss, reason = "a rate is not exact to 2^-53")]
-    fn wait(&self, endings: &mpsc::Receiver<()>, duration: Duration) -> Vec<Sample> {
+    fn wait(
+        &self,
+        endings: &mut mpsc::Receiver<()>,
+        duration: Duration,
+        ear: &mut Ear,
+    ) -> (Vec<Sample>, Option<Signal>) {
         let bar = progress::time(duration);
         let start = now();
-        let (mut samples, mut since, mut before) = (Vec::new(), Duration::ZERO, 0);
+        let (mut samples, mut interrupted) = (Vec::new(), None);
+        let (mut since, mut before) = (Duration::ZERO, 0);
         while let Some(left) = duration.checked_sub(start.elapsed()) {
             let second_left = (since + SECOND).saturating_sub(start.elapsed());
             let span = left.min(REFRESH).min(second_left.max(Duration::from_millis(1)));
-            if endings.recv_timeout(span) != Err(RecvTimeoutError::Timeout) {
+            if let Some(ending) = ear.listen(endings, span) {
+                if let Ending::Interrupted(signal) = ending {
+                    interrupted = Some(signal);
+                }
                 break;
             }
             // Relaxed: a number to look at.
@@ -224,7 +290,7 @@ impl<C: Clock + Sync> Load<'_, C> {
             bar.set_message(format!("{:.0} Ids/s", issued as f64 / elapsed.as_secs_f64()));
         }
         bar.finish_and_clear();
-        samples
+        (samples, interrupted)
     }
 
     fn issue(&self, mut verify: Option<Sender>) -> Result<(), NotReady> {

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -13,13 +13,13 @@ use super::client::Client;
 use super::fault::Fault;
 use super::moment::now;
 use super::plan::Plan;
-use super::schedule::{Pace, Series, Times};
+use super::schedule::{Pace, Series, Times, Unsent};
 use super::tally::Tally;
 use super::verify::{Sender, Verifier};
 use crate::output::{Exit, Failure};
 
 /// How long a connection waits before it is tried again.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
 /// Threads that ask until the time is up or they are told to stop.
 #[derive(Debug)]
@@ -35,7 +35,8 @@ pub(super) struct Load {
 enum Signal {
     Prepare,
     Go(Times),
-    Stop,
+    /// At that time, whenever it is noticed.
+    Stop(Instant),
 }
 
 impl Load {
@@ -85,7 +86,7 @@ impl Load {
 
     /// No more requests are sent.
     pub(super) fn stop(&self) {
-        self.signal.send_replace(Signal::Stop);
+        self.signal.send_replace(Signal::Stop(now()));
     }
 
     /// Waits until the last answer is there.
@@ -134,18 +135,18 @@ impl Connection {
         let mut book = Book::new(self.plan.batch, times, Arc::clone(&self.tally), verify);
         match self.ask_until(&mut client, &mut book, times).await {
             Ok(unsent) => book.unsent(unsent),
-            Err(error) => book.failed(Fault::Unreachable(error.to_string())),
+            Err(error) => book.failed(Fault::unreachable(error)),
         }
         book.close().await;
     }
 
-    /// Asks until the time is up; how many requests were due and not sent by then.
+    /// Asks until the time is up; the requests that were due and not sent by then.
     async fn ask_until(
         &mut self,
         client: &mut Option<Client>,
         book: &mut Book,
         times: Times,
-    ) -> io::Result<u64> {
+    ) -> io::Result<Unsent> {
         let mut pace = Pace::new(self.plan.rate.map(|rate| Series {
             rate,
             connections: self.plan.connections as u64,
@@ -165,15 +166,20 @@ impl Connection {
             book.begin(due);
             if let Err(fault) = ask(&self.plan, client, book).await {
                 *client = None;
-                let is_unreachable = matches!(fault, Fault::Unreachable(_) | Fault::Untrusted(_));
+                let is_lasting = fault.is_lasting();
                 book.failed(fault);
-                if is_unreachable {
+                if is_lasting {
                     tokio::time::sleep(PAUSE).await;
                 }
             }
             book.hand_over_some().await;
         }
-        Ok(pace.left(&Times { end: now().min(times.end), ..times }))
+        // A request that was waited for may have ended long after the measurement did.
+        let end = match *self.signal.borrow() {
+            Signal::Stop(at) => at,
+            Signal::Prepare | Signal::Go(_) => now(),
+        };
+        Ok(pace.unsent(&Times { end: end.min(times.end), ..times }))
     }
 }
 

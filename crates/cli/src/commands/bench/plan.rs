@@ -8,6 +8,7 @@ use std::time::Duration;
 use frazil_coord::Secret;
 
 use super::address::Address;
+use super::flags;
 use crate::args::{AcceptArg, BenchArgs, ProtocolArg};
 use crate::output::{Failure, say};
 use crate::remote;
@@ -31,6 +32,8 @@ pub(super) struct Plan {
     pub(super) rate: Option<u64>,
     pub(super) timeout: Duration,
     pub(super) verify: bool,
+    /// Whether gRPC is to send runs instead of single Ids.
+    pub(super) runs: bool,
     pub(super) key: Option<Secret>,
     pub(super) tls: Option<Arc<rustls::ClientConfig>>,
 }
@@ -49,6 +52,7 @@ pub(super) enum Call {
 impl Plan {
     pub(super) fn new(args: &BenchArgs) -> Result<Self, Failure> {
         let (demand, address) = (&args.demand, Address::new(args.url.as_deref(), args.protocol)?);
+        flags::check_for_server(args, &address)?;
         let key = remote::read_key(args.trust.key_file.as_deref())?;
         key.as_ref().map_or(Ok(()), remote::check_key)?;
         if key.is_some() && !address.is_secure && !address.is_loopback() {
@@ -72,6 +76,7 @@ impl Plan {
             rate: demand.rate,
             timeout: demand.timeout,
             verify: args.verify,
+            runs: demand.runs,
             key,
             tls,
         })
@@ -79,12 +84,13 @@ impl Plan {
 
     /// What is asked, in a few words.
     pub(super) fn request(&self) -> String {
+        let runs = if self.runs { " of runs" } else { "" };
         match self.call {
             Call::Http(AcceptArg::Binary) => "HTTP binary".to_owned(),
             Call::Http(AcceptArg::Json) => "HTTP JSON".to_owned(),
             Call::Http(AcceptArg::Text) => "HTTP text".to_owned(),
-            Call::Next => "gRPC Next".to_owned(),
-            Call::Stream(depth) => format!("gRPC Stream, {depth} open"),
+            Call::Next => format!("gRPC Next{runs}"),
+            Call::Stream(depth) => format!("gRPC Stream{runs}, {depth} open"),
             Call::Resp(depth) => format!("RESP ID.NEXT, pipeline {depth}"),
         }
     }
@@ -98,6 +104,7 @@ fn call(args: &BenchArgs, protocol: ProtocolArg) -> Result<Call, Failure> {
         ("--threads", args.threads.is_some(), "--library"),
         ("--clock", args.clock.is_some(), "--library"),
         ("--accept", demand.accept.is_some() && protocol != ProtocolArg::Http, "HTTP"),
+        ("--runs", demand.runs && protocol != ProtocolArg::Grpc, "gRPC"),
         ("--stream", demand.stream && protocol != ProtocolArg::Grpc, "gRPC"),
         (
             "--pipeline",

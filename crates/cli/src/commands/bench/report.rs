@@ -32,6 +32,9 @@ pub(crate) struct Report {
     pub(super) generator: Generator,
     pub(super) verify: Option<Verify>,
     pub(super) samples: Vec<Sample>,
+    /// Where the server gave nothing any more when the time was up.
+    #[serde(default)]
+    pub(super) outage: Option<Outage>,
 }
 
 /// What was measured.
@@ -51,6 +54,11 @@ pub(crate) struct Config {
     pub(super) rate: Option<u64>,
     pub(super) duration_seconds: f64,
     pub(super) warmup_seconds: f64,
+    /// What measured, and on which machine.
+    #[serde(default)]
+    pub(super) build: Option<String>,
+    #[serde(default)]
+    pub(super) host: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -81,8 +89,18 @@ pub(crate) struct Schedule {
     pub(super) requests_per_second: u64,
     /// How late a request was sent at the most.
     pub(super) behind_max_ms: f64,
-    /// Requests that were due and never sent.
+    /// Requests that were due and never sent; among the latencies as the time until the end.
     pub(super) unsent: u64,
+}
+
+/// A server that was gone, or refused everything, when the time was up.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Outage {
+    /// When the last request succeeded, since the measurement began.
+    pub(super) since_seconds: f64,
+    /// What it is counted as.
+    pub(super) error: String,
+    pub(super) why: String,
 }
 
 /// What this command itself used.
@@ -207,6 +225,7 @@ impl Report {
         lines.extend(self.schedule.as_ref().map(|schedule| ("schedule", schedule.line())));
         if self.config.connections.is_some() {
             lines.push(("errors", errors_line(&self.errors)));
+            lines.extend(self.outage.as_ref().map(|outage| ("outage", outage.line())));
             let unknown = "unknown: name its process with --pid or its metrics with --metrics";
             let used = self.target.as_ref().map_or_else(|| unknown.to_owned(), Target::line);
             lines.push(("server", used));
@@ -283,7 +302,8 @@ impl Schedule {
         let unsent = match self.unsent {
             0 => "all were sent".to_owned(),
             unsent => format!(
-                "{} that were due were never sent, so the latencies lack them: the rate is too high",
+                "{} that were due were never sent, and count as the time until the end: the rate is \
+                 too high",
                 HumanCount(unsent)
             ),
         };
@@ -305,6 +325,13 @@ impl Target {
             HumanBytes(self.rss_end_bytes),
             self.source
         )
+    }
+}
+
+impl Outage {
+    /// When, and why.
+    fn line(&self) -> String {
+        format!("no request succeeded after {:.3} s: {}", self.since_seconds, self.error)
     }
 }
 

@@ -80,6 +80,14 @@ impl Pace {
         })
     }
 
+    /// A pace at which so many were asked for.
+    #[cfg(test)]
+    pub(super) fn of(series: Series, past: u64) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let _entered = runtime.enter();
+        Self::Paced(Paced { timer: Timer::new().unwrap(), series, past })
+    }
+
     /// Waits until the next request is due and says since when; nothing once the time is up.
     pub(super) async fn next(&mut self, times: &Times) -> io::Result<Option<Instant>> {
         let paced = match self {
@@ -98,11 +106,45 @@ impl Pace {
         Ok(Some(due))
     }
 
-    /// How many requests were due before then, and not asked for yet.
-    pub(super) fn left(&self, times: &Times) -> u64 {
-        let Self::Paced(paced) = self else { return 0 };
-        let span = times.end.saturating_duration_since(times.start);
-        paced.series.due_within(span).saturating_sub(paced.past)
+    /// The requests that count and were not asked for yet.
+    pub(super) fn unsent(&self, times: &Times) -> Unsent {
+        let Self::Paced(paced) = self else { return Unsent::default() };
+        let since_start = |at: Instant| at.saturating_duration_since(times.start);
+        let (begin, end) = (since_start(times.begin), since_start(times.end));
+        let next = paced.past.max(paced.series.due_within(begin));
+        let left = paced.series.due_within(end).saturating_sub(next);
+        Unsent { waiting: (left > 0).then_some((paced.series, end)), next, left }
+    }
+}
+
+/// Requests that were due and never sent, the oldest first.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Unsent {
+    /// When they were due, and when the measurement ended, since the start.
+    waiting: Option<(Series, Duration)>,
+    next: u64,
+    left: u64,
+}
+
+impl Unsent {
+    /// How many there are.
+    pub(super) const fn count(&self) -> u64 {
+        self.left
+    }
+
+    /// Takes the oldest, and with it those that are the same to whoever counts times: how long it
+    /// waited, and how many waited for at least as long as `least` makes of that.
+    pub(super) fn take(
+        &mut self,
+        least: impl FnOnce(Duration) -> Duration,
+    ) -> Option<(Duration, u64)> {
+        let (series, end) = self.waiting.filter(|_| self.left > 0)?;
+        let waited = end.saturating_sub(series.due(self.next));
+        // Those that were due at that time or before have waited for so long.
+        let due = end.saturating_sub(least(waited)) + Duration::from_nanos(1);
+        let alike = series.due_within(due).saturating_sub(self.next).clamp(1, self.left);
+        (self.next, self.left) = (self.next + alike, self.left - alike);
+        Some((waited, alike))
     }
 }
 
@@ -171,9 +213,11 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let mut pace = Pace::new(Some(series)).unwrap();
-            assert_eq!(pace.left(&times), 20);
+            assert_eq!(pace.unsent(&times).count(), 20);
+            let late = Times { begin: start + Duration::from_millis(500), ..times };
+            assert_eq!(pace.unsent(&late).count(), 15, "those of the warm-up do not count");
             assert_eq!(pace.next(&times).await.unwrap(), Some(start));
-            assert_eq!(pace.left(&times), 19);
+            assert_eq!(pace.unsent(&times).count(), 19);
             let over = Times { end: start, ..times };
             assert_eq!(pace.next(&over).await.unwrap(), None);
             let due = pace.next(&times).await.unwrap().unwrap();

@@ -1,11 +1,12 @@
 //! What the requests of one thread came to.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
 use super::fault::Fault;
+use super::schedule::Unsent;
 
 /// An hour in nanoseconds: whatever takes longer counts as that.
 const LATENCY_MAX_NS: u64 = 3_600_000_000_000;
@@ -23,6 +24,9 @@ pub(super) struct Tally {
     pub(super) errors: BTreeMap<String, u64>,
     /// How late a request was sent at the most.
     pub(super) behind: Duration,
+    /// When a request succeeded last, and when one failed.
+    pub(super) last_answer: Option<Instant>,
+    pub(super) last_fault: Option<Instant>,
     /// Requests that were due and never sent.
     pub(super) unsent: u64,
 }
@@ -36,6 +40,8 @@ impl Tally {
             ids: 0,
             errors: BTreeMap::new(),
             behind: Duration::ZERO,
+            last_answer: None,
+            last_fault: None,
             unsent: 0,
         }
     }
@@ -58,6 +64,24 @@ impl Tally {
         }
     }
 
+    /// Requests that were never sent waited until the end at least: without them the latencies would
+    /// be those of the requests that a slow server let through. All that fall into one step of the
+    /// histogram are recorded together, for there may be billions.
+    pub(super) fn unsent(&mut self, mut unsent: Unsent) {
+        self.unsent += unsent.count();
+        let step = |latency: &Histogram<u64>, waited| {
+            Duration::from_nanos(latency.lowest_equivalent(nanoseconds(waited).min(LATENCY_MAX_NS)))
+        };
+        while let Some((waited, count)) = unsent.take(|waited| step(&self.latency, waited)) {
+            self.latency.saturating_record_n(nanoseconds(waited), count);
+        }
+    }
+
+    /// Whether what came last was a failure.
+    pub(super) fn ends_in_failure(&self) -> bool {
+        self.last_fault.is_some() && self.last_fault > self.last_answer
+    }
+
     pub(super) fn errors(&self) -> u64 {
         self.errors.values().sum()
     }
@@ -71,6 +95,8 @@ impl Tally {
         for (name, count) in std::mem::take(&mut self.errors) {
             *sum.errors.entry(name).or_default() += count;
         }
+        sum.last_answer = sum.last_answer.max(self.last_answer);
+        sum.last_fault = sum.last_fault.max(self.last_fault);
         sum.behind = sum.behind.max(std::mem::take(&mut self.behind));
         sum.unsent += std::mem::take(&mut self.unsent);
     }
@@ -87,6 +113,7 @@ pub(super) fn nanoseconds(span: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::schedule::{Pace, Series, Times};
     use super::*;
 
     #[test]
@@ -106,5 +133,36 @@ mod tests {
         assert_eq!(sum.behind, Duration::from_millis(7));
         assert!(sum.quantile(0.5) >= Duration::from_millis(2));
         assert!(sum.quantile(1.0) > Duration::from_mins(59), "it counts as an hour");
+    }
+
+    #[test]
+    fn those_that_were_never_sent_waited_until_the_end_one_by_one_or_together() {
+        let start = super::super::moment::now();
+        let begin = start + Duration::from_millis(300);
+        let times = Times { start, begin, end: start + Duration::from_millis(2500) };
+        for (rate, connections, place) in [(7, 3, 2), (1000, 1, 0), (100_000, 7, 5)] {
+            let series = Series { rate, connections, place };
+            let pace = Pace::of(series, 11);
+            let (mut one, mut all) = (Tally::new(), Tally::new());
+            let mut unsent = pace.unsent(&times);
+            while let Some((waited, count)) = unsent.take(|waited| waited) {
+                assert!(count == 1 && waited <= Duration::from_millis(2200), "{series:?}");
+                one.latency.saturating_record(nanoseconds(waited));
+            }
+            all.unsent(pace.unsent(&times));
+            assert_eq!(all.unsent, all.latency.len(), "{series:?}");
+            assert_eq!(one.latency, all.latency, "{series:?}");
+        }
+    }
+
+    #[test]
+    fn billions_that_were_never_sent_take_no_time() {
+        let start = super::super::moment::now();
+        let times = Times { start, begin: start, end: start + Duration::from_hours(24) };
+        let mut tally = Tally::new();
+        let pace = Pace::of(Series { rate: 10_000_000, connections: 1, place: 0 }, 0);
+        tally.unsent(pace.unsent(&times));
+        assert_eq!((tally.unsent, tally.latency.len()), (864_000_000_000, 864_000_000_000));
+        assert!(tally.quantile(0.01) < tally.quantile(0.04) && !tally.quantile(0.01).is_zero());
     }
 }

@@ -164,6 +164,18 @@ impl Sender {
         self.runs.push((id, 1));
     }
 
+    /// Ids of the answer that is being read, so far apart.
+    pub(super) fn run(&mut self, first: u64, count: u32, stride: u64) {
+        if stride == self.stride && count > 0 {
+            self.is_new = false;
+            self.runs.push((first, count));
+            return;
+        }
+        for place in 0..u64::from(count) {
+            self.id(first.wrapping_add(place.wrapping_mul(stride)));
+        }
+    }
+
     /// That was all of an answer.
     pub(super) fn end_of_answer(&mut self, worker: Option<u32>, asked: Option<u64>) {
         self.is_new = true;

@@ -1,13 +1,12 @@
 //! Issuing by a server, over HTTP.
 
 use frazil_id::Layout;
-use frazil_wire::{IdsReply, Info};
+use frazil_wire::{IdsReply, Info, query_value};
 
 use super::{Issue, print};
 use crate::args::NextArgs;
 use crate::output::Failure;
 use crate::remote::Server;
-use crate::words::encoded;
 
 pub(super) fn run(args: &NextArgs, server: &str) -> Result<(), Failure> {
     let server = Server::new(server, &args.server)?;
@@ -19,7 +18,7 @@ pub(super) fn run(args: &NextArgs, server: &str) -> Result<(), Failure> {
         let reply: IdsReply = match &args.scope {
             None => server.post(&format!("/v1/ids?count={count}"))?,
             Some(scope) => {
-                server.post(&format!("/v1/ids?count={count}&scope={}", encoded(scope)))?
+                server.post(&format!("/v1/ids?count={count}&scope={}", query_value(scope)))?
             }
         };
         Ok(Issue { ids: reply.ids, token: Some(reply.metadata.token) })
