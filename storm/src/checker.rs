@@ -34,7 +34,7 @@ pub(crate) struct Sighting {
     pub(crate) connection: u32,
     pub(crate) asked: Duration,
     pub(crate) answered: Duration,
-    pub(crate) token: u64,
+    pub(crate) token: Option<u64>,
     pub(crate) worker: u64,
     pub(crate) first: u64,
     pub(crate) last: u64,
@@ -79,6 +79,8 @@ impl Checker {
             answers: self.sightings.len() as u64,
             workers: workers.len() as u64,
             tenures: self.tenures.len(),
+            untold: self.sightings.iter().filter(|sighting| sighting.token.is_none()).count()
+                as u64,
             memory_bytes: self.set.memory_bytes() as u64,
         };
         (self.verdict, self.sightings, counts)
@@ -166,11 +168,14 @@ pub(crate) struct Counts {
     pub(crate) answers: u64,
     pub(crate) workers: u64,
     pub(crate) tenures: u64,
+    /// Answers that did not say whose they are: those over RESP.
+    pub(crate) untold: u64,
     pub(crate) memory_bytes: u64,
 }
 
 pub(crate) fn describe(sighting: &Sighting) -> String {
     let Sighting { life, connection, asked, answered, token, worker, first, last } = sighting;
+    let token = token.map_or("untold".to_owned(), |token| token.to_string());
     format!(
         "worker {worker}, token {token}, node {} (start {}), connection {connection}, asked {:.3} s, \
          answered {:.3} s, Ids {first} to {last}",

@@ -39,7 +39,8 @@ pub(crate) struct Answer {
     pub(crate) asked_unix_ms: i64,
     pub(crate) answered_unix_ms: i64,
     pub(crate) tolerance: Tolerance,
-    pub(crate) token: u64,
+    /// Not every protocol tells it.
+    pub(crate) token: Option<u64>,
     pub(crate) ids: Vec<u64>,
 }
 

@@ -14,6 +14,7 @@ mod node;
 mod programme;
 mod register;
 mod report;
+mod resp;
 mod scenario;
 mod scenarios;
 mod stage;

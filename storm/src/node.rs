@@ -26,6 +26,8 @@ const AHEAD_MS: i64 = 2250;
 pub(crate) struct Door {
     pub(crate) node: usize,
     pub(crate) address: SocketAddr,
+    /// Where it speaks RESP.
+    pub(crate) resp: SocketAddr,
     starts: AtomicU32,
     behind_ms: AtomicI64,
     ahead_ms: AtomicI64,
@@ -62,10 +64,10 @@ impl Node {
         let port = free_port()?;
         let log = program.directory.join(format!("node-{number}.log"));
         let http = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let mut arguments: Vec<OsString> = vec!["serve".into(), "--http".into()];
-        arguments.push(http.to_string().into());
-        let fixed = ["--grpc", "off", "--resp", "off", "--log", "info"];
-        arguments.extend(fixed.map(OsString::from));
+        let resp = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
+        let (at, resp_at) = (http.to_string(), resp.to_string());
+        let fixed = ["serve", "--http", &at, "--resp", &resp_at, "--grpc", "off", "--log", "info"];
+        let mut arguments: Vec<OsString> = fixed.map(OsString::from).to_vec();
         arguments.extend(["--node".into(), name.into(), "--store".into(), link.url.clone().into()]);
         arguments.extend(program.flags.iter().map(OsString::from));
         let mut environment: Vec<(OsString, OsString)> = Vec::new();
@@ -77,7 +79,7 @@ impl Node {
         }
         let frazil = program.frazil.clone();
         let recipe = Recipe { program: frazil, arguments, environment, log: log.clone(), port };
-        let door = Arc::new(Door::new(number, http));
+        let door = Arc::new(Door::new(number, http, resp));
         Ok(Self { door, daemon: Daemon::new(recipe), clock, link, log })
     }
 
@@ -112,7 +114,8 @@ impl Node {
             port,
         };
         let link = Link { url: String::new(), proxy: None };
-        let door = Arc::new(Door::new(number, http));
+        // It speaks no RESP, and nobody asks it to.
+        let door = Arc::new(Door::new(number, http, http));
         Ok(Self { door, daemon: Daemon::new(recipe), clock: FalseClock::new()?, link, log })
     }
 
@@ -174,10 +177,11 @@ impl Node {
 }
 
 impl Door {
-    fn new(node: usize, address: SocketAddr) -> Self {
+    pub(crate) fn new(node: usize, address: SocketAddr, resp: SocketAddr) -> Self {
         Self {
             node,
             address,
+            resp,
             starts: AtomicU32::new(0),
             behind_ms: AtomicI64::new(BEHIND_MS),
             ahead_ms: AtomicI64::new(AHEAD_MS),

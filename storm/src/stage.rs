@@ -194,7 +194,7 @@ impl Stage {
             nodes.iter().filter(|node| is_ready(node)).count() >= enough
         })?;
         let doors: Vec<_> = nodes.iter().map(|node| Arc::clone(&node.door)).collect();
-        let load = Load::start(&doors, cast.pressure)?;
+        let load = Load::start(&doors, cast.pressure, plan.seed)?;
         let mut stage = Self {
             plan: plan.clone(),
             random: fastrand::Rng::with_seed(plan.seed),
