@@ -98,3 +98,8 @@ pub(crate) fn was_worth_it(plan: &Plan, outcomes: &mut Outcomes) {
     outcomes.verdict.guard("Ids", outcomes.counts.ids, needed);
     outcomes.verdict.guard("Ids while faults lasted", outcomes.ids_in_faults, 1000);
 }
+
+/// What rows with clients of all kinds must have seen: without it the fastest path was not tried.
+pub(crate) fn was_mixed(outcomes: &mut Outcomes) {
+    outcomes.verdict.guard("answers over RESP", outcomes.counts.untold, 500);
+}

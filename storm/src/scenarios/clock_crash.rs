@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::history::Outcome;
-use crate::scenario::{Play, Scenario, was_worth_it};
+use crate::load::Pressure;
+use crate::scenario::{Play, Scenario, was_mixed, was_worth_it};
 use crate::stage::{Cast, Outcomes, Plan, Stage};
 use crate::store::Kind;
 
@@ -24,7 +25,7 @@ pub(crate) const ROW: Scenario = Scenario {
 };
 
 fn cast(_: &Plan) -> Cast {
-    Cast { workers: 3, ..Cast::default() }
+    Cast { workers: 3, pressure: Pressure::mixed(), ..Cast::default() }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
@@ -60,6 +61,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
 
 fn judge(plan: &Plan, outcomes: &mut Outcomes) {
     was_worth_it(plan, outcomes);
+    was_mixed(outcomes);
     let kills = outcomes.faults.len() as u64;
     outcomes.verdict.guard("tenures", outcomes.counts.tenures, 3 + kills);
 }
