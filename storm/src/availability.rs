@@ -59,6 +59,30 @@ impl Availability {
     }
 }
 
+/// Ids that were asked for and answered while a fault lasted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct IdsInFaults {
+    /// Of nodes that it was done to.
+    pub(crate) faulted: u64,
+    /// Of nodes that nothing was done to; what is done to a store is done to no node.
+    pub(crate) spared: u64,
+}
+
+impl IdsInFaults {
+    pub(crate) fn of(record: &Record, faults: &[Fault]) -> Self {
+        record.fold_nodes(Self::default(), |mut sum, node, mark| {
+            let is_within =
+                |fault: &&Fault| fault.begin <= mark.asked && mark.answered <= fault.end;
+            let mut around = faults.iter().filter(is_within).peekable();
+            if around.peek().is_some() {
+                let is_faulted = around.any(|fault| fault.node == Some(node));
+                *(if is_faulted { &mut sum.faulted } else { &mut sum.spared }) += mark.ids();
+            }
+            sum
+        })
+    }
+}
+
 /// 0 quiet, 1 fault, 2 recovery: a fault counts for more than the recovery from another one.
 fn window(mark: &Mark, faults: &[Fault]) -> usize {
     let overlaps = |more: Duration| {
@@ -92,6 +116,35 @@ mod tests {
 
     fn seconds(count: f64) -> Duration {
         Duration::from_secs_f64(count)
+    }
+
+    #[test]
+    fn ids_of_a_node_in_trouble_are_told_from_those_of_others() {
+        let record = Record::new(3);
+        let ids = |node, asked, count| {
+            let (asked, answered) = (seconds(asked), seconds(asked) + Duration::from_millis(2));
+            record.add(node, Mark { asked, answered, outcome: Outcome::Ids(count) });
+        };
+        let fault = |node, begin, end| {
+            let (begin, end) = (seconds(begin), seconds(end));
+            Fault { what: String::new(), node, begin, end }
+        };
+        let of_one = [fault(Some(0), 5.0, 6.0)];
+        ids(1, 4.999, 1);
+        ids(1, 5.999, 1);
+        assert_eq!(IdsInFaults::of(&record, &of_one), IdsInFaults::default(), "not all within it");
+        ids(0, 5.5, 10);
+        let seen = IdsInFaults::of(&record, &of_one);
+        assert_eq!(seen, IdsInFaults { faulted: 10, spared: 0 });
+        ids(1, 5.5, 100);
+        ids(2, 5.5, 1000);
+        let seen = IdsInFaults::of(&record, &of_one);
+        assert_eq!(seen, IdsInFaults { faulted: 10, spared: 1100 });
+        let of_two = [fault(Some(0), 5.0, 6.0), fault(Some(1), 5.0, 6.0)];
+        let seen = IdsInFaults::of(&record, &of_two);
+        assert_eq!(seen, IdsInFaults { faulted: 110, spared: 1000 });
+        let seen = IdsInFaults::of(&record, &[fault(None, 5.0, 6.0)]);
+        assert_eq!(seen, IdsInFaults { faulted: 0, spared: 1110 });
     }
 
     #[test]

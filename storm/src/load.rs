@@ -214,8 +214,8 @@ impl Client {
             ids,
         };
         // It may be the answer of either life: nobody's order or token can be told from it.
-        let is_of_one_life = life == self.door.life();
-        if !answer.ids.is_empty() && !(is_of_one_life && self.hand_over(answer)) {
+        let is_of_either = life != self.door.life();
+        if !answer.ids.is_empty() && (is_of_either || !self.hand_over(answer)) {
             return Outcome::Lost;
         }
         match trouble {

@@ -9,6 +9,7 @@ mod clock;
 mod history;
 mod http;
 mod load;
+mod logs;
 mod naive;
 mod node;
 mod programme;
@@ -19,6 +20,7 @@ mod scenario;
 mod scenarios;
 mod stage;
 mod store;
+mod timestamp;
 mod traps;
 mod verdict;
 

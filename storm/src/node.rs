@@ -13,6 +13,7 @@ use frazil_rig::{Daemon, FalseClock, Recipe, free_port, wait_until};
 use crate::history::{Life, Tolerance};
 use crate::http::ask_once;
 use crate::store::Link;
+use crate::timestamp;
 
 /// How long a process may take to listen, on a machine that is busy with others.
 const LISTENS: Duration = Duration::from_secs(30);
@@ -149,14 +150,22 @@ impl Node {
         }
     }
 
-    /// A metric, added up over its labels; 0 if there is none.
+    /// What its clock shows, in milliseconds since 1970, by its own word.
+    pub(crate) fn clock_unix_ms(&self) -> io::Result<i64> {
+        let info = self.info()?;
+        let time = info["clock"]["time"].as_str().and_then(timestamp::unix_ms);
+        time.ok_or_else(|| io::Error::other(format!("no time in {}", info["clock"])))
+    }
+
+    /// A metric, added up over its labels; 0 if there is none, as of a counter that has not begun.
     pub(crate) fn metric(&self, name: &str) -> io::Result<f64> {
+        Ok(self.metric_if_any(name)?.unwrap_or(0.0))
+    }
+
+    /// A metric, added up over its labels, if there is one.
+    pub(crate) fn metric_if_any(&self, name: &str) -> io::Result<Option<f64>> {
         let (_, body) = ask_once(self.door.address, "GET", "/metrics")?;
-        let values = body.lines().filter_map(|line| {
-            let rest = line.strip_prefix(name)?;
-            rest.starts_with(['{', ' ']).then(|| rest.rsplit(' ').next()?.parse::<f64>().ok())?
-        });
-        Ok(values.sum())
+        Ok(value_of(name, &body))
     }
 
     /// Whether the kernel shows every thread of it as stopped.
@@ -167,12 +176,6 @@ impl Node {
             let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
             stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
         })
-    }
-
-    /// How often its log has a text.
-    pub(crate) fn log_count(&self, text: &str) -> u64 {
-        let log = std::fs::read(&self.log).unwrap_or_default();
-        String::from_utf8_lossy(&log).lines().filter(|line| line.contains(text)).count() as u64
     }
 }
 
@@ -217,6 +220,14 @@ impl Door {
     }
 }
 
+fn value_of(name: &str, metrics: &str) -> Option<f64> {
+    let values = metrics.lines().filter_map(|line| {
+        let rest = line.strip_prefix(name)?;
+        rest.starts_with(['{', ' ']).then(|| rest.rsplit(' ').next()?.parse::<f64>().ok())?
+    });
+    values.reduce(|one, other| one + other)
+}
+
 /// What a build of frazil says of itself.
 pub(crate) fn version(frazil: &Path) -> io::Result<String> {
     let output = std::process::Command::new(frazil).arg("--version").output().map_err(|error| {
@@ -224,4 +235,17 @@ pub(crate) fn version(frazil: &Path) -> io::Result<String> {
         io::Error::new(error.kind(), what)
     })?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_that_is_missing_is_told_from_one_that_is_zero() {
+        let text = "# HELP a_total Text.\na_total{x=\"1\"} 2\na_total{x=\"2\"} 3.5\nb 0.0\nbc 7\n";
+        assert_eq!(value_of("a_total", text), Some(5.5));
+        assert_eq!(value_of("b", text), Some(0.0));
+        assert_eq!(value_of("c", text), None);
+    }
 }

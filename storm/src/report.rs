@@ -123,10 +123,12 @@ impl Report {
         let counts = outcomes.counts;
         let _ = writeln!(
             page,
-            "  {} Ids in {} answers, {} while faults lasted; {} workers, {} tenures; refused {:?}, lost {}",
+            "  {} Ids in {} answers; while faults lasted {} of nodes that they were done to and {} of \
+             others; {} workers, {} tenures; refused {:?}, lost {}",
             counts.ids,
             counts.answers,
-            outcomes.ids_in_faults,
+            outcomes.ids_in_faults.faulted,
+            outcomes.ids_in_faults.spared,
             counts.workers,
             counts.tenures,
             outcomes.refused,

@@ -89,14 +89,22 @@ impl Scenario {
     }
 }
 
-/// What every row with nodes must have seen to count: enough Ids, and enough of them during faults.
+/// What every row with nodes must have seen to count: enough Ids, and while faults lasted enough of
+/// nodes that they were not done to.
 pub(crate) fn was_worth_it(plan: &Plan, outcomes: &mut Outcomes) {
     // The experiment's million, for as much of it as was played; never fewer than this.
     let least = 100_000;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
     let needed = ((1e6 * plan.scale) as u64).clamp(least, 1_000_000);
     outcomes.verdict.guard("Ids", outcomes.counts.ids, needed);
-    outcomes.verdict.guard("Ids while faults lasted", outcomes.ids_in_faults, 1000);
+    let spared = outcomes.ids_in_faults.spared;
+    outcomes.verdict.guard("Ids of other nodes while faults lasted", spared, 1000);
+}
+
+/// What rows must have seen in which a node goes on although something is done to it.
+pub(crate) fn went_on(outcomes: &mut Outcomes) {
+    let faulted = outcomes.ids_in_faults.faulted;
+    outcomes.verdict.guard("Ids of nodes in trouble while it lasted", faulted, 1000);
 }
 
 /// What rows with clients of all kinds must have seen: without it the fastest path was not tried.

@@ -11,7 +11,7 @@ use frazil_rig::wait_until;
 use crate::clock;
 use crate::history::Outcome;
 use crate::load::Pressure;
-use crate::scenario::{Play, Scenario, was_mixed, was_worth_it};
+use crate::scenario::{Play, Scenario, was_mixed, was_worth_it, went_on};
 use crate::stage::{Cast, Outcomes, Plan, Stage};
 use crate::store::Kind;
 
@@ -101,5 +101,6 @@ fn settle(stage: &mut Stage, victim: usize) -> io::Result<()> {
 
 fn judge(plan: &Plan, outcomes: &mut Outcomes) {
     was_worth_it(plan, outcomes);
+    went_on(outcomes);
     was_mixed(outcomes);
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::load::Pressure;
-use crate::scenario::{Play, Scenario, was_mixed, was_worth_it};
+use crate::scenario::{Play, Scenario, was_mixed, was_worth_it, went_on};
 use crate::stage::{Cast, Outcomes, Plan, Stage};
 use crate::store::Kind;
 
@@ -81,5 +81,6 @@ fn little_jump(stage: &mut Stage, victim: usize) -> io::Result<()> {
 
 fn judge(plan: &Plan, outcomes: &mut Outcomes) {
     was_worth_it(plan, outcomes);
+    went_on(outcomes);
     was_mixed(outcomes);
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::load::Pressure;
-use crate::scenario::{Play, Scenario, was_mixed, was_worth_it};
+use crate::scenario::{Play, Scenario, was_mixed, was_worth_it, went_on};
 use crate::stage::{Cast, Outcomes, Plan, Stage};
 use crate::store::Kind;
 
@@ -164,6 +164,7 @@ fn rate(stage: &Stage, since: Duration) -> f64 {
 
 fn judge(plan: &Plan, outcomes: &mut Outcomes) {
     was_worth_it(plan, outcomes);
+    went_on(outcomes);
     was_mixed(outcomes);
 }
 
