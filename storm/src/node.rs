@@ -208,16 +208,29 @@ impl Door {
 
     /// Its clock will be this much wrong: so may its Ids.
     pub(crate) fn tolerate(&self, behind: Duration, ahead: Duration) {
-        let ms = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 2);
+        self.set_tolerance(BEHIND_MS + millis(behind), AHEAD_MS + millis(ahead));
+    }
+
+    /// The same for a node that never takes a worker which somebody else had: nothing else lets its
+    /// Ids be ahead.
+    pub(crate) fn tolerate_only(&self, behind: Duration, ahead: Duration) {
+        self.set_tolerance(BEHIND_MS + millis(behind), BEHIND_MS + millis(ahead));
+    }
+
+    fn set_tolerance(&self, behind_ms: i64, ahead_ms: i64) {
         // Relaxed: see `tolerance`.
-        self.behind_ms.store(BEHIND_MS + ms(behind), Ordering::Relaxed);
-        self.ahead_ms.store(AHEAD_MS + ms(ahead), Ordering::Relaxed);
+        self.behind_ms.store(behind_ms, Ordering::Relaxed);
+        self.ahead_ms.store(ahead_ms, Ordering::Relaxed);
     }
 
     fn begin(&self) {
         // Relaxed: see `life`.
         self.starts.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 2)
 }
 
 fn value_of(name: &str, metrics: &str) -> Option<f64> {

@@ -49,7 +49,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     let quiet = rate(stage, clock::now() - Duration::from_secs(1));
     for node in &stage.nodes {
         let swing = Duration::from_millis(SWING_MS.unsigned_abs());
-        node.door.tolerate(swing, swing);
+        node.door.tolerate_only(swing, swing);
     }
     let begin = clock::now();
     let end = begin + STROBE.mul_f64(stage.plan.scale);
@@ -85,7 +85,7 @@ fn mix(stage: &mut Stage) -> io::Result<()> {
     let end = clock::now() + MIX.mul_f64(stage.plan.scale);
     while stage.goes_on() && clock::now() < end {
         for (node, lead) in stage.nodes.iter().zip(&leads) {
-            node.door.tolerate(Duration::ZERO, lead.now());
+            node.door.tolerate_only(Duration::ZERO, lead.now());
         }
         let victim = stage.random.usize(0..stage.nodes.len());
         let exponent = stage.random.i32(EXPONENTS);
@@ -96,7 +96,7 @@ fn mix(stage: &mut Stage) -> io::Result<()> {
         let allowed = explained(nanos);
         let ahead = allowed.ahead.max(leads[victim].now());
         leads[victim] = Lead::new(ahead, &stage.plan);
-        stage.nodes[victim].door.tolerate(allowed.behind, ahead);
+        stage.nodes[victim].door.tolerate_only(allowed.behind, ahead);
         stage.nodes[victim].clock.set(nanos)?;
         let lasts = stage.between(Duration::from_millis(200), BUMP_MAX);
         stage.rest(lasts);
