@@ -59,27 +59,33 @@ impl Availability {
     }
 }
 
-/// Ids that were asked for and answered while a fault lasted.
+/// Ids that were asked for and answered while one fault lasted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct IdsInFaults {
-    /// Of nodes that it was done to.
-    pub(crate) faulted: u64,
-    /// Of nodes that nothing was done to; what is done to a store is done to no node.
-    pub(crate) spared: u64,
+pub(crate) struct IdsInFault {
+    /// Of the node that it was done to; none if it was done to the store.
+    pub(crate) faulted: Option<u64>,
+    /// Of nodes that nothing was done to; none if there were no such nodes.
+    pub(crate) spared: Option<u64>,
 }
 
-impl IdsInFaults {
-    pub(crate) fn of(record: &Record, faults: &[Fault]) -> Self {
-        record.fold_nodes(Self::default(), |mut sum, node, mark| {
-            let is_within =
-                |fault: &&Fault| fault.begin <= mark.asked && mark.answered <= fault.end;
-            let mut around = faults.iter().filter(is_within).peekable();
-            if around.peek().is_some() {
-                let is_faulted = around.any(|fault| fault.node == Some(node));
-                *(if is_faulted { &mut sum.faulted } else { &mut sum.spared }) += mark.ids();
+impl IdsInFault {
+    /// For each fault of a run.
+    pub(crate) fn of(record: &Record, faults: &[Fault]) -> Vec<Self> {
+        let count = |node: usize, fault: &Fault| -> u64 {
+            record.between(node, fault.begin, fault.end).iter().map(Mark::ids).sum()
+        };
+        let of_fault = |fault: &Fault| {
+            let overlaps = |other: &&Fault| other.begin < fault.end && fault.begin < other.end;
+            let is_spared = |node: &usize| {
+                !faults.iter().filter(overlaps).any(|other| other.node == Some(*node))
+            };
+            let spared = (0..record.node_count()).filter(is_spared).map(|node| count(node, fault));
+            Self {
+                faulted: fault.node.map(|node| count(node, fault)),
+                spared: spared.reduce(|one, other| one + other),
             }
-            sum
-        })
+        };
+        faults.iter().map(of_fault).collect()
     }
 }
 
@@ -125,26 +131,27 @@ mod tests {
             let (asked, answered) = (seconds(asked), seconds(asked) + Duration::from_millis(2));
             record.add(node, Mark { asked, answered, outcome: Outcome::Ids(count) });
         };
-        let fault = |node, begin, end| {
-            let (begin, end) = (seconds(begin), seconds(end));
-            Fault { what: String::new(), node, begin, end }
+        let fault =
+            |node| Fault { what: String::new(), node, begin: seconds(5.0), end: seconds(6.0) };
+        let seen = |faults: &[Fault]| {
+            let seen = IdsInFault::of(&record, faults);
+            seen.iter().map(|seen| (seen.faulted, seen.spared)).collect::<Vec<_>>()
         };
-        let of_one = [fault(Some(0), 5.0, 6.0)];
         ids(1, 4.999, 1);
         ids(1, 5.999, 1);
-        assert_eq!(IdsInFaults::of(&record, &of_one), IdsInFaults::default(), "not all within it");
+        assert_eq!(seen(&[fault(Some(0))]), [(Some(0), Some(0))], "not all within it");
         ids(0, 5.5, 10);
-        let seen = IdsInFaults::of(&record, &of_one);
-        assert_eq!(seen, IdsInFaults { faulted: 10, spared: 0 });
+        assert_eq!(seen(&[fault(Some(0))]), [(Some(10), Some(0))]);
         ids(1, 5.5, 100);
         ids(2, 5.5, 1000);
-        let seen = IdsInFaults::of(&record, &of_one);
-        assert_eq!(seen, IdsInFaults { faulted: 10, spared: 1100 });
-        let of_two = [fault(Some(0), 5.0, 6.0), fault(Some(1), 5.0, 6.0)];
-        let seen = IdsInFaults::of(&record, &of_two);
-        assert_eq!(seen, IdsInFaults { faulted: 110, spared: 1000 });
-        let seen = IdsInFaults::of(&record, &[fault(None, 5.0, 6.0)]);
-        assert_eq!(seen, IdsInFaults { faulted: 0, spared: 1110 });
+        assert_eq!(seen(&[fault(Some(0))]), [(Some(10), Some(1100))]);
+        assert_eq!(seen(&[fault(None)]), [(None, Some(1110))]);
+        let of_two = [fault(Some(0)), fault(Some(1))];
+        assert_eq!(seen(&of_two), [(Some(10), Some(1000)), (Some(100), Some(1000))]);
+        let of_all = [fault(Some(0)), fault(Some(1)), fault(Some(2))];
+        assert_eq!(seen(&of_all)[2], (Some(1000), None));
+        let later = Fault { begin: seconds(7.0), end: seconds(8.0), ..fault(Some(0)) };
+        assert_eq!(seen(&[fault(Some(0)), later])[1], (Some(0), Some(0)), "each by itself");
     }
 
     #[test]

@@ -83,6 +83,11 @@ impl Record {
         Self { nodes: (0..nodes).map(|_| Mutex::new(Vec::new())).collect() }
     }
 
+    /// How many nodes there are.
+    pub(crate) fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
     pub(crate) fn add(&self, node: usize, mark: Mark) {
         self.of(node).push(mark);
     }
@@ -109,15 +114,10 @@ impl Record {
     }
 
     pub(crate) fn fold<T>(&self, first: T, mut step: impl FnMut(T, &Mark) -> T) -> T {
-        self.fold_nodes(first, |value, _, mark| step(value, mark))
-    }
-
-    /// As `fold`, with the node of each mark.
-    pub(crate) fn fold_nodes<T>(&self, first: T, mut step: impl FnMut(T, usize, &Mark) -> T) -> T {
         let mut value = first;
         for node in 0..self.nodes.len() {
             for mark in self.of(node).iter() {
-                value = step(value, node, mark);
+                value = step(value, mark);
             }
         }
         value

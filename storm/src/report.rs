@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::availability::IdsInFault;
 use crate::stage::{Outcomes, Plan};
 use crate::store::Kind;
 
@@ -121,14 +122,17 @@ impl Report {
             let _ = writeln!(page, "  {name}: {value}");
         }
         let counts = outcomes.counts;
+        let sum = |of: fn(&IdsInFault) -> Option<u64>| {
+            outcomes.ids_in_faults.iter().filter_map(of).sum::<u64>()
+        };
         let _ = writeln!(
             page,
             "  {} Ids in {} answers; while faults lasted {} of nodes that they were done to and {} of \
              others; {} workers, {} tenures; refused {:?}, lost {}",
             counts.ids,
             counts.answers,
-            outcomes.ids_in_faults.faulted,
-            outcomes.ids_in_faults.spared,
+            sum(|ids| ids.faulted),
+            sum(|ids| ids.spared),
             counts.workers,
             counts.tenures,
             outcomes.refused,

@@ -90,24 +90,51 @@ impl Scenario {
 }
 
 /// What every row with nodes must have seen to count: enough Ids, and while faults lasted enough of
-/// nodes that they were not done to.
+/// nodes that they were not done to, in each of them some.
 pub(crate) fn was_worth_it(plan: &Plan, outcomes: &mut Outcomes) {
     // The experiment's million, for as much of it as was played; never fewer than this.
     let least = 100_000;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
     let needed = ((1e6 * plan.scale) as u64).clamp(least, 1_000_000);
     outcomes.verdict.guard("Ids", outcomes.counts.ids, needed);
-    let spared = outcomes.ids_in_faults.spared;
-    outcomes.verdict.guard("Ids of other nodes while faults lasted", spared, 1000);
+    let spared: Vec<u64> = outcomes.ids_in_faults.iter().filter_map(|ids| ids.spared).collect();
+    outcomes.verdict.guard("Ids of other nodes while faults lasted", spared.iter().sum(), 1000);
+    not_silent("faults in which other nodes gave Ids", &spared, outcomes);
 }
 
-/// What rows must have seen in which a node goes on although something is done to it.
+/// What rows must have seen in which a node goes on although something is done to it, every time.
 pub(crate) fn went_on(outcomes: &mut Outcomes) {
-    let faulted = outcomes.ids_in_faults.faulted;
-    outcomes.verdict.guard("Ids of nodes in trouble while it lasted", faulted, 1000);
+    let faulted: Vec<u64> = outcomes.ids_in_faults.iter().filter_map(|ids| ids.faulted).collect();
+    outcomes.verdict.guard("Ids of nodes in trouble while it lasted", faulted.iter().sum(), 1000);
+    not_silent("faults in which the node in trouble gave Ids", &faulted, outcomes);
+}
+
+fn not_silent(name: &str, ids: &[u64], outcomes: &mut Outcomes) {
+    let seen = ids.iter().filter(|ids| **ids > 0).count();
+    outcomes.verdict.guard(name, seen as u64, ids.len() as u64);
 }
 
 /// What rows with clients of all kinds must have seen: without it the fastest path was not tried.
 pub(crate) fn was_mixed(outcomes: &mut Outcomes) {
     outcomes.verdict.guard("answers over RESP", outcomes.counts.untold, 500);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::availability::IdsInFault;
+
+    #[test]
+    fn a_node_that_is_silent_in_one_of_its_faults_has_not_gone_on() {
+        let passes = |faults: &[(Option<u64>, Option<u64>)]| {
+            let ids_in_faults =
+                faults.iter().map(|&(faulted, spared)| IdsInFault { faulted, spared }).collect();
+            let mut outcomes = Outcomes { ids_in_faults, ..Outcomes::default() };
+            went_on(&mut outcomes);
+            outcomes.verdict.passes()
+        };
+        assert!(passes(&[(Some(900), None), (Some(100), Some(0)), (None, Some(7))]));
+        assert!(!passes(&[(Some(9000), Some(9000)), (Some(0), Some(9000))]), "silent in one");
+        assert!(!passes(&[(Some(900), Some(9000))]), "too few");
+    }
 }

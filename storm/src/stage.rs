@@ -11,7 +11,7 @@ use std::time::Duration;
 use frazil_rig::wait_until;
 use serde::Serialize;
 
-use crate::availability::{Availability, IdsInFaults};
+use crate::availability::{Availability, IdsInFault};
 use crate::checker::Counts;
 use crate::clock;
 use crate::history::Outcome;
@@ -149,7 +149,7 @@ pub(crate) struct Outcomes {
     pub(crate) counts: Counts,
     pub(crate) refused: std::collections::BTreeMap<String, u64>,
     pub(crate) lost: u64,
-    pub(crate) ids_in_faults: IdsInFaults,
+    pub(crate) ids_in_faults: Vec<IdsInFault>,
     pub(crate) availability: Availability,
     pub(crate) faults: Vec<Fault>,
     pub(crate) seconds: f64,
@@ -279,7 +279,7 @@ impl Stage {
         drop((nodes, store));
         let (found, _, counts) = checker.finish();
         verdict.absorb(found);
-        let ids_in_faults = IdsInFaults::of(&record, &faults);
+        let ids_in_faults = IdsInFault::of(&record, &faults);
         let mut refused = std::collections::BTreeMap::new();
         let lost = record.fold(0, |lost, mark| match &mark.outcome {
             Outcome::Ids(_) => lost,

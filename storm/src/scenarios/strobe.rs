@@ -164,7 +164,10 @@ fn rate(stage: &Stage, since: Duration) -> f64 {
 
 fn judge(plan: &Plan, outcomes: &mut Outcomes) {
     was_worth_it(plan, outcomes);
-    went_on(outcomes);
+    // Those that refuse may do so for as long as a bump lasts.
+    if rides(plan) {
+        went_on(outcomes);
+    }
     was_mixed(outcomes);
 }
 
