@@ -59,20 +59,34 @@ impl Availability {
     }
 }
 
-/// Ids that were asked for and answered while one fault lasted.
+/// What was asked for and answered with Ids while one fault lasted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct IdsInFault {
-    /// Of the node that it was done to; none if it was done to the store.
-    pub(crate) faulted: Option<u64>,
-    /// Of nodes that nothing was done to; none if there were no such nodes.
-    pub(crate) spared: Option<u64>,
+    /// By the node that it was done to; none if it was done to the store.
+    pub(crate) faulted: Option<Given>,
+    /// By nodes that nothing was done to; none if there were no such nodes.
+    pub(crate) spared: Option<Given>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Given {
+    pub(crate) answers: u64,
+    pub(crate) ids: u64,
+}
+
+impl Given {
+    fn and(self, other: Self) -> Self {
+        Self { answers: self.answers + other.answers, ids: self.ids + other.ids }
+    }
 }
 
 impl IdsInFault {
     /// For each fault of a run.
     pub(crate) fn of(record: &Record, faults: &[Fault]) -> Vec<Self> {
-        let count = |node: usize, fault: &Fault| -> u64 {
-            record.between(node, fault.begin, fault.end).iter().map(Mark::ids).sum()
+        let count = |node: usize, fault: &Fault| {
+            let marks = record.between(node, fault.begin, fault.end);
+            let ids = marks.iter().map(Mark::ids).filter(|ids| *ids > 0);
+            ids.map(|ids| Given { answers: 1, ids }).fold(Given::default(), Given::and)
         };
         let of_fault = |fault: &Fault| {
             let overlaps = |other: &&Fault| other.begin < fault.end && fault.begin < other.end;
@@ -82,7 +96,7 @@ impl IdsInFault {
             let spared = (0..record.node_count()).filter(is_spared).map(|node| count(node, fault));
             Self {
                 faulted: fault.node.map(|node| count(node, fault)),
-                spared: spared.reduce(|one, other| one + other),
+                spared: spared.reduce(Given::and),
             }
         };
         faults.iter().map(of_fault).collect()
@@ -135,7 +149,8 @@ mod tests {
             |node| Fault { what: String::new(), node, begin: seconds(5.0), end: seconds(6.0) };
         let seen = |faults: &[Fault]| {
             let seen = IdsInFault::of(&record, faults);
-            seen.iter().map(|seen| (seen.faulted, seen.spared)).collect::<Vec<_>>()
+            let ids = |given: Option<Given>| given.map(|given| given.ids);
+            seen.iter().map(|seen| (ids(seen.faulted), ids(seen.spared))).collect::<Vec<_>>()
         };
         ids(1, 4.999, 1);
         ids(1, 5.999, 1);
@@ -146,6 +161,8 @@ mod tests {
         ids(2, 5.5, 1000);
         assert_eq!(seen(&[fault(Some(0))]), [(Some(10), Some(1100))]);
         assert_eq!(seen(&[fault(None)]), [(None, Some(1110))]);
+        let all = IdsInFault::of(&record, &[fault(None)])[0].spared;
+        assert_eq!(all, Some(Given { answers: 3, ids: 1110 }));
         let of_two = [fault(Some(0)), fault(Some(1))];
         assert_eq!(seen(&of_two), [(Some(10), Some(1000)), (Some(100), Some(1000))]);
         let of_all = [fault(Some(0)), fault(Some(1)), fault(Some(2))];

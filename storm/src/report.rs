@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::availability::IdsInFault;
+use crate::availability::{Given, IdsInFault};
 use crate::stage::{Outcomes, Plan};
 use crate::store::Kind;
 
@@ -122,8 +122,8 @@ impl Report {
             let _ = writeln!(page, "  {name}: {value}");
         }
         let counts = outcomes.counts;
-        let sum = |of: fn(&IdsInFault) -> Option<u64>| {
-            outcomes.ids_in_faults.iter().filter_map(of).sum::<u64>()
+        let sum = |of: fn(&IdsInFault) -> Option<Given>| -> u64 {
+            outcomes.ids_in_faults.iter().filter_map(of).map(|given| given.ids).sum()
         };
         let _ = writeln!(
             page,

@@ -2,9 +2,15 @@
 
 use std::io;
 
+use crate::availability::Given;
 use crate::scenarios;
 use crate::stage::{Cast, Outcomes, Plan, Stage};
 use crate::store::Kind;
+use crate::verdict::Verdict;
+
+/// A node that serves gives more than this within any fault. One that is stopped gives fewer: what its
+/// few clients had asked for when it stopped, or as it goes on.
+const ANSWERS_MIN: u64 = 20;
 
 /// One row of the scorecard.
 #[derive(Clone, Copy, Debug)]
@@ -97,21 +103,21 @@ pub(crate) fn was_worth_it(plan: &Plan, outcomes: &mut Outcomes) {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
     let needed = ((1e6 * plan.scale) as u64).clamp(least, 1_000_000);
     outcomes.verdict.guard("Ids", outcomes.counts.ids, needed);
-    let spared: Vec<u64> = outcomes.ids_in_faults.iter().filter_map(|ids| ids.spared).collect();
-    outcomes.verdict.guard("Ids of other nodes while faults lasted", spared.iter().sum(), 1000);
-    not_silent("faults in which other nodes gave Ids", &spared, outcomes);
+    let spared = outcomes.ids_in_faults.iter().filter_map(|ids| ids.spared).collect::<Vec<_>>();
+    gave("other nodes", &spared, &mut outcomes.verdict);
 }
 
 /// What rows must have seen in which a node goes on although something is done to it, every time.
 pub(crate) fn went_on(outcomes: &mut Outcomes) {
-    let faulted: Vec<u64> = outcomes.ids_in_faults.iter().filter_map(|ids| ids.faulted).collect();
-    outcomes.verdict.guard("Ids of nodes in trouble while it lasted", faulted.iter().sum(), 1000);
-    not_silent("faults in which the node in trouble gave Ids", &faulted, outcomes);
+    let faulted = outcomes.ids_in_faults.iter().filter_map(|ids| ids.faulted).collect::<Vec<_>>();
+    gave("the node in trouble", &faulted, &mut outcomes.verdict);
 }
 
-fn not_silent(name: &str, ids: &[u64], outcomes: &mut Outcomes) {
-    let seen = ids.iter().filter(|ids| **ids > 0).count();
-    outcomes.verdict.guard(name, seen as u64, ids.len() as u64);
+fn gave(who: &str, faults: &[Given], verdict: &mut Verdict) {
+    let ids = faults.iter().map(|given| given.ids).sum();
+    verdict.guard(format!("Ids of {who} while faults lasted"), ids, 1000);
+    let served = faults.iter().filter(|given| given.answers >= ANSWERS_MIN).count() as u64;
+    verdict.guard(format!("faults in which {who} gave Ids"), served, faults.len() as u64);
 }
 
 /// What rows with clients of all kinds must have seen: without it the fastest path was not tried.
@@ -126,15 +132,18 @@ mod tests {
 
     #[test]
     fn a_node_that_is_silent_in_one_of_its_faults_has_not_gone_on() {
-        let passes = |faults: &[(Option<u64>, Option<u64>)]| {
-            let ids_in_faults =
-                faults.iter().map(|&(faulted, spared)| IdsInFault { faulted, spared }).collect();
+        let passes = |faults: &[(u64, u64)]| {
+            let given = |&(answers, ids): &(u64, u64)| Some(Given { answers, ids });
+            let of_store = IdsInFault { faulted: None, spared: Some(Given::default()) };
+            let of_nodes = faults.iter().map(|f| IdsInFault { faulted: given(f), spared: None });
+            let ids_in_faults = of_nodes.chain([of_store]).collect();
             let mut outcomes = Outcomes { ids_in_faults, ..Outcomes::default() };
             went_on(&mut outcomes);
             outcomes.verdict.passes()
         };
-        assert!(passes(&[(Some(900), None), (Some(100), Some(0)), (None, Some(7))]));
-        assert!(!passes(&[(Some(9000), Some(9000)), (Some(0), Some(9000))]), "silent in one");
-        assert!(!passes(&[(Some(900), Some(9000))]), "too few");
+        assert!(passes(&[(100, 900), (20, 100)]));
+        assert!(!passes(&[(9000, 90_000), (0, 0)]), "silent in one");
+        assert!(!passes(&[(9000, 90_000), (5, 5000)]), "all but silent in one");
+        assert!(!passes(&[(100, 900)]), "too few");
     }
 }
