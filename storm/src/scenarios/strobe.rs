@@ -3,9 +3,10 @@
 //! Half of the seeds ride over steps back, the others refuse (the default): then little is issued
 //! while clocks swing, and the bar for throughput does not apply.
 //!
-//! Ids are held to the truth as far as the fault in force explains: a jump ahead is followed if it is
-//! no more than two seconds, a step back is followed by none. Those that ride over the end of a jump
-//! slow down until real time meets them, after eight times the jump: until then they are ahead.
+//! Ids are held to the truth as far as the fault in force explains. A jump ahead is followed if it is
+//! no more than two seconds. A step back is followed by no Id: those that ride slow down until real
+//! time meets them, after eight times the step, and are ahead for as long where a jump has ended; those
+//! that refuse issue nothing before the clock has caught up, and then by the clock, which is behind.
 
 use std::io;
 use std::time::Duration;
@@ -93,7 +94,7 @@ fn mix(stage: &mut Stage) -> io::Result<()> {
         let nanos = (1.5_f64.powi(exponent) * 1e6) as i64;
         let nanos = if stage.random.bool() { nanos } else { -nanos };
         let begin = clock::now();
-        let allowed = explained(nanos);
+        let allowed = explained(nanos, rides(&stage.plan));
         let ahead = allowed.ahead.max(leads[victim].now());
         leads[victim] = Lead::new(ahead, &stage.plan);
         stage.nodes[victim].door.tolerate_only(allowed.behind, ahead);
@@ -118,14 +119,17 @@ struct Allowed {
 }
 
 /// What a bump explains.
-fn explained(nanos: i64) -> Allowed {
+fn explained(nanos: i64, rides: bool) -> Allowed {
     let by = Duration::from_nanos(nanos.unsigned_abs());
-    match nanos {
+    let (behind, ahead) = match nanos {
         // They slow down by an eighth while it lasts.
-        ..0 => Allowed { behind: by.min(BUMP_MAX / 8), ahead: Duration::ZERO },
-        _ if by <= FOLLOWED => Allowed { behind: Duration::ZERO, ahead: by },
-        _ => Allowed { behind: Duration::ZERO, ahead: Duration::ZERO },
-    }
+        ..0 if rides => (by.min(BUMP_MAX / 8), Duration::ZERO),
+        // With a longer one the clock does not catch up while it lasts, however late it ends.
+        ..0 if by <= BUMP_MAX * 2 => (by, Duration::ZERO),
+        0.. if by <= FOLLOWED => (Duration::ZERO, by),
+        _ => (Duration::ZERO, Duration::ZERO),
+    };
+    Allowed { behind, ahead }
 }
 
 /// How far a node's Ids may still be ahead.
@@ -177,11 +181,16 @@ mod tests {
 
     #[test]
     fn no_bump_explains_more_than_ids_may_follow() {
-        let ms = Duration::from_millis;
-        let (behind, ahead) = (Duration::ZERO, Duration::ZERO);
-        assert_eq!(explained(288_000_000_000), Allowed { behind, ahead });
-        assert_eq!(explained(1_478_000_000), Allowed { behind, ahead: ms(1478) });
-        assert_eq!(explained(-288_000_000_000), Allowed { behind: ms(150), ahead });
-        assert_eq!(explained(-11_000_000), Allowed { behind: ms(11), ahead });
+        let ms = |ms: i64, rides: bool| {
+            let Allowed { behind, ahead } = explained(ms * 1_000_000, rides);
+            (behind.as_millis(), ahead.as_millis())
+        };
+        for rides in [true, false] {
+            assert_eq!(ms(288_000, rides), (0, 0));
+            assert_eq!(ms(1478, rides), (0, 1478));
+            assert_eq!(ms(-11, rides), (11, 0));
+        }
+        assert_eq!((ms(-437, true), ms(-437, false)), ((150, 0), (437, 0)));
+        assert_eq!((ms(-288_000, true), ms(-288_000, false)), ((150, 0), (0, 0)));
     }
 }
