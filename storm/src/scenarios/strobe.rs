@@ -11,6 +11,8 @@
 use std::io;
 use std::time::Duration;
 
+use frazil_rig::wait_until;
+
 use crate::clock;
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario, was_mixed, was_worth_it, went_on};
@@ -26,6 +28,8 @@ const EXPONENTS: std::ops::RangeInclusive<i32> = 6..=31;
 const FOLLOWED: Duration = Duration::from_secs(2);
 /// How long a bump lasts at the most.
 const BUMP_MAX: Duration = Duration::from_millis(1200);
+/// A node looks at its clock for each request, given Ids or refused.
+const LOOKS: usize = 10;
 /// Of what is issued while clocks are right.
 const SHARE: f64 = 0.25;
 
@@ -80,8 +84,9 @@ fn act(stage: &mut Stage) -> io::Result<()> {
 fn mix(stage: &mut Stage) -> io::Result<()> {
     let swung = Duration::from_millis(SWING_MS.unsigned_abs());
     let mut leads = vec![Lead::new(swung, &stage.plan); stage.nodes.len()];
-    for node in &stage.nodes {
-        node.clock.set_right()?;
+    for node in 0..stage.nodes.len() {
+        stage.nodes[node].clock.set_right()?;
+        is_noticed(stage, node)?;
     }
     let end = clock::now() + MIX.mul_f64(stage.plan.scale);
     while stage.goes_on() && clock::now() < end {
@@ -103,12 +108,23 @@ fn mix(stage: &mut Stage) -> io::Result<()> {
         stage.rest(lasts);
         stage.was(format!("clock {:+} ms", nanos / 1_000_000), Some(victim), begin);
         stage.nodes[victim].clock.set_right()?;
+        is_noticed(stage, victim)?;
     }
     for node in 0..stage.nodes.len() {
         stage.nodes[node].clock.set_right()?;
         stage.recovery(node, clock::now(), Duration::from_secs(60))?;
     }
     Ok(())
+}
+
+/// Waits until a node has looked at its clock again. Otherwise the next bump would be a step from where
+/// the last one was, and two small ones could make a large one that is followed.
+fn is_noticed(stage: &Stage, node: usize) -> io::Result<()> {
+    let right = clock::now();
+    wait_until("a node to look at its clock", Duration::from_secs(30), || {
+        let ended = stage.load.record.between(node, right, clock::now());
+        ended.len() >= LOOKS || !stage.goes_on()
+    })
 }
 
 /// How far Ids may be off while a clock is.
