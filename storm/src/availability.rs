@@ -59,6 +59,50 @@ impl Availability {
     }
 }
 
+/// What was asked for and answered with Ids while one fault lasted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct IdsInFault {
+    /// By the node that it was done to; none if it was done to the store.
+    pub(crate) faulted: Option<Given>,
+    /// By nodes that nothing was done to; none if there were no such nodes.
+    pub(crate) spared: Option<Given>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Given {
+    pub(crate) answers: u64,
+    pub(crate) ids: u64,
+}
+
+impl Given {
+    fn and(self, other: Self) -> Self {
+        Self { answers: self.answers + other.answers, ids: self.ids + other.ids }
+    }
+}
+
+impl IdsInFault {
+    /// For each fault of a run.
+    pub(crate) fn of(record: &Record, faults: &[Fault]) -> Vec<Self> {
+        let count = |node: usize, fault: &Fault| {
+            let marks = record.between(node, fault.begin, fault.end);
+            let ids = marks.iter().map(Mark::ids).filter(|ids| *ids > 0);
+            ids.map(|ids| Given { answers: 1, ids }).fold(Given::default(), Given::and)
+        };
+        let of_fault = |fault: &Fault| {
+            let overlaps = |other: &&Fault| other.begin < fault.end && fault.begin < other.end;
+            let is_spared = |node: &usize| {
+                !faults.iter().filter(overlaps).any(|other| other.node == Some(*node))
+            };
+            let spared = (0..record.node_count()).filter(is_spared).map(|node| count(node, fault));
+            Self {
+                faulted: fault.node.map(|node| count(node, fault)),
+                spared: spared.reduce(Given::and),
+            }
+        };
+        faults.iter().map(of_fault).collect()
+    }
+}
+
 /// 0 quiet, 1 fault, 2 recovery: a fault counts for more than the recovery from another one.
 fn window(mark: &Mark, faults: &[Fault]) -> usize {
     let overlaps = |more: Duration| {
@@ -92,6 +136,39 @@ mod tests {
 
     fn seconds(count: f64) -> Duration {
         Duration::from_secs_f64(count)
+    }
+
+    #[test]
+    fn ids_of_a_node_in_trouble_are_told_from_those_of_others() {
+        let record = Record::new(3);
+        let ids = |node, asked, count| {
+            let (asked, answered) = (seconds(asked), seconds(asked) + Duration::from_millis(2));
+            record.add(node, Mark { asked, answered, outcome: Outcome::Ids(count) });
+        };
+        let fault =
+            |node| Fault { what: String::new(), node, begin: seconds(5.0), end: seconds(6.0) };
+        let seen = |faults: &[Fault]| {
+            let seen = IdsInFault::of(&record, faults);
+            let ids = |given: Option<Given>| given.map(|given| given.ids);
+            seen.iter().map(|seen| (ids(seen.faulted), ids(seen.spared))).collect::<Vec<_>>()
+        };
+        ids(1, 4.999, 1);
+        ids(1, 5.999, 1);
+        assert_eq!(seen(&[fault(Some(0))]), [(Some(0), Some(0))], "not all within it");
+        ids(0, 5.5, 10);
+        assert_eq!(seen(&[fault(Some(0))]), [(Some(10), Some(0))]);
+        ids(1, 5.5, 100);
+        ids(2, 5.5, 1000);
+        assert_eq!(seen(&[fault(Some(0))]), [(Some(10), Some(1100))]);
+        assert_eq!(seen(&[fault(None)]), [(None, Some(1110))]);
+        let all = IdsInFault::of(&record, &[fault(None)])[0].spared;
+        assert_eq!(all, Some(Given { answers: 3, ids: 1110 }));
+        let of_two = [fault(Some(0)), fault(Some(1))];
+        assert_eq!(seen(&of_two), [(Some(10), Some(1000)), (Some(100), Some(1000))]);
+        let of_all = [fault(Some(0)), fault(Some(1)), fault(Some(2))];
+        assert_eq!(seen(&of_all)[2], (Some(1000), None));
+        let later = Fault { begin: seconds(7.0), end: seconds(8.0), ..fault(Some(0)) };
+        assert_eq!(seen(&[fault(Some(0)), later])[1], (Some(0), Some(0)), "each by itself");
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(crate) struct Sighting {
     pub(crate) connection: u32,
     pub(crate) asked: Duration,
     pub(crate) answered: Duration,
-    pub(crate) token: u64,
+    pub(crate) token: Option<u64>,
     pub(crate) worker: u64,
     pub(crate) first: u64,
     pub(crate) last: u64,
@@ -79,9 +79,19 @@ impl Checker {
             answers: self.sightings.len() as u64,
             workers: workers.len() as u64,
             tenures: self.tenures.len(),
+            earliest_tick: self.ticks().min().unwrap_or(0),
+            latest_tick: self.ticks().max().unwrap_or(0),
+            untold: self.sightings.iter().filter(|sighting| sighting.token.is_none()).count()
+                as u64,
             memory_bytes: self.set.memory_bytes() as u64,
         };
         (self.verdict, self.sightings, counts)
+    }
+
+    /// Of the first and last Id of each answer.
+    fn ticks(&self) -> impl Iterator<Item = u64> {
+        let ids = self.sightings.iter().flat_map(|sighting| [sighting.first, sighting.last]);
+        ids.filter_map(|id| Some(Id::from_u64(id).parts(&self.layout).ok()?.tick))
     }
 
     /// The shape of an answer: ascending Ids of one worker.
@@ -166,11 +176,17 @@ pub(crate) struct Counts {
     pub(crate) answers: u64,
     pub(crate) workers: u64,
     pub(crate) tenures: u64,
+    /// 0 if there are no Ids.
+    pub(crate) earliest_tick: u64,
+    pub(crate) latest_tick: u64,
+    /// Answers that did not say whose they are: those over RESP.
+    pub(crate) untold: u64,
     pub(crate) memory_bytes: u64,
 }
 
 pub(crate) fn describe(sighting: &Sighting) -> String {
     let Sighting { life, connection, asked, answered, token, worker, first, last } = sighting;
+    let token = token.map_or("untold".to_owned(), |token| token.to_string());
     format!(
         "worker {worker}, token {token}, node {} (start {}), connection {connection}, asked {:.3} s, \
          answered {:.3} s, Ids {first} to {last}",

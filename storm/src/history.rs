@@ -39,7 +39,8 @@ pub(crate) struct Answer {
     pub(crate) asked_unix_ms: i64,
     pub(crate) answered_unix_ms: i64,
     pub(crate) tolerance: Tolerance,
-    pub(crate) token: u64,
+    /// Not every protocol tells it.
+    pub(crate) token: Option<u64>,
     pub(crate) ids: Vec<u64>,
 }
 
@@ -80,6 +81,11 @@ pub(crate) struct Record {
 impl Record {
     pub(crate) fn new(nodes: usize) -> Self {
         Self { nodes: (0..nodes).map(|_| Mutex::new(Vec::new())).collect() }
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn node_count(&self) -> usize {
+        self.nodes.len()
     }
 
     pub(crate) fn add(&self, node: usize, mark: Mark) {

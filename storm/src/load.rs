@@ -1,5 +1,7 @@
 //! Clients that ask for Ids all the time, and hand everything they get to the checker.
 
+mod asking;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,13 +9,13 @@ use std::sync::mpsc::{self, SyncSender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use frazil_id::Layout;
+use frazil_id::{Id, Layout};
 
 use crate::checker::Checker;
 use crate::clock;
 use crate::history::{Answer, Mark, Outcome, Record};
-use crate::http::{Connection, Reply};
 use crate::node::Door;
+use asking::{Line, Said, Trouble, Wish};
 
 /// Answers that wait for the checker: enough for a hiccup, few against memory.
 const WAITING_MAX: usize = 4096;
@@ -24,6 +26,7 @@ pub(crate) struct Pressure {
     /// For each node.
     pub(crate) connections: u32,
     pub(crate) batch: u32,
+    pub(crate) company: Company,
     /// Between an answer and the next request of a connection.
     pub(crate) pause: Duration,
     /// Between a failure and the next request.
@@ -37,10 +40,39 @@ impl Default for Pressure {
         Self {
             connections: 4,
             batch: 100,
+            company: Company::Alike,
             pause: Duration::from_millis(5),
             rest: Duration::from_millis(10),
             patience: Duration::from_secs(5),
         }
+    }
+}
+
+/// How the clients of a node differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Company {
+    /// All ask for batches.
+    Alike,
+    /// One more asks for single Ids.
+    AndSingles,
+    /// Each asks for one, a few or many, as the seed has it; one more asks over RESP.
+    Mixed,
+}
+
+impl Pressure {
+    /// Clients of all kinds.
+    pub(crate) fn mixed() -> Self {
+        Self { company: Company::Mixed, ..Self::default() }
+    }
+
+    /// What each client of a node asks for.
+    fn wishes(&self) -> Vec<Wish> {
+        let (wish, more) = match self.company {
+            Company::Alike => (Wish::Batches(self.batch), None),
+            Company::AndSingles => (Wish::Batches(self.batch), Some(Wish::Batches(1))),
+            Company::Mixed => (Wish::Mixed, Some(Wish::Resp)),
+        };
+        (0..self.connections).map(|_| wish).chain(more).collect()
     }
 }
 
@@ -57,8 +89,8 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Starts clients of every node.
-    pub(crate) fn start(doors: &[Arc<Door>], pressure: Pressure) -> io::Result<Self> {
+    /// Starts clients of every node; what they ask for is decided by the seed.
+    pub(crate) fn start(doors: &[Arc<Door>], pressure: Pressure, seed: u64) -> io::Result<Self> {
         let record = Arc::new(Record::new(doors.len()));
         let (stop, caught) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (ids, strange) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
@@ -70,10 +102,11 @@ impl Load {
         })?;
         let mut clients = Vec::new();
         for door in doors {
-            for connection in 0..pressure.connections {
+            for (connection, wish) in (0..).zip(pressure.wishes()) {
                 let client = Client {
                     door: Arc::clone(door),
                     connection,
+                    wish,
                     pressure,
                     record: Arc::clone(&record),
                     stop: Arc::clone(&stop),
@@ -82,7 +115,10 @@ impl Load {
                     answers: sender.clone(),
                 };
                 let name = format!("storm-client-{}-{connection}", door.node);
-                clients.push(thread::Builder::new().name(name).spawn(move || client.run())?);
+                let place = ((door.node as u64) << 32) | u64::from(connection);
+                let random = fastrand::Rng::with_seed(seed ^ place);
+                let run = move || client.run(random);
+                clients.push(thread::Builder::new().name(name).spawn(run)?);
             }
         }
         Ok(Self { record, stop, caught, ids, strange, clients, checker })
@@ -122,6 +158,7 @@ impl Load {
 struct Client {
     door: Arc<Door>,
     connection: u32,
+    wish: Wish,
     pressure: Pressure,
     record: Arc<Record>,
     stop: Arc<AtomicBool>,
@@ -131,13 +168,12 @@ struct Client {
 }
 
 impl Client {
-    fn run(self) {
-        let path = format!("/v1/ids?count={}", self.pressure.batch);
+    fn run(self, mut random: fastrand::Rng) {
         let mut open = None;
         // Relaxed: see `Load::stop`.
         while !self.stop.load(Ordering::Relaxed) {
-            let asked = clock::now();
-            let outcome = self.request(&mut open, &path);
+            let (asked, count) = (clock::now(), self.wish.count(&mut random));
+            let outcome = self.request(&mut open, count);
             let is_ok = matches!(outcome, Outcome::Ids(_));
             self.record.add(self.door.node, Mark { asked, answered: clock::now(), outcome });
             clock::rest(if is_ok { self.pressure.pause } else { self.pressure.rest });
@@ -145,38 +181,25 @@ impl Client {
     }
 
     /// Asks once; a connection on which something went wrong is given up.
-    fn request(&self, open: &mut Option<Connection>, path: &str) -> Outcome {
+    fn request(&self, open: &mut Option<Line>, count: u32) -> Outcome {
         let (life, tolerance) = (self.door.life(), self.door.tolerance());
-        let mut connection = match open.take() {
-            Some(connection) => connection,
-            None => match Connection::open(self.door.address, self.pressure.patience) {
-                Ok(connection) => connection,
+        let mut line = match open.take() {
+            Some(line) => line,
+            None => match Line::open(&self.door, self.wish, self.pressure.patience) {
+                Ok(line) => line,
                 Err(_) => return Outcome::Lost,
             },
         };
         let (asked, asked_unix_ms) = (clock::now(), clock::unix_ms());
-        let Ok(reply) = connection.ask("POST", path, "application/octet-stream") else {
+        let Ok(Said { ids, token, trouble }) = line.ask(count) else {
             return Outcome::Lost;
         };
         let (answered, answered_unix_ms) = (clock::now(), clock::unix_ms());
-        *open = Some(connection);
-        if reply.status != 200 {
-            return Outcome::Refused(reason(&reply));
-        }
-        let (words, rest) = reply.body.as_chunks::<8>();
-        let ids: Vec<u64> = words.iter().map(|word| u64::from_be_bytes(*word)).collect();
-        let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-        if !rest.is_empty() || count != self.pressure.batch {
-            return self.strange(format!("an answer of {} bytes", reply.body.len()));
-        }
-        let Some(token) = reply.token else {
-            return self.strange("an answer without a token".to_owned());
-        };
-        // A fault may have begun or ended meanwhile: what was allowed at either time is allowed.
-        let tolerance = tolerance.or(self.door.tolerance());
-        if life != self.door.life() {
-            // It may be the answer of either life: nobody's order or token can be told from it.
-            return Outcome::Lost;
+        *open = Some(line);
+        if let Some(Trouble::Strange(what)) = trouble {
+            // Relaxed: a number to look at.
+            self.strange.fetch_add(1, Ordering::Relaxed);
+            return Outcome::Refused(what);
         }
         let answer = Answer {
             life,
@@ -185,33 +208,90 @@ impl Client {
             answered,
             asked_unix_ms,
             answered_unix_ms,
-            tolerance,
+            // A fault may have begun or ended meanwhile: what was allowed at either time is allowed.
+            tolerance: tolerance.or(self.door.tolerance()),
             token,
             ids,
         };
-        match self.answers.send(answer) {
-            Ok(()) => {
-                // Relaxed: a number to look at.
-                self.ids.fetch_add(u64::from(count), Ordering::Relaxed);
-                Outcome::Ids(count)
-            }
-            // The checker is gone: the run ends with an error.
-            Err(_) => Outcome::Lost,
+        // It may be the answer of either life: nobody's order or token can be told from it.
+        let is_of_either = life != self.door.life();
+        if !answer.ids.is_empty() && (is_of_either || !self.hand_over(answer)) {
+            return Outcome::Lost;
+        }
+        match trouble {
+            Some(Trouble::Refused(reason) | Trouble::Strange(reason)) => Outcome::Refused(reason),
+            None => Outcome::Ids(count),
         }
     }
-}
 
-impl Client {
-    /// An answer that no node may give is a finding.
-    fn strange(&self, what: String) -> Outcome {
-        // Relaxed: numbers to look at.
-        self.strange.fetch_add(1, Ordering::Relaxed);
-        Outcome::Refused(what)
+    /// Gives the checker what was received. If it is gone, the run ends with an error.
+    fn hand_over(&self, answer: Answer) -> bool {
+        // Relaxed: a number to look at.
+        self.ids.fetch_add(answer.ids.len() as u64, Ordering::Relaxed);
+        if answer.token.is_some() {
+            return self.answers.send(answer).is_ok();
+        }
+        // Single Ids that were asked for at once: the worker may have been replaced between them.
+        let worker = |id: u64| Id::from_u64(id).parts(&Layout::FRAZIL).ok().map(|id| id.worker);
+        let parts = answer.ids.chunk_by(|one, other| worker(*one) == worker(*other));
+        let mut parts = parts.map(|part| Answer { ids: part.to_vec(), ..answer });
+        parts.all(|part| self.answers.send(part).is_ok())
     }
 }
 
-/// The reason in a problem, or its status.
-fn reason(reply: &Reply) -> String {
-    let problem = serde_json::from_slice::<serde_json::Value>(&reply.body).unwrap_or_default();
-    problem["reason"].as_str().map_or_else(|| format!("HTTP {}", reply.status), str::to_owned)
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Answers every request of one connection with so many Ids, whatever was asked for.
+    fn answer_with(ids: u64, listener: &TcpListener) -> io::Result<()> {
+        let mut stream = BufReader::new(listener.accept()?.0);
+        for turn in 0.. {
+            let mut line = String::new();
+            while line != "\r\n" {
+                line.clear();
+                if stream.read_line(&mut line)? == 0 {
+                    return Ok(());
+                }
+            }
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nfrazil-token: 7\r\ncontent-length: {}\r\n\r\n",
+                8 * ids
+            );
+            let tick = Layout::FRAZIL.tick_at(clock::unix_ms()).unwrap_or(0);
+            let first = (tick << 22) | (turn % 8 * 100);
+            let body = (first..first + ids).flat_map(u64::to_be_bytes);
+            stream
+                .get_mut()
+                .write_all(&head.into_bytes().into_iter().chain(body).collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+
+    /// How many answers of a node that gives so many Ids for two are found to be not whole, of ten.
+    fn strange_with(ids: u64) -> u64 {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let node = thread::spawn(move || answer_with(ids, &listener));
+        let pressure = Pressure { connections: 1, batch: 2, ..Pressure::default() };
+        let load = Load::start(&[Arc::new(Door::new(0, address, address))], pressure, 1).unwrap();
+        frazil_rig::wait_until("ten answers", Duration::from_secs(20), || {
+            load.record.fold(0, |count, _| count + 1) >= 10
+        })
+        .unwrap();
+        let strange = load.strange();
+        load.stop().unwrap();
+        node.join().unwrap().unwrap();
+        strange
+    }
+
+    #[test]
+    fn answers_that_are_not_whole_are_counted_as_they_come() {
+        assert_eq!(strange_with(2), 0);
+        assert!(strange_with(1) >= 10, "one is missing");
+        assert!(strange_with(3) >= 10, "one too many");
+    }
 }

@@ -9,15 +9,18 @@ mod clock;
 mod history;
 mod http;
 mod load;
+mod logs;
 mod naive;
 mod node;
 mod programme;
 mod register;
 mod report;
+mod resp;
 mod scenario;
 mod scenarios;
 mod stage;
 mod store;
+mod timestamp;
 mod traps;
 mod verdict;
 

@@ -13,6 +13,7 @@ use frazil_rig::{Daemon, FalseClock, Recipe, free_port, wait_until};
 use crate::history::{Life, Tolerance};
 use crate::http::ask_once;
 use crate::store::Link;
+use crate::timestamp;
 
 /// How long a process may take to listen, on a machine that is busy with others.
 const LISTENS: Duration = Duration::from_secs(30);
@@ -26,6 +27,8 @@ const AHEAD_MS: i64 = 2250;
 pub(crate) struct Door {
     pub(crate) node: usize,
     pub(crate) address: SocketAddr,
+    /// Where it speaks RESP.
+    pub(crate) resp: SocketAddr,
     starts: AtomicU32,
     behind_ms: AtomicI64,
     ahead_ms: AtomicI64,
@@ -62,10 +65,10 @@ impl Node {
         let port = free_port()?;
         let log = program.directory.join(format!("node-{number}.log"));
         let http = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let mut arguments: Vec<OsString> = vec!["serve".into(), "--http".into()];
-        arguments.push(http.to_string().into());
-        let fixed = ["--grpc", "off", "--resp", "off", "--log", "info"];
-        arguments.extend(fixed.map(OsString::from));
+        let resp = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
+        let (at, resp_at) = (http.to_string(), resp.to_string());
+        let fixed = ["serve", "--http", &at, "--resp", &resp_at, "--grpc", "off", "--log", "info"];
+        let mut arguments: Vec<OsString> = fixed.map(OsString::from).to_vec();
         arguments.extend(["--node".into(), name.into(), "--store".into(), link.url.clone().into()]);
         arguments.extend(program.flags.iter().map(OsString::from));
         let mut environment: Vec<(OsString, OsString)> = Vec::new();
@@ -77,7 +80,7 @@ impl Node {
         }
         let frazil = program.frazil.clone();
         let recipe = Recipe { program: frazil, arguments, environment, log: log.clone(), port };
-        let door = Arc::new(Door::new(number, http));
+        let door = Arc::new(Door::new(number, http, resp));
         Ok(Self { door, daemon: Daemon::new(recipe), clock, link, log })
     }
 
@@ -112,7 +115,8 @@ impl Node {
             port,
         };
         let link = Link { url: String::new(), proxy: None };
-        let door = Arc::new(Door::new(number, http));
+        // It speaks no RESP, and nobody asks it to.
+        let door = Arc::new(Door::new(number, http, http));
         Ok(Self { door, daemon: Daemon::new(recipe), clock: FalseClock::new()?, link, log })
     }
 
@@ -146,14 +150,22 @@ impl Node {
         }
     }
 
-    /// A metric, added up over its labels; 0 if there is none.
+    /// What its clock shows, in milliseconds since 1970, by its own word.
+    pub(crate) fn clock_unix_ms(&self) -> io::Result<i64> {
+        let info = self.info()?;
+        let time = info["clock"]["time"].as_str().and_then(timestamp::unix_ms);
+        time.ok_or_else(|| io::Error::other(format!("no time in {}", info["clock"])))
+    }
+
+    /// A metric, added up over its labels; 0 if there is none, as of a counter that has not begun.
     pub(crate) fn metric(&self, name: &str) -> io::Result<f64> {
+        Ok(self.metric_if_any(name)?.unwrap_or(0.0))
+    }
+
+    /// A metric, added up over its labels, if there is one.
+    pub(crate) fn metric_if_any(&self, name: &str) -> io::Result<Option<f64>> {
         let (_, body) = ask_once(self.door.address, "GET", "/metrics")?;
-        let values = body.lines().filter_map(|line| {
-            let rest = line.strip_prefix(name)?;
-            rest.starts_with(['{', ' ']).then(|| rest.rsplit(' ').next()?.parse::<f64>().ok())?
-        });
-        Ok(values.sum())
+        Ok(value_of(name, &body))
     }
 
     /// Whether the kernel shows every thread of it as stopped.
@@ -165,19 +177,14 @@ impl Node {
             stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
         })
     }
-
-    /// How often its log has a text.
-    pub(crate) fn log_count(&self, text: &str) -> u64 {
-        let log = std::fs::read(&self.log).unwrap_or_default();
-        String::from_utf8_lossy(&log).lines().filter(|line| line.contains(text)).count() as u64
-    }
 }
 
 impl Door {
-    fn new(node: usize, address: SocketAddr) -> Self {
+    pub(crate) fn new(node: usize, address: SocketAddr, resp: SocketAddr) -> Self {
         Self {
             node,
             address,
+            resp,
             starts: AtomicU32::new(0),
             behind_ms: AtomicI64::new(BEHIND_MS),
             ahead_ms: AtomicI64::new(AHEAD_MS),
@@ -201,16 +208,37 @@ impl Door {
 
     /// Its clock will be this much wrong: so may its Ids.
     pub(crate) fn tolerate(&self, behind: Duration, ahead: Duration) {
-        let ms = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 2);
+        self.set_tolerance(BEHIND_MS + millis(behind), AHEAD_MS + millis(ahead));
+    }
+
+    /// The same for a node that never takes a worker which somebody else had: nothing else lets its
+    /// Ids be ahead.
+    pub(crate) fn tolerate_only(&self, behind: Duration, ahead: Duration) {
+        self.set_tolerance(BEHIND_MS + millis(behind), BEHIND_MS + millis(ahead));
+    }
+
+    fn set_tolerance(&self, behind_ms: i64, ahead_ms: i64) {
         // Relaxed: see `tolerance`.
-        self.behind_ms.store(BEHIND_MS + ms(behind), Ordering::Relaxed);
-        self.ahead_ms.store(AHEAD_MS + ms(ahead), Ordering::Relaxed);
+        self.behind_ms.store(behind_ms, Ordering::Relaxed);
+        self.ahead_ms.store(ahead_ms, Ordering::Relaxed);
     }
 
     fn begin(&self) {
         // Relaxed: see `life`.
         self.starts.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 2)
+}
+
+fn value_of(name: &str, metrics: &str) -> Option<f64> {
+    let values = metrics.lines().filter_map(|line| {
+        let rest = line.strip_prefix(name)?;
+        rest.starts_with(['{', ' ']).then(|| rest.rsplit(' ').next()?.parse::<f64>().ok())?
+    });
+    values.reduce(|one, other| one + other)
 }
 
 /// What a build of frazil says of itself.
@@ -220,4 +248,17 @@ pub(crate) fn version(frazil: &Path) -> io::Result<String> {
         io::Error::new(error.kind(), what)
     })?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_that_is_missing_is_told_from_one_that_is_zero() {
+        let text = "# HELP a_total Text.\na_total{x=\"1\"} 2\na_total{x=\"2\"} 3.5\nb 0.0\nbc 7\n";
+        assert_eq!(value_of("a_total", text), Some(5.5));
+        assert_eq!(value_of("b", text), Some(0.0));
+        assert_eq!(value_of("c", text), None);
+    }
 }

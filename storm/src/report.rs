@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::availability::{Given, IdsInFault};
 use crate::stage::{Outcomes, Plan};
 use crate::store::Kind;
 
@@ -121,12 +122,17 @@ impl Report {
             let _ = writeln!(page, "  {name}: {value}");
         }
         let counts = outcomes.counts;
+        let sum = |of: fn(&IdsInFault) -> Option<Given>| -> u64 {
+            outcomes.ids_in_faults.iter().filter_map(of).map(|given| given.ids).sum()
+        };
         let _ = writeln!(
             page,
-            "  {} Ids in {} answers, {} while faults lasted; {} workers, {} tenures; refused {:?}, lost {}",
+            "  {} Ids in {} answers; while faults lasted {} of nodes that they were done to and {} of \
+             others; {} workers, {} tenures; refused {:?}, lost {}",
             counts.ids,
             counts.answers,
-            outcomes.ids_in_faults,
+            sum(|ids| ids.faulted),
+            sum(|ids| ids.spared),
             counts.workers,
             counts.tenures,
             outcomes.refused,

@@ -2,9 +2,15 @@
 
 use std::io;
 
+use crate::availability::Given;
 use crate::scenarios;
 use crate::stage::{Cast, Outcomes, Plan, Stage};
 use crate::store::Kind;
+use crate::verdict::Verdict;
+
+/// A node that serves gives more than this within any fault. One that is stopped gives fewer: what its
+/// few clients had asked for when it stopped, or as it goes on.
+const ANSWERS_MIN: u64 = 20;
 
 /// One row of the scorecard.
 #[derive(Clone, Copy, Debug)]
@@ -89,12 +95,55 @@ impl Scenario {
     }
 }
 
-/// What every row with nodes must have seen to count: enough Ids, and enough of them during faults.
+/// What every row with nodes must have seen to count: enough Ids, and while faults lasted enough of
+/// nodes that they were not done to, in each of them some.
 pub(crate) fn was_worth_it(plan: &Plan, outcomes: &mut Outcomes) {
     // The experiment's million, for as much of it as was played; never fewer than this.
     let least = 100_000;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
     let needed = ((1e6 * plan.scale) as u64).clamp(least, 1_000_000);
     outcomes.verdict.guard("Ids", outcomes.counts.ids, needed);
-    outcomes.verdict.guard("Ids while faults lasted", outcomes.ids_in_faults, 1000);
+    let spared = outcomes.ids_in_faults.iter().filter_map(|ids| ids.spared).collect::<Vec<_>>();
+    gave("other nodes", &spared, &mut outcomes.verdict);
+}
+
+/// What rows must have seen in which a node goes on although something is done to it, every time.
+pub(crate) fn went_on(outcomes: &mut Outcomes) {
+    let faulted = outcomes.ids_in_faults.iter().filter_map(|ids| ids.faulted).collect::<Vec<_>>();
+    gave("the node in trouble", &faulted, &mut outcomes.verdict);
+}
+
+fn gave(who: &str, faults: &[Given], verdict: &mut Verdict) {
+    let ids = faults.iter().map(|given| given.ids).sum();
+    verdict.guard(format!("Ids of {who} while faults lasted"), ids, 1000);
+    let served = faults.iter().filter(|given| given.answers >= ANSWERS_MIN).count() as u64;
+    verdict.guard(format!("faults in which {who} gave Ids"), served, faults.len() as u64);
+}
+
+/// What rows with clients of all kinds must have seen: without it the fastest path was not tried.
+pub(crate) fn was_mixed(outcomes: &mut Outcomes) {
+    outcomes.verdict.guard("answers over RESP", outcomes.counts.untold, 500);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::availability::IdsInFault;
+
+    #[test]
+    fn a_node_that_is_silent_in_one_of_its_faults_has_not_gone_on() {
+        let passes = |faults: &[(u64, u64)]| {
+            let given = |&(answers, ids): &(u64, u64)| Some(Given { answers, ids });
+            let of_store = IdsInFault { faulted: None, spared: Some(Given::default()) };
+            let of_nodes = faults.iter().map(|f| IdsInFault { faulted: given(f), spared: None });
+            let ids_in_faults = of_nodes.chain([of_store]).collect();
+            let mut outcomes = Outcomes { ids_in_faults, ..Outcomes::default() };
+            went_on(&mut outcomes);
+            outcomes.verdict.passes()
+        };
+        assert!(passes(&[(100, 900), (20, 100)]));
+        assert!(!passes(&[(9000, 90_000), (0, 0)]), "silent in one");
+        assert!(!passes(&[(9000, 90_000), (5, 5000)]), "all but silent in one");
+        assert!(!passes(&[(100, 900)]), "too few");
+    }
 }

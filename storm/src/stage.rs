@@ -11,10 +11,10 @@ use std::time::Duration;
 use frazil_rig::wait_until;
 use serde::Serialize;
 
-use crate::availability::Availability;
+use crate::availability::{Availability, IdsInFault};
 use crate::checker::Counts;
 use crate::clock;
-use crate::history::{Outcome, Record};
+use crate::history::Outcome;
 use crate::load::{Load, Pressure};
 use crate::node::{Node, Program};
 use crate::store::{Kind, Setting, Store};
@@ -81,8 +81,6 @@ pub(crate) struct Cast {
     /// How many of the nodes, the last ones, are not started with the others.
     pub(crate) late: usize,
     pub(crate) names: Names,
-    /// How far the clocks of all nodes are off from the beginning.
-    pub(crate) offset_ms: i64,
     /// How long a node goes on after SIGTERM, for balancers to notice.
     pub(crate) drain_delay: Duration,
 }
@@ -117,7 +115,6 @@ impl Default for Cast {
             setting: Setting::One,
             late: 0,
             names: Names::Different,
-            offset_ms: 0,
             drain_delay: Duration::from_millis(1),
         }
     }
@@ -152,7 +149,7 @@ pub(crate) struct Outcomes {
     pub(crate) counts: Counts,
     pub(crate) refused: std::collections::BTreeMap<String, u64>,
     pub(crate) lost: u64,
-    pub(crate) ids_in_faults: u64,
+    pub(crate) ids_in_faults: Vec<IdsInFault>,
     pub(crate) availability: Availability,
     pub(crate) faults: Vec<Fault>,
     pub(crate) seconds: f64,
@@ -183,9 +180,7 @@ impl Stage {
                 Names::Different => format!("node-{number}"),
                 Names::Same => "node".to_owned(),
             };
-            let node = Node::new(number, &name, &program, store.link()?)?;
-            node.set_off(cast.offset_ms)?;
-            nodes.push(node);
+            nodes.push(Node::new(number, &name, &program, store.link()?)?);
         }
         let early = cast.nodes.saturating_sub(cast.late);
         nodes[..early].iter().try_for_each(Node::launch)?;
@@ -194,7 +189,7 @@ impl Stage {
             nodes.iter().filter(|node| is_ready(node)).count() >= enough
         })?;
         let doors: Vec<_> = nodes.iter().map(|node| Arc::clone(&node.door)).collect();
-        let load = Load::start(&doors, cast.pressure)?;
+        let load = Load::start(&doors, cast.pressure, plan.seed)?;
         let mut stage = Self {
             plan: plan.clone(),
             random: fastrand::Rng::with_seed(plan.seed),
@@ -281,12 +276,10 @@ impl Stage {
             format!("{strange} answers had not what was asked for")
         });
         let (record, checker) = load.stop()?;
-        let panics: u64 = nodes.iter().map(|node| node.log_count("panicked at")).sum();
         drop((nodes, store));
         let (found, _, counts) = checker.finish();
         verdict.absorb(found);
-        verdict.hold("no panic", panics == 0, || format!("{panics} panics in the nodes' logs"));
-        let ids_in_faults = ids_within(&record, &faults);
+        let ids_in_faults = IdsInFault::of(&record, &faults);
         let mut refused = std::collections::BTreeMap::new();
         let lost = record.fold(0, |lost, mark| match &mark.outcome {
             Outcome::Ids(_) => lost,
@@ -308,14 +301,6 @@ impl Stage {
             verdict,
         })
     }
-}
-
-fn ids_within(record: &Record, faults: &[Fault]) -> u64 {
-    record.fold(0, |sum, mark| {
-        let is_inside =
-            faults.iter().any(|fault| fault.begin <= mark.answered && mark.asked <= fault.end);
-        sum + if is_inside { mark.ids() } else { 0 }
-    })
 }
 
 /// Creates the namespace, so that nobody waits for holders of a forgotten one.

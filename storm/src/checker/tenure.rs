@@ -30,11 +30,12 @@ impl Tenures {
     }
 
     pub(super) fn add(&mut self, layout: &Layout, sighting: &Sighting, verdict: &mut Verdict) {
+        let Some(token) = sighting.token else { return };
         let tick = |id: u64| Id::from_u64(id).parts(layout).map_or(0, |parts| parts.tick);
         let (first, last) = (tick(sighting.first), tick(sighting.last));
         let tokens = self.workers.entry(sighting.worker).or_default();
         let life = sighting.life;
-        let tenure = tokens.entry(sighting.token).or_insert(Tenure {
+        let tenure = tokens.entry(token).or_insert(Tenure {
             life,
             first_tick: first,
             last_tick: last,
@@ -51,19 +52,19 @@ impl Tenures {
             told.push(("token", format!("one token of two lives, {one:?} and {other:?}")));
         }
         let this = *tenure;
-        if let Some((token, before)) = tokens.range(..sighting.token).next_back()
+        if let Some((earlier, before)) = tokens.range(..token).next_back()
             && before.last_tick >= this.first_tick
         {
-            told.push(("tenure", interleaved(*token, before, sighting.token, &this)));
+            told.push(("tenure", interleaved(*earlier, before, token, &this)));
         }
-        if let Some((token, after)) = tokens.range(sighting.token + 1..).next()
+        if let Some((later, after)) = tokens.range(token + 1..).next()
             && this.last_tick >= after.first_tick
         {
-            told.push(("tenure", interleaved(sighting.token, &this, *token, after)));
+            told.push(("tenure", interleaved(token, &this, *later, after)));
         }
         for (oracle, text) in told {
             verdict.find(oracle, format!("{text}; seen with {}", describe(sighting)));
-            if let Some(tenure) = tokens.get_mut(&sighting.token) {
+            if let Some(tenure) = tokens.get_mut(&token) {
                 tenure.is_told = true;
             }
         }

@@ -30,7 +30,7 @@ impl Case {
             asked_unix_ms,
             answered_unix_ms: asked_unix_ms + 1,
             tolerance: Tolerance { behind_ms: 100, ahead_ms: 100 },
-            token: self.token,
+            token: Some(self.token),
             ids: self.sequences.clone().map(encode).collect(),
         }
     }
@@ -100,6 +100,26 @@ fn times_far_from_the_truth_are_found() {
     for tick_shift in [-200, 200] {
         assert_eq!(oracles(&[Case { tick_shift, ..case(0, 7, 300) }]), ["truth"]);
     }
+}
+
+#[test]
+fn what_does_not_say_whose_it_is_must_be_unique_in_order_and_true_all_the_same() {
+    let found = |cases: &[Case]| {
+        let mut checker = Checker::new(Layout::FRAZIL, Arc::default());
+        for case in cases {
+            checker.take(&Answer { token: None, ..case.answer() });
+        }
+        let (verdict, _, counts) = checker.finish();
+        assert_eq!(counts.untold, cases.len() as u64);
+        verdict.findings.iter().map(|finding| finding.oracle).collect::<Vec<_>>()
+    };
+    assert!(found(&[case(0, 7, 0), case(0, 7, 10)]).is_empty());
+    let again = Case { tick_shift: -10, ..case(0, 7, 10) };
+    assert!(found(&[case(0, 7, 0), again]).contains(&"unique"));
+    let back = Case { sequences: 20..30, tick_shift: -30, ..case(0, 7, 40) };
+    assert_eq!(found(&[case(0, 7, 20), back]), ["order"]);
+    let hour_ahead = Case { tick_shift: 3_600_000, ..case(0, 7, 0) };
+    assert_eq!(found(&[hour_ahead]), ["truth"]);
 }
 
 #[test]

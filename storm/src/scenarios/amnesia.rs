@@ -76,21 +76,22 @@ fn act(stage: &mut Stage) -> io::Result<()> {
 /// Wipes the store, and lets a node acquire from what is left.
 fn forget(stage: &mut Stage, seen: &mut Seen) -> io::Result<()> {
     let victim = stage.random.usize(0..NODES);
+    let others: Vec<usize> = (0..NODES).filter(|node| *node != victim).collect();
     let before = (stage.store.incarnation()?, stage.losses());
+    let promised = stage.promised(&others)?;
     let begin = clock::now();
     stage.store.wipe()?;
     let wiped = clock::now();
     stage.nodes[victim].daemon.kill();
     let restarted = clock::now();
     stage.nodes[victim].launch()?;
-    let others: Vec<usize> = (0..NODES).filter(|node| *node != victim).collect();
-    // Nothing is raised any more once the record is gone, so this is all that was ever promised.
     wait_until("live holders to notice", Duration::from_secs(20), || {
         let losses = stage.losses();
         others.iter().all(|node| losses[*node] > before.1[*node]) || !stage.goes_on()
     })?;
     seen.slowest_notice = seen.slowest_notice.max(clock::now().saturating_sub(wiped));
-    let promised = stage.promised(&others)?;
+    // Nothing is raised any more once the record is gone, so this is all that was ever promised.
+    let promised = promised.max(stage.promised(&others)?);
     let took = stage.recovery(victim, restarted, Duration::from_secs(40))?;
     if !stage.goes_on() {
         return Ok(());

@@ -10,7 +10,8 @@ use frazil_rig::wait_until;
 
 use crate::clock;
 use crate::history::Outcome;
-use crate::scenario::{Play, Scenario, was_worth_it};
+use crate::load::Pressure;
+use crate::scenario::{Play, Scenario, was_mixed, was_worth_it, went_on};
 use crate::stage::{Cast, Outcomes, Plan, Stage};
 use crate::store::Kind;
 
@@ -21,6 +22,9 @@ const SMALL_MS: u64 = 10;
 /// A step from this on is told by the node.
 const TOLD_MS: u64 = 50;
 const LASTS: Duration = Duration::from_millis(700);
+/// No Id follows the clock back. They go on at 7/8 of the speed of time, so as to be met again, and
+/// fall behind by this much until the clock is right and the fault is over.
+const LAGS: Duration = LASTS.checked_div(8).unwrap();
 
 pub(crate) const ROW: Scenario = Scenario {
     id: "E03",
@@ -31,12 +35,15 @@ pub(crate) const ROW: Scenario = Scenario {
 
 fn cast(_: &Plan) -> Cast {
     let more_flags = vec!["--rollback".to_owned(), "ride".to_owned()];
-    Cast { more_flags, ..Cast::default() }
+    Cast { more_flags, pressure: Pressure::mixed(), ..Cast::default() }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
     let least = u32::try_from(STEPS_MS.len()).unwrap_or(u32::MAX);
     let (mut told, mut needed, mut slowest) = (0, 0, Duration::ZERO);
+    for node in &stage.nodes {
+        node.door.tolerate_only(Duration::ZERO, Duration::ZERO);
+    }
     for cycle in 0..stage.cycles(CYCLES).max(least) {
         if !stage.goes_on() {
             break;
@@ -46,8 +53,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         let before = stage.nodes[victim].metric("frazil_clock_backwards_total")?;
         let begin = clock::now();
         let step = Duration::from_millis(step_ms);
-        // Ids may follow the clock back no further than it went.
-        stage.nodes[victim].door.tolerate(step, Duration::ZERO);
+        stage.nodes[victim].door.tolerate_only(step.min(LAGS), Duration::ZERO);
         stage.nodes[victim].clock.set_back(step)?;
         stage.rest(LASTS);
         if step_ms >= TOLD_MS {
@@ -92,10 +98,12 @@ fn settle(stage: &mut Stage, victim: usize) -> io::Result<()> {
         stage.load.record.first_answer(victim, since).is_some() || !stage.goes_on()
     })?;
     // What was asked for before is answered by now or lost.
-    stage.nodes[victim].door.tolerate(Duration::ZERO, Duration::ZERO);
+    stage.nodes[victim].door.tolerate_only(Duration::ZERO, Duration::ZERO);
     Ok(())
 }
 
 fn judge(plan: &Plan, outcomes: &mut Outcomes) {
     was_worth_it(plan, outcomes);
+    went_on(outcomes);
+    was_mixed(outcomes);
 }

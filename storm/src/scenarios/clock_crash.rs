@@ -1,20 +1,26 @@
 //! E04: a node is killed, its clock is set back, and it is started again with the same name.
 //!
 //! There is no worker but those of the three nodes, so that it must come back to one whose horizon
-//! is in its future.
+//! is in its future. That this is what it waits for is what it must say: any other refusal, such as
+//! that of a node that has not reached its store yet, shows nothing.
 
 use std::io;
 use std::time::Duration;
 
 use crate::clock;
-use crate::history::Outcome;
-use crate::scenario::{Play, Scenario, was_worth_it};
+use crate::history::{Mark, Outcome};
+use crate::load::Pressure;
+use crate::node::Node;
+use crate::scenario::{Play, Scenario, was_mixed, was_worth_it};
 use crate::stage::{Cast, Outcomes, Plan, Stage};
 use crate::store::Kind;
+use crate::verdict::Verdict;
 
 const CYCLES: u32 = 20;
 const STEPS: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
 const LASTS: Duration = Duration::from_secs(2);
+/// No worker that may be used yet, or a clock that is too far from others to be given one.
+const REASONS: [&str; 2] = ["NO_WORKER", "CLOCK_UNTRUSTED"];
 
 pub(crate) const ROW: Scenario = Scenario {
     id: "E04",
@@ -24,12 +30,13 @@ pub(crate) const ROW: Scenario = Scenario {
 };
 
 fn cast(_: &Plan) -> Cast {
-    Cast { workers: 3, ..Cast::default() }
+    Cast { workers: 3, pressure: Pressure::mixed(), ..Cast::default() }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
-    let (mut refused, mut slowest) = (0, Duration::ZERO);
-    for cycle in 0..stage.cycles(CYCLES).max(2) {
+    let (mut behind, mut waits, mut slowest) = (0, 0, Duration::ZERO);
+    let cycles = stage.cycles(CYCLES).max(2);
+    for cycle in 0..cycles {
         if !stage.goes_on() {
             break;
         }
@@ -37,12 +44,14 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         let step = STEPS[cycle as usize % STEPS.len()];
         let begin = clock::now();
         stage.nodes[victim].daemon.kill();
+        let killed = clock::now();
         stage.nodes[victim].clock.set_back(step)?;
         stage.nodes[victim].start()?;
         stage.rest(LASTS);
-        let marks = stage.load.record.between(victim, begin, clock::now());
-        let is_refusal = |mark: &&crate::history::Mark| matches!(mark.outcome, Outcome::Refused(_));
-        refused += marks.iter().filter(is_refusal).count() as u64;
+        behind += u64::from(is_behind(&stage.nodes[victim], step)?);
+        waits += u64::from(waits_for_horizon(&stage.nodes[victim].info()?));
+        let marks = stage.load.record.between(victim, killed, clock::now());
+        check_answers(&marks, &mut stage.verdict);
         stage.was(format!("SIGKILL, clock -{} s", step.as_secs()), Some(victim), begin);
         // Killed again: one that runs believes a clock that jumps ahead only after a minute.
         stage.nodes[victim].daemon.kill();
@@ -51,15 +60,85 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         stage.nodes[victim].start()?;
         slowest = slowest.max(stage.recovery(victim, right, Duration::from_secs(60))?);
     }
-    stage.verdict.guard("requests refused while the clock was behind", refused, 1);
+    stage.verdict.guard("clocks that are behind, by the node's word", behind, cycles.into());
+    stage.verdict.guard("nodes that say that their worker rests", waits, cycles.into());
     // The horizon of the crashed tenure has to pass, less the two seconds that one may run ahead.
     let allowed = stage.lease.budget + Duration::from_secs(1);
     stage.verdict.bar("start with a clock that is right to first Id", slowest, allowed);
     Ok(())
 }
 
+/// Whether a node's clock shows a time that is so much behind, to a second.
+fn is_behind(node: &Node, step: Duration) -> io::Result<bool> {
+    let behind_ms = clock::unix_ms() - node.clock_unix_ms()?;
+    let step_ms = i64::try_from(step.as_millis()).map_err(io::Error::other)?;
+    Ok(behind_ms.abs_diff(step_ms) < 1000)
+}
+
+/// Whether a node says that it has no worker because what is left is not to be used before a time that
+/// its clock does not show yet.
+fn waits_for_horizon(info: &serde_json::Value) -> bool {
+    let lane = &info["lanes"][0];
+    let detail = lane["detail"].as_str().unwrap_or_default();
+    let mut parts = detail.split([',', ':']).map(str::trim);
+    let resting = parts.find_map(|part| part.strip_suffix(" not to be used again yet"));
+    lane["worker"].is_null()
+        && resting.is_some_and(|count| count.parse::<u64>().is_ok_and(|n| n > 0))
+}
+
+/// While its clock is behind the node has no worker to issue with, and says so.
+fn check_answers(marks: &[Mark], verdict: &mut Verdict) {
+    let ids: u64 = marks.iter().map(Mark::ids).sum();
+    verdict.hold("nothing while the clock is behind", ids == 0, || format!("{ids} Ids"));
+    let strange = marks.iter().find(
+        |mark| matches!(&mark.outcome, Outcome::Refused(reason) if !REASONS.contains(&&**reason)),
+    );
+    verdict.hold("refused for its reason", strange.is_none(), || format!("{strange:?}"));
+}
+
 fn judge(plan: &Plan, outcomes: &mut Outcomes) {
     was_worth_it(plan, outcomes);
+    was_mixed(outcomes);
     let kills = outcomes.faults.len() as u64;
     outcomes.verdict.guard("tenures", outcomes.counts.tenures, 3 + kills);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_node_waits_for_a_horizon_only_if_it_says_so() {
+        let waits = |worker: serde_json::Value, detail: &str| {
+            waits_for_horizon(&json!({ "lanes": [{ "worker": worker, "detail": detail }] }))
+        };
+        let text = |count: u32| {
+            format!(
+                "no worker yet, waiting for a free worker: 2 held, {count} not to be used again yet, \
+                 0 poisoned"
+            )
+        };
+        assert!(waits(json!(null), &text(1)));
+        assert!(!waits(json!(null), &text(0)));
+        assert!(!waits(json!(7), &text(1)));
+        assert!(!waits(json!(null), "no worker yet, waiting for the store's answer"));
+        assert!(!waits_for_horizon(&json!({})));
+    }
+
+    #[test]
+    fn ids_and_other_reasons_are_found() {
+        let found = |outcome: Outcome| {
+            let mark = Mark { asked: Duration::ZERO, answered: Duration::ZERO, outcome };
+            let mut verdict = Verdict::default();
+            check_answers(&[mark], &mut verdict);
+            verdict.finding_count
+        };
+        assert_eq!(found(Outcome::Lost), 0);
+        assert_eq!(found(Outcome::Refused("NO_WORKER".to_owned())), 0);
+        assert_eq!(found(Outcome::Refused("INTERNAL".to_owned())), 1);
+        assert_eq!(found(Outcome::Refused("HORIZON_REACHED".to_owned())), 1);
+        assert_eq!(found(Outcome::Ids(1)), 1);
+    }
 }

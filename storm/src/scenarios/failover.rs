@@ -85,17 +85,17 @@ fn fail_over(stage: &mut Stage, seen: &mut Seen) -> io::Result<()> {
     let restarted = restart(stage, early)?;
     stage.recovery(early, restarted, Duration::from_secs(3))?;
     stage.rest(TAIL);
-    let before = stage.losses();
+    let others: Vec<usize> = (0..NODES).filter(|node| *node != late).collect();
+    let (before, promised) = (stage.losses(), stage.promised(&others)?);
     seen.lost += stage.store.pair()?.fail_over()?;
     let promoted = clock::now();
     let restarted = restart(stage, late)?;
-    let others: Vec<usize> = (0..NODES).filter(|node| *node != late).collect();
     wait_until("live holders to notice", Duration::from_secs(20), || {
         let losses = stage.losses();
         others.iter().all(|node| losses[*node] > before[*node]) || !stage.goes_on()
     })?;
     seen.notice = seen.notice.max(clock::now() - promoted);
-    let promised = stage.promised(&others)?;
+    let promised = promised.max(stage.promised(&others)?);
     let took = stage.recovery(late, restarted, Duration::from_secs(40))?;
     if !stage.goes_on() {
         return Ok(());

@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::clock;
+use crate::history::Record;
 use crate::scenario::{Play, Scenario, was_worth_it};
 use crate::stage::{Cast, Outcomes, Plan, Stage};
 use crate::store::Kind;
@@ -47,11 +48,12 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         let quiet = stage.between(Duration::ZERO, Duration::from_secs(1));
         stage.rest(quiet);
         let outage = if cycle % 2 == 0 { Outage::Frozen } else { Outage::Killed };
-        let begin = clock::now();
-        silent += u64::from(happens(stage, outage)?);
+        let away = happens(stage, outage)?;
+        silent += u64::from(away.is_seen);
+        // For a store that is started anew this is when it was seen to answer.
         let back = clock::now();
-        stage.was(format!("{outage:?}"), None, begin);
-        longest = longest.max(longest_service(stage, begin, back));
+        stage.was(format!("{outage:?}"), None, away.from);
+        longest = longest.max(longest_service(&stage.load.record, NODES, &away));
         slowest = slowest.max(stage.all_serve(NODES, back)?);
     }
     let budget = stage.lease.budget;
@@ -64,36 +66,61 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets the store be away, and brings it back; whether it was seen to be away.
-fn happens(stage: &mut Stage, outage: Outage) -> io::Result<bool> {
-    let none = || io::Error::other("no server to do this to");
-    match outage {
-        Outage::Frozen => {
-            stage.store.daemon().ok_or_else(none)?.pause()?;
-            stage.rest(FROZEN);
-            let silent = stage.store.is_silent();
-            stage.store.daemon().ok_or_else(none)?.resume()?;
-            Ok(silent)
-        }
-        Outage::Killed => {
-            stage.store.daemon().ok_or_else(none)?.kill();
-            stage.rest(DOWN);
-            let silent = stage.store.is_silent();
-            stage.store.restart()?;
-            Ok(silent)
-        }
-    }
+/// When there surely was no store: from its end until it is let go on or started.
+#[derive(Clone, Copy, Debug)]
+struct Away {
+    from: Duration,
+    until: Duration,
+    /// By a question of our own.
+    is_seen: bool,
 }
 
-/// For how long any node gave Ids after the store had gone.
-fn longest_service(stage: &Stage, begin: Duration, back: Duration) -> Duration {
-    let last = |node| stage.load.record.last_answer(node, back);
-    let lasts = (0..stage.nodes.len()).filter_map(last);
-    lasts.map(|last| last.saturating_sub(begin)).max().unwrap_or_default()
+/// Lets the store be away, and brings it back.
+fn happens(stage: &mut Stage, outage: Outage) -> io::Result<Away> {
+    let none = || io::Error::other("no server to do this to");
+    let daemon = stage.store.daemon().ok_or_else(none)?;
+    match outage {
+        Outage::Frozen => daemon.pause()?,
+        Outage::Killed => daemon.kill(),
+    }
+    let from = clock::now();
+    stage.rest(if matches!(outage, Outage::Frozen) { FROZEN } else { DOWN });
+    let is_seen = stage.store.is_silent();
+    let until = clock::now();
+    match outage {
+        Outage::Frozen => stage.store.daemon().ok_or_else(none)?.resume()?,
+        Outage::Killed => stage.store.restart()?,
+    }
+    Ok(Away { from, until, is_seen })
+}
+
+/// For how long any node gave Ids after the store had gone, and before it came back.
+fn longest_service(record: &Record, nodes: usize, away: &Away) -> Duration {
+    let lasts = (0..nodes).filter_map(|node| record.last_answer(node, away.until));
+    lasts.map(|last| last.saturating_sub(away.from)).max().unwrap_or_default()
 }
 
 fn judge(plan: &Plan, outcomes: &mut Outcomes) {
     was_worth_it(plan, outcomes);
     let refused = outcomes.refused.get("HORIZON_REACHED").copied().unwrap_or(0);
     outcomes.verdict.guard("requests refused as HORIZON_REACHED", refused, 1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{Mark, Outcome};
+
+    #[test]
+    fn service_counts_while_the_store_is_away_and_not_until_that_it_is_back_is_noticed() {
+        let (record, seconds) = (Record::new(2), Duration::from_secs_f64);
+        for (node, asked) in [(0, 9.0), (0, 12.5), (1, 11.0), (1, 15.5)] {
+            let answered = seconds(asked);
+            record.add(node, Mark { asked: answered, answered, outcome: Outcome::Ids(1) });
+        }
+        let away = Away { from: seconds(10.0), until: seconds(15.0), is_seen: true };
+        assert_eq!(longest_service(&record, 2, &away), seconds(2.5));
+        let away = Away { until: seconds(16.0), ..away };
+        assert_eq!(longest_service(&record, 2, &away), seconds(5.5), "issued all the while");
+    }
 }

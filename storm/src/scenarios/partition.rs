@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::clock;
-use crate::scenario::{Play, Scenario, was_worth_it};
+use crate::scenario::{Play, Scenario, was_worth_it, went_on};
 use crate::stage::{Cast, Outcomes, Plan, Stage};
 use crate::store::Kind;
 
@@ -93,6 +93,7 @@ fn healed(stage: &mut Stage, victim: usize) -> io::Result<Duration> {
 
 fn judge(plan: &Plan, outcomes: &mut Outcomes) {
     was_worth_it(plan, outcomes);
+    went_on(outcomes);
     let faults = outcomes.faults.len() as u64;
     outcomes.verdict.guard("tenures", outcomes.counts.tenures, 3 + faults.div_ceil(2));
 }

@@ -4,7 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use crate::clock;
-use crate::scenario::{Play, Scenario, was_worth_it};
+use crate::load::Pressure;
+use crate::scenario::{Play, Scenario, was_mixed, was_worth_it};
 use crate::stage::{Cast, Outcomes, Plan, Stage};
 use crate::store::Kind;
 
@@ -22,7 +23,8 @@ pub(crate) const ROW: Scenario = Scenario {
 
 /// One worker fewer than nodes: whoever has none takes that of the frozen one.
 fn cast(_: &Plan) -> Cast {
-    Cast { nodes: WORKERS + 1, workers: WORKERS as u64, ..Cast::default() }
+    let pressure = Pressure::mixed();
+    Cast { nodes: WORKERS + 1, workers: WORKERS as u64, pressure, ..Cast::default() }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
@@ -49,6 +51,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
 
 fn judge(plan: &Plan, outcomes: &mut Outcomes) {
     was_worth_it(plan, outcomes);
+    was_mixed(outcomes);
     // On files nobody takes over: the kernel knows that the frozen process is there.
     let faults = outcomes.faults.len() as u64;
     let needed = if plan.store == Kind::File { 3 } else { 3 + faults.div_ceil(2) };

@@ -27,12 +27,39 @@ impl Stage {
         self.nodes.iter().map(|node| losses(node) as u64).collect()
     }
 
-    /// The latest time since 1970 that any of these nodes may use.
+    /// The latest time since 1970 that any of these nodes may use, all of which hold a worker or have
+    /// just lost one. That a node says nothing of it does not mean that it was promised nothing.
     pub(crate) fn promised(&self, nodes: &[usize]) -> io::Result<Duration> {
-        let mut latest = 0.0_f64;
+        let mut latest = Duration::ZERO;
         for &node in nodes {
-            latest = latest.max(self.nodes[node].metric("frazil_horizon_timestamp_seconds")?);
+            let told = self.nodes[node].metric_if_any("frazil_horizon_timestamp_seconds")?;
+            latest = latest.max(horizon(node, told)?);
         }
-        Ok(Duration::from_secs_f64(latest))
+        Ok(latest)
+    }
+}
+
+fn horizon(node: usize, told: Option<f64>) -> io::Result<Duration> {
+    match told {
+        Some(seconds) if seconds > 0.0 => {
+            Duration::try_from_secs_f64(seconds).map_err(io::Error::other)
+        }
+        told => Err(io::Error::other(format!(
+            "node {node} may use times, and said {told:?} when asked up to which: what was promised \
+             is not known"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_horizon_that_is_not_told_is_no_horizon_of_zero() {
+        assert_eq!(horizon(0, Some(1.5)).unwrap(), Duration::from_millis(1500));
+        for told in [None, Some(0.0), Some(-1.0), Some(f64::NAN), Some(f64::INFINITY)] {
+            assert!(horizon(0, told).is_err(), "{told:?}");
+        }
     }
 }

@@ -99,7 +99,7 @@ fn issue_in_turn(
             answered_unix_ms: clock::unix_ms(),
             // A tenure whose floor is ahead waits, or begins up to two seconds ahead.
             tolerance: Tolerance { behind_ms: 250, ahead_ms: 2250 },
-            token,
+            token: Some(token),
             ids: vec![id],
         };
         if answers.send(answer).is_err() {

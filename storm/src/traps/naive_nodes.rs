@@ -32,7 +32,7 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
     nodes.iter().try_for_each(Node::launch)?;
     let doors: Vec<_> = nodes.iter().map(|node| Arc::clone(&node.door)).collect();
     let pressure = Pressure { connections: 2, batch: 50, ..Pressure::default() };
-    let load = Load::start(&doors, pressure)?;
+    let load = Load::start(&doors, pressure, plan.seed)?;
     let mut holder = None;
     wait_until("a holder", Duration::from_secs(20), || {
         holder = (0..2).find(|node| load.record.first_answer(*node, Duration::ZERO).is_some());

@@ -1,0 +1,154 @@
+//! What one client asks for, and what it was told.
+
+use std::io;
+use std::time::Duration;
+
+use crate::http::{self, Reply};
+use crate::node::Door;
+use crate::resp;
+
+/// What a client asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// So many at a time.
+    Batches(u32),
+    /// One, a few, or many.
+    Mixed,
+    /// Single Ids over RESP, one or some at once: what nodes issue by their fastest path.
+    Resp,
+}
+
+impl Wish {
+    /// How many the next request asks for.
+    pub(super) fn count(self, random: &mut fastrand::Rng) -> u32 {
+        match (self, random.u32(0..4)) {
+            (Self::Batches(count), _) => count,
+            (_, 0 | 1) => 1,
+            (Self::Mixed, 2) => random.u32(100..=1000),
+            _ => random.u32(2..=20),
+        }
+    }
+}
+
+/// A connection in the client's language.
+#[derive(Debug)]
+pub(super) enum Line {
+    Http(http::Connection),
+    Resp(resp::Connection),
+}
+
+/// What a request was answered.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) ids: Vec<u64>,
+    /// Whose they are; RESP does not say.
+    pub(super) token: Option<u64>,
+    /// Why it is not what was asked for.
+    pub(super) trouble: Option<Trouble>,
+}
+
+/// Why an answer is not what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// The node said no, and why.
+    Refused(String),
+    /// No node may say this.
+    Strange(String),
+}
+
+impl Line {
+    pub(super) fn open(door: &Door, wish: Wish, patience: Duration) -> io::Result<Self> {
+        Ok(match wish {
+            Wish::Resp => Self::Resp(resp::Connection::open(door.resp, patience)?),
+            _ => Self::Http(http::Connection::open(door.address, patience)?),
+        })
+    }
+
+    pub(super) fn ask(&mut self, count: u32) -> io::Result<Said> {
+        match self {
+            Self::Http(connection) => {
+                let path = format!("/v1/ids?count={count}");
+                let reply = connection.ask("POST", &path, "application/octet-stream")?;
+                Ok(said(&reply, count).unwrap_or_else(Said::but))
+            }
+            Self::Resp(connection) => {
+                let resp::Replies { ids, refused } = connection.incr(count)?;
+                Ok(Said { ids, token: None, trouble: refused.map(Trouble::Refused) })
+            }
+        }
+    }
+}
+
+impl Said {
+    fn but(trouble: Trouble) -> Self {
+        Self { trouble: Some(trouble), ..Self::default() }
+    }
+}
+
+/// An answer is whole if it has as many Ids as were asked for, and says whose they are.
+fn said(reply: &Reply, count: u32) -> Result<Said, Trouble> {
+    if reply.status != 200 {
+        return Err(Trouble::Refused(reason(reply)));
+    }
+    let (words, rest) = reply.body.as_chunks::<8>();
+    let ids: Vec<u64> = words.iter().map(|word| u64::from_be_bytes(*word)).collect();
+    if !rest.is_empty() || ids.len() != count as usize {
+        let what = format!("{} bytes for {count} Ids", reply.body.len());
+        return Err(Trouble::Strange(what));
+    }
+    if reply.token.is_none() {
+        return Err(Trouble::Strange("an answer without a token".to_owned()));
+    }
+    Ok(Said { ids, token: reply.token, trouble: None })
+}
+
+/// The reason in a problem, or its status.
+fn reason(reply: &Reply) -> String {
+    let problem = serde_json::from_slice::<serde_json::Value>(&reply.body).unwrap_or_default();
+    problem["reason"].as_str().map_or_else(|| format!("HTTP {}", reply.status), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(status: u16, token: Option<u64>, body: &[u8]) -> Reply {
+        Reply { status, token, body: body.to_vec() }
+    }
+
+    #[test]
+    fn an_answer_that_is_cut_short_too_long_or_of_nobody_is_strange() {
+        let whole = [0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 8];
+        let expected = Said { ids: vec![7, 8], token: Some(3), trouble: None };
+        assert_eq!(said(&reply(200, Some(3), &whole), 2), Ok(expected));
+        let strange = |token, body: &[u8], count| {
+            matches!(said(&reply(200, token, body), count), Err(Trouble::Strange(_)))
+        };
+        assert!(strange(Some(3), &whole[..8], 2), "one is missing");
+        assert!(strange(Some(3), &whole[..15], 2), "one is cut");
+        assert!(strange(Some(3), &[], 2), "none");
+        assert!(strange(Some(3), &whole, 1), "one too many");
+        assert!(strange(None, &whole, 2), "nobody's");
+    }
+
+    #[test]
+    fn a_refusal_is_known_by_its_reason() {
+        let problem = reply(503, None, br#"{"reason":"NO_WORKER"}"#);
+        assert_eq!(said(&problem, 1), Err(Trouble::Refused("NO_WORKER".to_owned())));
+        let unsaid = reply(500, None, b"");
+        assert_eq!(said(&unsaid, 1), Err(Trouble::Refused("HTTP 500".to_owned())));
+    }
+
+    #[test]
+    fn a_mixed_client_asks_for_one_for_a_few_and_for_many() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut draw = |wish: Wish| (0..100).map(|_| wish.count(&mut random)).collect::<Vec<_>>();
+        let mixed = draw(Wish::Mixed);
+        for range in [1..=1, 2..=20, 100..=1000] {
+            assert!(mixed.iter().any(|count| range.contains(count)), "{range:?}: {mixed:?}");
+        }
+        let pipelines = draw(Wish::Resp);
+        assert!(pipelines.contains(&1) && pipelines.iter().all(|count| *count <= 20));
+        assert!(draw(Wish::Batches(7)).iter().all(|count| *count == 7));
+    }
+}
