@@ -9,6 +9,8 @@ mod plan;
 mod setup;
 mod status;
 
+use std::time::Duration;
+
 use crate::record::{Token, UnixMs};
 
 pub use self::driver::Keeper;
@@ -33,6 +35,21 @@ pub trait Lane: Send + Sync + 'static {
 
     /// Uses no time any more; gives the highest that was used, 0 if none.
     fn close(&self) -> UnixMs;
+
+    /// The store's own clock was heard, where it has one. Not told while the lane's clock is past the
+    /// horizon: a lane that comes to believe its clock by this can go on at once.
+    fn hear(&self, _store: StoreTime) {}
+}
+
+/// What the store's clock showed at some moment between two boot times of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreTime {
+    /// What it showed.
+    pub unix: UnixMs,
+    /// When the store was asked.
+    pub asked: Duration,
+    /// When it had answered.
+    pub answered: Duration,
 }
 
 /// The right to use times.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use frazil_coord::UnixMs;
-use frazil_coord::keeper::{Grant, Lane};
+use frazil_coord::keeper::{Grant, Lane, StoreTime};
 use frazil_id::{NotReady, StartError};
 
 use crate::lane::NodeLane;
@@ -97,6 +97,13 @@ impl Lane for Berth {
                 0
             }
             Post::Left(last) => *last,
+        }
+    }
+
+    fn hear(&self, store: StoreTime) {
+        // Whether the lane can go on is known to the lease that it uses.
+        if matches!(*self.post(), Post::Seated) {
+            self.lane.hear(store);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use frazil_coord::keeper::{Grant, Lane};
+use frazil_coord::keeper::{Grant, Lane, StoreTime};
 use frazil_coord::time::unix_ms;
 use frazil_coord::{Token, UnixMs};
 use frazil_id::{Batch, Generator, Id, Layout, NotReady, Options, StartError, Within};
@@ -161,5 +161,9 @@ impl Lane for NodeLane {
 
     fn close(&self) -> UnixMs {
         self.time_of(self.relay.close())
+    }
+
+    fn hear(&self, store: StoreTime) {
+        self.clock.hear(store);
     }
 }

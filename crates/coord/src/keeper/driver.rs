@@ -6,17 +6,17 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::Lane;
 use super::plan::{Effect, Next, Now, Plan};
 use super::setup::Setup;
 use super::status::{LeaseState, LeaseStatus, Pool, Refusal, Waiting};
+use super::{Lane, StoreTime};
 use crate::error::Error;
 use crate::mend;
 use crate::mutant::{self, Mutant};
 use crate::nonce::Nonce;
-use crate::record::{Meta, Versioned};
+use crate::record::{Meta, UnixMs, Versioned};
 use crate::slot::Group;
-use crate::store::Store;
+use crate::store::{Acquired, Extended, Store};
 use crate::time::boot_time;
 use crate::watching::Watching;
 
@@ -141,17 +141,28 @@ impl Driver {
             }
             Next::Acquire(claim) => {
                 let answer = self.store.acquire(&claim).await;
-                let now = present(self.lane.as_ref())?;
-                let effect = self.plan.acquired(now, &claim, answer);
+                let answered = present(self.lane.as_ref())?;
+                let clock = match &answer {
+                    Ok(Acquired::Held(tenure)) => tenure.store_now,
+                    _ => None,
+                };
+                let effect = self.plan.acquired(answered, &claim, answer);
                 self.apply(effect);
+                self.pass_on(clock, now, answered);
             }
             Next::Extend(tenure, ask) => {
                 if mutant::is(Mutant::RaiseOnSend) {
                     self.lane.raise(ask.horizon);
                 }
                 let answer = self.store.extend(&tenure, &ask).await;
-                let effect = self.plan.extended(present(self.lane.as_ref())?, answer);
+                let answered = present(self.lane.as_ref())?;
+                let clock = match &answer {
+                    Ok(Extended::Held(tenure)) => tenure.store_now,
+                    _ => None,
+                };
+                let effect = self.plan.extended(answered, answer);
                 self.apply(effect);
+                self.pass_on(clock, now, answered);
             }
             Next::Return(tenure) => {
                 if let Err(error) = self.store.release(&tenure, tenure.floor).await {
@@ -208,6 +219,13 @@ impl Driver {
             Effect::Close => {
                 self.lane.close();
             }
+        }
+    }
+
+    /// Lets the lane hear the store's clock, if that was in the answer.
+    fn pass_on(&self, clock: Option<UnixMs>, asked: Now, answered: Now) {
+        if let Some(unix) = clock.filter(|_| self.plan.reaches(answered)) {
+            self.lane.hear(StoreTime { unix, asked: asked.boot, answered: answered.boot });
         }
     }
 
