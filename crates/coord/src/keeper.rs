@@ -12,6 +12,7 @@ mod status;
 use std::time::Duration;
 
 use crate::record::{Token, UnixMs};
+use crate::store::Loss;
 
 pub use self::driver::Keeper;
 pub use self::plan::{CLOCK_BOUND_MS, Effect, Next, Now, Plan};
@@ -39,6 +40,9 @@ pub trait Lane: Send + Sync + 'static {
     /// The store's own clock was heard, where it has one. Not told while the lane's clock is past the
     /// horizon: a lane that comes to believe its clock by this can go on at once.
     fn hear(&self, _store: StoreTime) {}
+
+    /// The tenure that the times were used under was lost. It is told once for each.
+    fn lost(&self, _loss: &Loss) {}
 }
 
 /// What the store's clock showed at some moment between two boot times of this machine.

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use frazil_coord::UnixMs;
 use frazil_coord::keeper::{Grant, Lane, StoreTime};
+use frazil_coord::{Loss, UnixMs};
 use frazil_id::{NotReady, StartError};
 
 use crate::lane::NodeLane;
@@ -98,6 +98,10 @@ impl Lane for Berth {
             }
             Post::Left(last) => *last,
         }
+    }
+
+    fn lost(&self, loss: &Loss) {
+        self.lane.lost(loss);
     }
 
     fn hear(&self, store: StoreTime) {

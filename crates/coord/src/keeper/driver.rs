@@ -158,7 +158,12 @@ impl Driver {
                 let answered = present(self.lane.as_ref())?;
                 let clock = match &answer {
                     Ok(Extended::Held(tenure)) => tenure.store_now,
-                    _ => None,
+                    Ok(Extended::Lost(loss)) => {
+                        tracing::warn!(%loss, "a lease was lost");
+                        self.lane.lost(loss);
+                        None
+                    }
+                    Err(_) => None,
                 };
                 let effect = self.plan.extended(answered, answer);
                 self.apply(effect);
