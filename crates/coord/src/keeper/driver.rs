@@ -16,7 +16,7 @@ use crate::mutant::{self, Mutant};
 use crate::nonce::Nonce;
 use crate::record::{Meta, UnixMs, Versioned};
 use crate::slot::Group;
-use crate::store::{Acquired, Extended, Store};
+use crate::store::{Acquired, Ask, Claim, Extended, Store, Tenure};
 use crate::time::boot_time;
 use crate::watching::Watching;
 
@@ -139,36 +139,8 @@ impl Driver {
                 let written = self.store.put_meta(expected, &meta).await;
                 self.plan.meta_written(present(self.lane.as_ref())?, written);
             }
-            Next::Acquire(claim) => {
-                let answer = self.store.acquire(&claim).await;
-                let answered = present(self.lane.as_ref())?;
-                let clock = match &answer {
-                    Ok(Acquired::Held(tenure)) => tenure.store_now,
-                    _ => None,
-                };
-                let effect = self.plan.acquired(answered, &claim, answer);
-                self.apply(effect);
-                self.pass_on(clock, now, answered);
-            }
-            Next::Extend(tenure, ask) => {
-                if mutant::is(Mutant::RaiseOnSend) {
-                    self.lane.raise(ask.horizon);
-                }
-                let answer = self.store.extend(&tenure, &ask).await;
-                let answered = present(self.lane.as_ref())?;
-                let clock = match &answer {
-                    Ok(Extended::Held(tenure)) => tenure.store_now,
-                    Ok(Extended::Lost(loss)) => {
-                        tracing::warn!(%loss, "a lease was lost");
-                        self.lane.lost(loss);
-                        None
-                    }
-                    Err(_) => None,
-                };
-                let effect = self.plan.extended(answered, answer);
-                self.apply(effect);
-                self.pass_on(clock, now, answered);
-            }
+            Next::Acquire(claim) => self.acquire(&claim, now).await?,
+            Next::Extend(tenure, ask) => self.extend(&tenure, &ask, now).await?,
             Next::Return(tenure) => {
                 if let Err(error) = self.store.release(&tenure, tenure.floor).await {
                     tracing::warn!(%error, "an unused worker lapses by itself");
@@ -194,6 +166,40 @@ impl Driver {
             }
         }
         Ok(false)
+    }
+
+    async fn acquire(&mut self, claim: &Claim, asked: Now) -> Result<(), Refusal> {
+        let answer = self.store.acquire(claim).await;
+        let answered = present(self.lane.as_ref())?;
+        let clock = match &answer {
+            Ok(Acquired::Held(tenure)) => tenure.store_now,
+            _ => None,
+        };
+        let effect = self.plan.acquired(answered, claim, answer);
+        self.apply(effect);
+        self.pass_on(clock, asked, answered);
+        Ok(())
+    }
+
+    async fn extend(&mut self, tenure: &Tenure, ask: &Ask, asked: Now) -> Result<(), Refusal> {
+        if mutant::is(Mutant::RaiseOnSend) {
+            self.lane.raise(ask.horizon);
+        }
+        let answer = self.store.extend(tenure, ask).await;
+        let answered = present(self.lane.as_ref())?;
+        let clock = match &answer {
+            Ok(Extended::Held(tenure)) => tenure.store_now,
+            Ok(Extended::Lost(loss)) => {
+                tracing::warn!(%loss, "a lease was lost");
+                self.lane.lost(loss);
+                None
+            }
+            Err(_) => None,
+        };
+        let effect = self.plan.extended(answered, answer);
+        self.apply(effect);
+        self.pass_on(clock, asked, answered);
+        Ok(())
     }
 
     /// Meta, and whether there is none that says anything of workers, and yet there are some.
