@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
-use frazil_id::Layout;
-use frazil_rig::{Etcd, FalseClock, wait_until};
+use frazil_id::{Id, Layout};
+use frazil_rig::{Etcd, FalseClock, Redis, wait_until};
 use serde_json::Value;
 use serving::Served;
 use shell::Shell;
@@ -117,6 +117,65 @@ fn a_clock_that_jumps_an_hour_ahead_and_comes_back_costs_no_request() {
     assert!(ticks < 1_800_000, "{ticks} ms passed");
 }
 
+/// A clock that is 5 s slow.
+fn slow_clock() -> FalseClock {
+    let clock = FalseClock::new().unwrap();
+    clock.set_back(Duration::from_secs(5)).unwrap();
+    clock
+}
+
+/// A node on a Redis that has renewed by its slow clock.
+fn slow_on_redis(redis: &Redis, clock: &FalseClock) -> Served {
+    let (shell, store) = (Shell::new(), redis.url());
+    let init = shell.output(&["store", "init", "--store", &store]);
+    assert!(init.status.success(), "{init:?}");
+    let lease = ["--ttl", "2s", "--heartbeat", "500ms", "--outage-budget", "60s"];
+    let mut served = Served::start_by(clock, &[&["--store", &store][..], &lease].concat());
+    served.wait_until_ready();
+    wait_for_renewals(&served, 1);
+    assert!(lag_ms(&served) > 3000);
+    served
+}
+
+/// How far the time of a new Id is behind the machine's clock.
+fn lag_ms(served: &Served) -> i64 {
+    let id = Id::from_u64(batch(served).unwrap()[0]);
+    let tick = id.parts(&Layout::FRAZIL).unwrap().tick;
+    frazil_coord::time::unix_ms().cast_signed() - Layout::FRAZIL.unix_ms(tick).cast_signed()
+}
+
+fn renewals(served: &Served) -> u64 {
+    let (_, page) = served.request("GET", "/metrics");
+    let line = page.lines().find(|l| l.starts_with("frazil_lease_renewals_total{result=\"done\"}"));
+    line.unwrap().rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+fn wait_for_renewals(served: &Served, count: u64) {
+    let before = renewals(served);
+    wait_until("renewals", Duration::from_secs(60), || renewals(served) >= before + count).unwrap();
+}
+
+#[test]
+fn a_slow_clock_that_is_set_right_is_followed_as_soon_as_the_stores_clock_confirms_it() {
+    let (redis, clock) = (Redis::start().unwrap(), slow_clock());
+    let served = slow_on_redis(&redis, &clock);
+    clock.set_right().unwrap();
+    // Without the store it would take a minute from here.
+    wait_until("the Ids to be of now", Duration::from_secs(40), || lag_ms(&served) < 2000).unwrap();
+}
+
+/// The control: a store with the same clock cannot know better.
+#[test]
+fn a_clock_that_jumps_together_with_the_stores_is_not_followed_at_once() {
+    let clock = slow_clock();
+    let redis = Redis::builder().clock(&clock).start().unwrap();
+    let served = slow_on_redis(&redis, &clock);
+    clock.set_right().unwrap();
+    wait_for_renewals(&served, 4);
+    let lag = lag_ms(&served);
+    assert!(lag > 3000, "{lag} ms");
+}
+
 #[test]
 fn a_node_in_the_last_day_of_its_layout_says_that_time_is_exhausted() {
     let clock = FalseClock::new().unwrap();
@@ -210,17 +269,11 @@ fn three_nodes_on_one_etcd_and_one_is_killed() {
     nodes[1].signal("-KILL");
     nodes[1].wait();
     let others = [&nodes[0], &nodes[2]];
-    let renewed = |node: &Served| {
-        let (_, page) = node.request("GET", "/metrics");
-        let line =
-            page.lines().find(|l| l.starts_with("frazil_lease_renewals_total{result=\"done\"}"));
-        line.unwrap().rsplit(' ').next().unwrap().parse::<u64>().unwrap()
-    };
-    let before = others.map(renewed);
+    let before = others.map(renewals);
     wait_until("both others to renew", Duration::from_secs(60), || {
         others.into_iter().for_each(&mut issue);
         others.iter().all(|node| node.request("GET", "/readyz").0 == 200)
-            && others.iter().zip(before).all(|(node, before)| renewed(node) > before)
+            && others.iter().zip(before).all(|(node, before)| renewals(node) > before)
     })
     .unwrap();
     for node in [0, 2] {

@@ -46,9 +46,12 @@ impl Anchor {
         line
     }
 
-    /// The store's clock says the same as ours: a step that may have been is believed.
-    pub(crate) const fn confirm(&mut self, unix: UnixMs, boot: Duration) {
+    /// The store's clock says the same as ours: a step that may have been is believed. Whether there
+    /// was one.
+    pub(crate) fn confirm(&mut self, unix: UnixMs, boot: Duration) -> bool {
+        let was_step = unix > self.line(boot).saturating_add(STEP_MS);
         *self = Self::new(unix, boot);
+        was_step
     }
 
     fn line(&self, boot: Duration) -> UnixMs {
@@ -97,8 +100,9 @@ mod tests {
     #[test]
     fn a_jump_that_the_store_confirms_is_believed_at_once() {
         let mut anchor = Anchor::new(1_000_000, at(0));
-        anchor.confirm(9_000_000, at(0));
+        assert!(anchor.confirm(9_000_000, at(0)));
         assert_eq!(anchor.believe(9_001_000, at(1)), 9_001_000);
+        assert!(!anchor.confirm(9_002_000, at(2)), "once");
     }
 
     #[test]

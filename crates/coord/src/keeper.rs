@@ -9,7 +9,10 @@ mod plan;
 mod setup;
 mod status;
 
+use std::time::Duration;
+
 use crate::record::{Token, UnixMs};
+use crate::store::Loss;
 
 pub use self::driver::Keeper;
 pub use self::plan::{CLOCK_BOUND_MS, Effect, Next, Now, Plan};
@@ -33,6 +36,24 @@ pub trait Lane: Send + Sync + 'static {
 
     /// Uses no time any more; gives the highest that was used, 0 if none.
     fn close(&self) -> UnixMs;
+
+    /// The store's own clock was heard, where it has one. Not told while the lane's clock is past the
+    /// horizon: a lane that comes to believe its clock by this can go on at once.
+    fn hear(&self, _store: StoreTime) {}
+
+    /// The tenure that the times were used under was lost. It is told once for each.
+    fn lost(&self, _loss: &Loss) {}
+}
+
+/// What the store's clock showed at some moment between two boot times of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreTime {
+    /// What it showed.
+    pub unix: UnixMs,
+    /// When the store was asked.
+    pub asked: Duration,
+    /// When it had answered.
+    pub answered: Duration,
 }
 
 /// The right to use times.

@@ -190,7 +190,7 @@ async fn a_tenure_whose_reply_was_lost_is_found_again() {
 }
 
 #[tokio::test]
-async fn a_keeper_that_lost_its_worker_always_gets_another() {
+async fn a_keeper_that_lost_its_worker_always_gets_another_and_tells_the_lane_of_each_loss() {
     let (scene, mut grant) = Scene::held(3).await;
     for losses in 1..=3 {
         scene.take_over(grant.worker).await;
@@ -200,6 +200,10 @@ async fn a_keeper_that_lost_its_worker_always_gets_another() {
         let next = replaced.grant.unwrap();
         assert_ne!(next.worker, grant.worker);
         grant = next;
+        // Whoever looks now does not see that one was lost.
+        let told = scene.lane.losses();
+        assert_eq!(told.len() as u64, losses, "{told:?}");
+        assert!(told.iter().all(|loss| loss.word() == "superseded"), "{told:?}");
     }
 }
 

@@ -17,6 +17,11 @@ static TURN: Mutex<()> = Mutex::new(());
 /// Runs something in a child, and gives back the numbers that it found there.
 fn in_child(work: impl FnOnce() -> Vec<u64>) -> Vec<u64> {
     let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    forked(work)
+}
+
+/// The same for a child, which has its parent's turn and must not wait for it.
+fn forked(work: impl FnOnce() -> Vec<u64>) -> Vec<u64> {
     let (mut reader, mut writer) = pipe().unwrap();
     // SAFETY: the child runs this closure, writes to its pipe, and ends without coming back.
     let child = unsafe { libc::fork() };
@@ -101,7 +106,7 @@ fn a_child_never_hands_out_what_its_parent_had_fetched() {
         // A grandchild, whose parent has a pool of its own already.
         let of_both = in_child(|| {
             let mut own = take(10);
-            own.extend(in_grandchild(&|| take(TAKEN)));
+            own.extend(forked(|| take(TAKEN)));
             own.extend(take(TAKEN));
             own
         });
@@ -111,28 +116,6 @@ fn a_child_never_hands_out_what_its_parent_had_fetched() {
     all.extend(take(TAKEN));
     assert!(!all.contains(&0), "a call failed in a child");
     assert_eq!(repeated(&all), 0, "of {}", all.len());
-}
-
-/// As [`in_child`], in a child, which has the lock already.
-fn in_grandchild(work: &dyn Fn() -> Vec<u64>) -> Vec<u64> {
-    let (mut reader, mut writer) = pipe().unwrap();
-    // SAFETY: as above.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        drop(reader);
-        for number in work() {
-            let _ = writer.write_all(&number.to_be_bytes());
-        }
-        drop(writer);
-        // SAFETY: as above.
-        unsafe { libc::_exit(0) };
-    }
-    drop(writer);
-    let mut bytes = Vec::new();
-    let _ = reader.read_to_end(&mut bytes);
-    // SAFETY: as above.
-    unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
-    bytes.as_chunks::<8>().0.iter().map(|word| u64::from_be_bytes(*word)).collect()
 }
 
 /// The control: Ids in memory are copied, and the checker sees it.

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use frazil_coord::UnixMs;
-use frazil_coord::keeper::{Grant, Lane};
+use frazil_coord::keeper::{Grant, Lane, StoreTime};
+use frazil_coord::{Loss, UnixMs};
 use frazil_id::{NotReady, StartError};
 
 use crate::lane::NodeLane;
@@ -97,6 +97,17 @@ impl Lane for Berth {
                 0
             }
             Post::Left(last) => *last,
+        }
+    }
+
+    fn lost(&self, loss: &Loss) {
+        self.lane.lost(loss);
+    }
+
+    fn hear(&self, store: StoreTime) {
+        // Whether the lane can go on is known to the lease that it uses.
+        if matches!(*self.post(), Post::Seated) {
+            self.lane.hear(store);
         }
     }
 }

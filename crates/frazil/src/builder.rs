@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use crate::clock::DisciplinedClock;
 use crate::fixed::{fixed_timing, fixed_worker};
 use crate::lanes::{Lanes, Mould};
+use crate::losses::Losses;
 use crate::node::{Node, Shared};
 use crate::start_error::StartError;
 use crate::state_directory::store_or_default;
@@ -257,11 +258,13 @@ impl Builder {
     fn launch(self, url: &StoreUrl, store: Arc<dyn Store>) -> Result<Node, StartError> {
         let store = Arc::new(Metered::new(store));
         let clock = Arc::new(DisciplinedClock::new(&self.layout));
+        let losses = Arc::new(Losses::default());
         let holder = self.holder.clone().unwrap_or_else(default_holder);
         let mould = Mould {
             layout: self.layout,
             clock: clock.clone(),
             options: self.options,
+            losses: losses.clone(),
             store: store.clone(),
             setup: self.setup(url, &holder),
         };
@@ -270,7 +273,8 @@ impl Builder {
             lanes.add().map_err(StartError::Refused)?;
         }
         let Self { layout, namespace, .. } = self;
-        Ok(Node { shared: Arc::new(Shared { layout, namespace, holder, store, clock, lanes }) })
+        let shared = Shared { layout, namespace, holder, store, clock, losses, lanes };
+        Ok(Node { shared: Arc::new(shared) })
     }
 
     fn setup(&self, url: &StoreUrl, holder: &str) -> Setup {

@@ -2,12 +2,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use frazil_coord::keeper::{Grant, Lane};
+use frazil_coord::keeper::{Grant, Lane, StoreTime};
 use frazil_coord::time::unix_ms;
-use frazil_coord::{Token, UnixMs};
+use frazil_coord::{Loss, Token, UnixMs};
 use frazil_id::{Batch, Generator, Id, Layout, NotReady, Options, StartError, Within};
 
 use crate::clock::DisciplinedClock;
+use crate::lanes::Mould;
+use crate::losses::Losses;
 use crate::relay::{Relay, Seated};
 
 /// What issues Ids under a lease.
@@ -16,6 +18,7 @@ pub(crate) struct NodeLane {
     layout: Layout,
     clock: Arc<DisciplinedClock>,
     options: Options,
+    losses: Arc<Losses>,
     relay: Relay<Arc<DisciplinedClock>>,
     /// The last grant and why it could not be used, if so.
     fault: Mutex<Option<(Grant, StartError)>>,
@@ -30,8 +33,15 @@ pub(crate) struct Stamped {
 }
 
 impl NodeLane {
-    pub(crate) fn new(layout: Layout, clock: Arc<DisciplinedClock>, options: Options) -> Self {
-        Self { layout, clock, options, relay: Relay::new(), fault: Mutex::default() }
+    pub(crate) fn new(mould: &Mould) -> Self {
+        Self {
+            layout: mould.layout,
+            clock: mould.clock.clone(),
+            options: mould.options,
+            losses: mould.losses.clone(),
+            relay: Relay::new(),
+            fault: Mutex::default(),
+        }
     }
 
     /// One Id. `None`: no worker is held.
@@ -161,5 +171,13 @@ impl Lane for NodeLane {
 
     fn close(&self) -> UnixMs {
         self.time_of(self.relay.close())
+    }
+
+    fn hear(&self, store: StoreTime) {
+        self.clock.hear(store);
+    }
+
+    fn lost(&self, loss: &Loss) {
+        self.losses.add(loss);
     }
 }

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use crate::berth::Berth;
 use crate::clock::DisciplinedClock;
 use crate::lane::NodeLane;
+use crate::losses::Losses;
 
 /// What every lane of a node is made from.
 #[derive(Debug)]
@@ -21,6 +22,7 @@ pub(crate) struct Mould {
     pub(crate) layout: Layout,
     pub(crate) clock: Arc<DisciplinedClock>,
     pub(crate) options: Options,
+    pub(crate) losses: Arc<Losses>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) setup: Setup,
 }
@@ -87,8 +89,7 @@ impl Lanes {
         if keepers.is_over {
             return Ok(false);
         }
-        let Mould { layout, clock, options, .. } = &self.mould;
-        let lane = Arc::new(NodeLane::new(*layout, clock.clone(), *options));
+        let lane = Arc::new(NodeLane::new(&self.mould));
         let berth = Arc::new(Berth::seated(lane.clone()));
         let keeper = self.mould.keeper(berth.clone())?;
         let (number, status) = (keepers.next_number, keeper.status());

@@ -47,6 +47,8 @@ mod lane;
 #[cfg(not(any(loom, shuttle)))]
 mod lanes;
 #[cfg(not(any(loom, shuttle)))]
+mod losses;
+#[cfg(not(any(loom, shuttle)))]
 mod node;
 #[cfg_attr(
     any(loom, all(shuttle, not(test))),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use frazil_coord::keeper::{Lane, LeaseState, LeaseStatus, Refusal};
 use frazil_coord::time::unix_ms;
-use frazil_coord::{Metered, Namespace, Operations, Store, Token, UnixMs};
+use frazil_coord::{Loss, Metered, Namespace, Operations, Store, Token, UnixMs};
 use frazil_id::{Batch, Id, Layout, NotReady};
 use tokio::sync::watch;
 
@@ -15,6 +15,7 @@ use crate::clock::DisciplinedClock;
 use crate::info::{LaneInfo, NodeInfo};
 use crate::lane::{NodeLane, Stamped};
 use crate::lanes::Lanes;
+use crate::losses::Losses;
 use crate::rotation::{Moved, NotRotated};
 
 /// Nobody wakes a waiting caller, so a longer wait looks around from time to time.
@@ -39,6 +40,7 @@ pub(crate) struct Shared {
     pub(crate) holder: String,
     pub(crate) store: Arc<Metered>,
     pub(crate) clock: Arc<DisciplinedClock>,
+    pub(crate) losses: Arc<Losses>,
     pub(crate) lanes: Lanes,
 }
 
@@ -281,6 +283,12 @@ impl Node {
     #[must_use]
     pub fn operations(&self) -> Vec<Operations> {
         self.shared.store.snapshot()
+    }
+
+    /// How often leases were lost so far, by the word of each [`Loss`].
+    #[must_use]
+    pub fn losses(&self) -> [(&'static str, u64); Loss::WORDS.len()] {
+        self.shared.losses.counts()
     }
 
     /// The highest time that may have been stamped, in Unix milliseconds; 0 if none was.

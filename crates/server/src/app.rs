@@ -28,7 +28,7 @@ use crate::in_flight::InFlight;
 use crate::issuer::Issuer;
 use crate::keys::{self, Keyring};
 use crate::metrics::{Metrics, Seen};
-use crate::monitor::{End, Losses, note_change};
+use crate::monitor::{End, note_change};
 use crate::places::{ADMIN_CONNECTIONS, AllPlaces, SPARE_DESCRIPTORS};
 use crate::reload::{self, Reloader};
 use crate::scopes::{Scopes, check_scopes};
@@ -86,7 +86,6 @@ pub(crate) struct Shared {
     pub(crate) frame: JsonFrame,
     pub(crate) openapi: bytes::Bytes,
     pub(crate) lookout: Lookout,
-    pub(crate) losses: Losses,
     pub(crate) going: Going,
     pub(crate) drain_delay: Duration,
     /// Why the store could not be opened yet.
@@ -285,7 +284,6 @@ impl Shared {
             metrics,
             frame: JsonFrame::new(&config.name, layout, config.region.as_deref()),
             lookout: Lookout::default(),
-            losses: Losses::default(),
             going: Going::default(),
             drain_delay: config.drain_delay,
             trouble: arc_swap::ArcSwapOption::empty(),
@@ -346,7 +344,6 @@ impl Shared {
             layout: self.issuer.layout(),
             in_flight: self.in_flight.count(),
             connections: self.places.counts(),
-            losses: &self.losses.counts(),
             elections: &self.electorate.counts(),
             stale: self.stale.last(),
         };

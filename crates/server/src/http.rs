@@ -14,6 +14,7 @@ mod nonce;
 mod patience;
 mod query;
 mod route;
+mod unread;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use tokio::net::{TcpListener, TcpStream};
 use self::handle::handle;
 use self::patience::{Felt, Patience, Pulse};
 pub(crate) use self::route::table;
+use self::unread::HeadLimits;
 use crate::access::Door;
 use crate::app::Shared;
 use crate::aside::Aside;
@@ -102,12 +104,13 @@ async fn connection(stream: Stream, shared: Arc<Shared>, visit: Visit) {
     });
     let mut builder = http1::Builder::new();
     // Timers are ours: see `Pulse`.
-    builder.header_read_timeout(None).max_buf_size(limits.max_head_bytes.max(8192));
+    let heads = HeadLimits::new(&limits);
+    builder.header_read_timeout(None).max_buf_size(heads.bytes());
     if limits.max_headers != HEADERS_USUAL {
         builder.max_headers(limits.max_headers);
     }
     // Answers are short, or one piece: a copy is cheaper than a list.
-    let stream = TokioIo::new(Felt { stream, pulse: pulse.clone() });
+    let stream = TokioIo::new(Felt::new(stream, pulse.clone(), heads));
     let connection = builder.writev(false).serve_connection(stream, service);
     tokio::pin!(connection);
     let watched = pulse.clone();

@@ -1,12 +1,10 @@
 //! Watches the node: notes every change of its state once, with its reason.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use frazil::coord::keeper::LeaseState;
 use frazil::coord::time::boot_time;
-use frazil::coord::{Act, Loss, Outcome};
+use frazil::coord::{Act, Outcome};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -15,28 +13,6 @@ use crate::condition::{Condition, NodeState};
 
 /// How often the node is looked at without a reason: what changes by time alone is seen so late.
 const LOOK: Duration = Duration::from_millis(250);
-
-/// How often leases were lost, by reason.
-#[derive(Debug)]
-pub(crate) struct Losses(Mutex<BTreeMap<&'static str, u64>>);
-
-impl Default for Losses {
-    fn default() -> Self {
-        Self(Mutex::new(Loss::WORDS.into_iter().map(|word| (word, 0)).collect()))
-    }
-}
-
-impl Losses {
-    pub(crate) fn counts(&self) -> Vec<(&'static str, u64)> {
-        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.iter().map(|(word, count)| (*word, *count)).collect()
-    }
-
-    fn add(&self, loss: &Loss) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *counts.entry(loss.word()).or_default() += 1;
-    }
-}
 
 /// Why the monitor has nothing more to watch.
 #[derive(Debug)]
@@ -59,15 +35,14 @@ pub(crate) async fn run(
 ) -> End {
     let Some(node) = shared.issuer.node() else { return End::Going };
     let mut statuses = node.watch();
-    let mut lost = Vec::new();
     let mut refusing_since = None;
     let mut renewals = (0, Duration::ZERO);
     loop {
-        note_losses(shared, &mut lost, &statuses.borrow_and_update());
+        let seen = statuses.borrow_and_update().clone();
         note_renewals(shared, &mut renewals);
         let condition = shared.condition();
         note_change(publish, &condition);
-        if let Some(refusal) = hopeless(&condition, &statuses.borrow()) {
+        if let Some(refusal) = hopeless(&condition, &seen) {
             return End::Hopeless(refusal);
         }
         if condition.state == NodeState::Refusing {
@@ -120,24 +95,6 @@ fn hopeless(
         LeaseState::Refused(refusal) => Some(refusal.clone()),
         _ => None,
     })
-}
-
-/// Counts each lane's losses as they appear.
-fn note_losses(
-    shared: &Shared,
-    lost: &mut Vec<u64>,
-    statuses: &[frazil::coord::keeper::LeaseStatus],
-) {
-    lost.resize(statuses.len(), 0);
-    for (before, status) in lost.iter_mut().zip(statuses) {
-        if status.losses > *before
-            && let LeaseState::Replacing(loss, _) = &status.state
-        {
-            tracing::warn!(%loss, "a lease was lost");
-            shared.losses.add(loss);
-        }
-        *before = status.losses;
-    }
 }
 
 /// Renewals are seconds apart, so the time that one look adds is that of one renewal.

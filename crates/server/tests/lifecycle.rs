@@ -8,13 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use frazil::Layout;
-use frazil::coord::Timing;
 use frazil::coord::keeper::{FirstUse, Refusal};
+use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
+use frazil::coord::{Found, Group, Namespace, Presence, Released, Store, Tenure, Timing};
 use frazil_rig::{AppendOnly, Redis};
 use frazil_server::{Config, LaneCount, Limits, NodeState, RunError};
 use frazil_wire::IdsReply;
-use site::{Site, request};
+use site::{Site, request, send};
 
 const SHORT: Timing = Timing {
     ttl: Duration::from_secs(1),
@@ -128,6 +129,74 @@ async fn the_cluster_shows_what_a_store_keeps_back_after_a_restart() {
     let shown = tokio::time::timeout(Duration::from_secs(30), kept_back).await;
     assert!(shown.is_ok(), "{:?}", workers().await);
     site.stop().await.unwrap();
+}
+
+/// Other workers are found in no time: only the lease itself knows how often that was necessary. A
+/// rotation in between puts another lease in its place.
+#[tokio::test]
+async fn every_lost_lease_is_counted_however_soon_it_is_replaced() {
+    const LOSSES: u32 = 12;
+    let redis = lasting_redis();
+    let site = Site::start_with(|config| {
+        on_redis(&redis)(config);
+        config.admin = config.http;
+    })
+    .await;
+    let url = redis.url().parse().unwrap();
+    let store = frazil::coord::open(&url, &Namespace::default(), Copied::Refuse).await.unwrap();
+    let lost = async || site.metric("frazil_lease_lost_total{reason=\"released\"}").await;
+    assert!(lost().await.abs() < 0.5);
+    for losses in 1..=LOSSES {
+        if losses == LOSSES / 2 {
+            rotate(&site).await;
+        }
+        release_from_outside(store.as_ref()).await;
+        let counted = async {
+            while lost().await < f64::from(losses) {
+                tokio::task::yield_now().await;
+            }
+        };
+        let counted = tokio::time::timeout(Duration::from_secs(30), counted).await;
+        assert!(counted.is_ok(), "{} of {losses}", lost().await);
+    }
+    assert!((lost().await - f64::from(LOSSES)).abs() < 0.5, "none is counted twice");
+    site.stop().await.unwrap();
+}
+
+/// Moves to another worker, as soon as there is one to move from.
+async fn rotate(site: &Site) {
+    let request = "POST /v1/node:rotate HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let rotated = async {
+        while send(site.addrs.admin.unwrap(), request.as_bytes()).await.status != 200 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), rotated).await.expect("it is rotated");
+}
+
+/// Releases the one worker that is held, behind its holder's back.
+async fn release_from_outside(store: &dyn Store) {
+    loop {
+        let entries = store.list(Group::Workers).await.unwrap();
+        let held = entries.iter().find(|entry| entry.presence != Presence::Free);
+        let Some((entry, Found::Known(record))) = held.map(|entry| (entry, &entry.found)) else {
+            continue;
+        };
+        let tenure = Tenure {
+            slot: entry.slot.clone(),
+            token: record.token,
+            nonce: record.nonce.expect("somebody holds it"),
+            version: entry.version,
+            floor: record.floor,
+            horizon: record.horizon,
+            expires: None,
+            store_now: None,
+            lineage: None,
+        };
+        if store.release(&tenure, unix_ms()).await.unwrap() == Released::Done {
+            return;
+        }
+    }
 }
 
 #[tokio::test]

@@ -100,6 +100,10 @@ catalogue! {
     UnsupportedMediaType "UNSUPPORTED_MEDIA_TYPE" 415 3
         "The body's form is not read"
         "Send application/json."
+    /// A head larger than the limits.
+    HeadTooLarge "HEAD_TOO_LARGE" 431 3
+        "The head is too large"
+        "Send a shorter path and query, and fewer or shorter headers."
     /// A token that a later one has replaced.
     TokenStale "TOKEN_STALE" 409 10
         "The token is stale"

@@ -6,17 +6,17 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::Lane;
 use super::plan::{Effect, Next, Now, Plan};
 use super::setup::Setup;
 use super::status::{LeaseState, LeaseStatus, Pool, Refusal, Waiting};
+use super::{Lane, StoreTime};
 use crate::error::Error;
 use crate::mend;
 use crate::mutant::{self, Mutant};
 use crate::nonce::Nonce;
-use crate::record::{Meta, Versioned};
+use crate::record::{Meta, UnixMs, Versioned};
 use crate::slot::Group;
-use crate::store::Store;
+use crate::store::{Acquired, Ask, Claim, Extended, Store, Tenure};
 use crate::time::boot_time;
 use crate::watching::Watching;
 
@@ -139,20 +139,8 @@ impl Driver {
                 let written = self.store.put_meta(expected, &meta).await;
                 self.plan.meta_written(present(self.lane.as_ref())?, written);
             }
-            Next::Acquire(claim) => {
-                let answer = self.store.acquire(&claim).await;
-                let now = present(self.lane.as_ref())?;
-                let effect = self.plan.acquired(now, &claim, answer);
-                self.apply(effect);
-            }
-            Next::Extend(tenure, ask) => {
-                if mutant::is(Mutant::RaiseOnSend) {
-                    self.lane.raise(ask.horizon);
-                }
-                let answer = self.store.extend(&tenure, &ask).await;
-                let effect = self.plan.extended(present(self.lane.as_ref())?, answer);
-                self.apply(effect);
-            }
+            Next::Acquire(claim) => self.acquire(&claim, now).await?,
+            Next::Extend(tenure, ask) => self.extend(&tenure, &ask, now).await?,
             Next::Return(tenure) => {
                 if let Err(error) = self.store.release(&tenure, tenure.floor).await {
                     tracing::warn!(%error, "an unused worker lapses by itself");
@@ -178,6 +166,40 @@ impl Driver {
             }
         }
         Ok(false)
+    }
+
+    async fn acquire(&mut self, claim: &Claim, asked: Now) -> Result<(), Refusal> {
+        let answer = self.store.acquire(claim).await;
+        let answered = present(self.lane.as_ref())?;
+        let clock = match &answer {
+            Ok(Acquired::Held(tenure)) => tenure.store_now,
+            _ => None,
+        };
+        let effect = self.plan.acquired(answered, claim, answer);
+        self.apply(effect);
+        self.pass_on(clock, asked, answered);
+        Ok(())
+    }
+
+    async fn extend(&mut self, tenure: &Tenure, ask: &Ask, asked: Now) -> Result<(), Refusal> {
+        if mutant::is(Mutant::RaiseOnSend) {
+            self.lane.raise(ask.horizon);
+        }
+        let answer = self.store.extend(tenure, ask).await;
+        let answered = present(self.lane.as_ref())?;
+        let clock = match &answer {
+            Ok(Extended::Held(tenure)) => tenure.store_now,
+            Ok(Extended::Lost(loss)) => {
+                tracing::warn!(%loss, "a lease was lost");
+                self.lane.lost(loss);
+                None
+            }
+            Err(_) => None,
+        };
+        let effect = self.plan.extended(answered, answer);
+        self.apply(effect);
+        self.pass_on(clock, asked, answered);
+        Ok(())
     }
 
     /// Meta, and whether there is none that says anything of workers, and yet there are some.
@@ -208,6 +230,13 @@ impl Driver {
             Effect::Close => {
                 self.lane.close();
             }
+        }
+    }
+
+    /// Lets the lane hear the store's clock, if that was in the answer.
+    fn pass_on(&self, clock: Option<UnixMs>, asked: Now, answered: Now) {
+        if let Some(unix) = clock.filter(|_| self.plan.reaches(answered)) {
+            self.lane.hear(StoreTime { unix, asked: asked.boot, answered: answered.boot });
         }
     }
 

@@ -208,18 +208,27 @@ impl Plan {
     /// Where the store has a clock, a step of ours that it confirms is believed. Where it has none
     /// the clocks of others count.
     ///
+    /// Gives whether a step was confirmed that leads past the horizon: that is asked for anew at once.
+    ///
     /// # Errors
     /// How far ours is ahead, if that is out of bounds.
-    fn compare_clocks(&mut self, tenure: &Tenure, now: Now) -> Result<(), ClockSkew> {
+    fn compare_clocks(&mut self, tenure: &Tenure, now: Now) -> Result<bool, ClockSkew> {
         self.store_has_clock = tenure.store_now.is_some();
-        let Some(store_now) = tenure.store_now else { return self.peers.agree(now) };
+        let Some(store_now) = tenure.store_now else {
+            return self.peers.agree(now).map(|()| false);
+        };
         if now.unix.abs_diff(store_now) > CLOCK_BOUND_MS {
             let ahead_ms = now.unix.saturating_sub(store_now).cast_signed()
                 - store_now.saturating_sub(now.unix).cast_signed();
             return Err(ClockSkew { ahead_ms, judge: Judge::Store });
         }
-        self.anchor.confirm(now.unix, now.boot);
-        Ok(())
+        Ok(self.anchor.confirm(now.unix, now.boot) && tenure.horizon <= now.unix)
+    }
+
+    /// Whether the lane could go on if it went by its clock as it is now.
+    #[must_use]
+    pub fn reaches(&self, now: Now) -> bool {
+        self.status.grant.is_none_or(|grant| now.unix < grant.horizon)
     }
 
     /// An extension was answered.
@@ -241,10 +250,14 @@ impl Plan {
                 let trusted = self.compare_clocks(&tenure, now);
                 let horizon = tenure.horizon;
                 self.phase = Phase::Holding { tenure: Box::new(tenure), since };
-                if let Err(skew) = trusted {
+                match trusted {
+                    Ok(true) => self.not_before = now.boot,
+                    Ok(false) => {}
                     // Times may be used up to what was granted before the clock went wrong.
-                    self.status.state = LeaseState::Distrusted(skew);
-                    return Effect::None;
+                    Err(skew) => {
+                        self.status.state = LeaseState::Distrusted(skew);
+                        return Effect::None;
+                    }
                 }
                 if let Some(grant) = &mut self.status.grant {
                     grant.horizon = grant.horizon.max(horizon);

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use frazil_coord::UnixMs;
 use frazil_coord::keeper::{Grant, Lane};
 use frazil_coord::time::unix_ms;
+use frazil_coord::{Loss, UnixMs};
 
 /// What happened, in the order in which it did, on both sides of a keeper.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,7 @@ struct Book {
     grant: Option<Grant>,
     last: UnixMs,
     used: Vec<(Grant, UnixMs)>,
+    lost: Vec<Loss>,
 }
 
 impl TestLane {
@@ -69,6 +70,11 @@ impl TestLane {
 
     pub(crate) fn grant(&self) -> Option<Grant> {
         self.book().grant
+    }
+
+    /// Every loss that it was told of.
+    pub(crate) fn losses(&self) -> Vec<Loss> {
+        self.book().lost.clone()
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -108,5 +114,9 @@ impl Lane for TestLane {
         let mut book = self.book();
         book.grant = None;
         book.last
+    }
+
+    fn lost(&self, loss: &Loss) {
+        self.book().lost.push(loss.clone());
     }
 }

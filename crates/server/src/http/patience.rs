@@ -4,12 +4,14 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::{Buf, Bytes};
 use frazil::coord::time::boot_time;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::unread::HeadLimits;
 use crate::stream::Stream;
 
 /// What a connection is doing, and since when: one word, written a few times a request, so that no
@@ -79,6 +81,11 @@ impl Pulse {
         self.is_unfinished.store(false, Ordering::Relaxed);
     }
 
+    /// Whether no request is being answered: what is written then is about one that could not be read.
+    fn is_unasked(&self) -> bool {
+        matches!(self.seen().0, Phase::Idle | Phase::Head)
+    }
+
     /// Bytes came.
     fn heard(&self) {
         if self.seen().0 == Phase::Idle {
@@ -138,11 +145,20 @@ fn to_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX >> 3).clamp(1, u64::MAX >> 3)
 }
 
-/// A connection whose pulse is felt.
+/// A connection whose pulse is felt, and on which no refusal is without words.
 #[derive(Debug)]
 pub(super) struct Felt {
-    pub(super) stream: Stream,
-    pub(super) pulse: Arc<Pulse>,
+    stream: Stream,
+    pulse: Arc<Pulse>,
+    heads: HeadLimits,
+    /// What is left of words that are written in place of a bare answer.
+    words: Option<Bytes>,
+}
+
+impl Felt {
+    pub(super) const fn new(stream: Stream, pulse: Arc<Pulse>, heads: HeadLimits) -> Self {
+        Self { stream, pulse, heads, words: None }
+    }
 }
 
 impl AsyncRead for Felt {
@@ -166,7 +182,20 @@ impl AsyncWrite for Felt {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let Self { stream, pulse, heads, words } = &mut *self;
+        if words.is_none() && pulse.is_unasked() {
+            *words = heads.in_words(bytes);
+        }
+        let Some(left) = words else { return Pin::new(stream).poll_write(context, bytes) };
+        // Whoever writes gives the same bytes until they are taken.
+        while left.has_remaining() {
+            match ready!(Pin::new(&mut *stream).poll_write(context, left))? {
+                0 => return Poll::Ready(Ok(0)),
+                written => left.advance(written),
+            }
+        }
+        *words = None;
+        Poll::Ready(Ok(bytes.len()))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use frazil::coord::keeper::LeaseState;
 use frazil::coord::time::{boot_time, kernel_clock, unix_ms};
-use frazil::coord::{Act, Outcome};
+use frazil::coord::{Act, Loss, Outcome};
 use frazil::{Layout, NodeInfo};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -41,8 +41,6 @@ pub(crate) struct Seen<'a> {
     pub(crate) in_flight: usize,
     /// Open connections by listener.
     pub(crate) connections: [(&'static str, usize); 4],
-    /// Losses of leases by reason so far.
-    pub(crate) losses: &'a [(&'static str, u64)],
     /// Elections: whether this node leads, and how often the leader changed.
     pub(crate) elections: &'a [(&'a str, bool, u64)],
     pub(crate) stale: Stale,
@@ -180,8 +178,9 @@ impl Gauges {
         let waited = Duration::from_nanos(seen.strain.waited_nanos.load(Ordering::Relaxed));
         set_seconds(&self.waited, waited);
         self.time_exhaustion.set(seconds(seen.layout.last_instant_ms()));
-        for (reason, count) in seen.losses {
-            set(&self.losses.get_or_create(&one("reason", reason)), *count);
+        let no_losses = Loss::WORDS.map(|word| (word, 0));
+        for (reason, count) in seen.node.map_or(no_losses, frazil::Node::losses) {
+            set(&self.losses.get_or_create(&one("reason", reason)), count);
         }
         self.refresh_clock();
         self.refresh_pool(seen.pool);

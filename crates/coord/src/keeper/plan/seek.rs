@@ -124,11 +124,14 @@ impl Plan {
             self.phase = Phase::Returning(Box::new(tenure));
             return Effect::None;
         };
-        if let Err(skew) = self.compare_clocks(&tenure, now) {
-            self.wait_for(Waiting::Clock(skew));
-            self.phase = Phase::Returning(Box::new(tenure));
-            return Effect::None;
-        }
+        let is_short = match self.compare_clocks(&tenure, now) {
+            Ok(is_past) => is_past || tenure.horizon < ask,
+            Err(skew) => {
+                self.wait_for(Waiting::Clock(skew));
+                self.phase = Phase::Returning(Box::new(tenure));
+                return Effect::None;
+            }
+        };
         let (token, horizon) = (tenure.token, tenure.horizon);
         let floor = if mutant::is(Mutant::StartAtClock) { 0 } else { tenure.floor };
         let grant = Grant { worker, token, floor, horizon: usable(horizon) };
@@ -139,7 +142,7 @@ impl Plan {
         self.refusals = 0;
         self.look_at = self.first_look(now);
         // A claim that was repeated for a while may give a horizon that is near or past by now.
-        let pause = if horizon < ask { Duration::ZERO } else { self.setup.timing.heartbeat };
+        let pause = if is_short { Duration::ZERO } else { self.setup.timing.heartbeat };
         self.not_before = now.boot + pause;
         Effect::Open(grant)
     }

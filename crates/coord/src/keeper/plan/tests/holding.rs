@@ -103,6 +103,41 @@ fn a_jump_that_the_stores_clock_confirms_is_believed_at_once() {
 }
 
 #[test]
+fn a_confirmed_jump_past_the_horizon_is_granted_at_once_and_only_then_can_the_lane_follow() {
+    for (jump_ms, reaches) in [(60_000, true), (3_600_000, false)] {
+        let mut talk = Talk::holding();
+        talk.wait();
+        talk.now.unix += jump_ms;
+        let confirm = |talk: &mut Talk| {
+            let (tenure, ask) = talk.extension();
+            let store_now = Some(talk.now.unix);
+            talk.extended(Ok(Extended::Held(Tenure { horizon: ask.horizon, store_now, ..tenure })));
+            talk.plan.reaches(talk.now)
+        };
+        assert_eq!(confirm(&mut talk), reaches, "after a jump of {jump_ms} ms");
+        if !reaches {
+            assert_eq!(talk.pause(), millis(0), "asked for anew at once");
+            assert!(confirm(&mut talk));
+        }
+        assert_eq!(talk.pause(), seconds(10), "and no more than that");
+    }
+}
+
+#[test]
+fn a_store_that_grants_nothing_after_a_confirmed_jump_is_not_pressed() {
+    let mut talk = Talk::holding();
+    talk.wait();
+    talk.now.unix += 3_600_000;
+    for pause in [millis(0), seconds(10)] {
+        let (tenure, _) = talk.extension();
+        let same = Tenure { store_now: Some(talk.now.unix), ..tenure };
+        talk.extended(Ok(Extended::Held(same)));
+        assert!(!talk.plan.reaches(talk.now));
+        assert_eq!(talk.pause(), pause);
+    }
+}
+
+#[test]
 fn times_that_run_ahead_of_the_clock_count() {
     let mut talk = Talk::holding();
     talk.wait();
