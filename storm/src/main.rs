@@ -9,6 +9,7 @@ mod clock;
 mod history;
 mod http;
 mod load;
+mod logs;
 mod naive;
 mod node;
 mod programme;

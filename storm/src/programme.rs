@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::args::{ScoreArgs, SoakArgs};
 use crate::clock;
+use crate::logs;
 use crate::node;
 use crate::report::Report;
 use crate::scenario::{self, Scenario};
@@ -49,6 +50,7 @@ impl Run {
         let name = mutant.as_ref().map_or_else(String::new, |mutant| format!("-{mutant}"));
         let directory = out.join(format!("{}-{store}{name}-{seed}", row.id));
         fs::create_dir_all(&directory)?;
+        logs::clear(&directory)?;
         let plan = Plan {
             scenario: row.id,
             store: *store,
@@ -58,7 +60,11 @@ impl Run {
             mutant: mutant.clone(),
             directory: directory.canonicalize()?,
         };
-        let report = Report::new(&plan, row.title, &version, row.run(&plan));
+        let outcomes = row.run(&plan).and_then(|mut outcomes| {
+            logs::check_panics(&plan.directory, &mut outcomes.verdict)?;
+            Ok(outcomes)
+        });
+        let report = Report::new(&plan, row.title, &version, outcomes);
         report.save(&directory)?;
         Ok(report)
     }
