@@ -11,7 +11,7 @@ use frazil_id::Layout;
 
 use crate::checker::Checker;
 use crate::clock;
-use crate::history::{Answer, Mark, Outcome, Record};
+use crate::history::{Answer, Handful, Mark, Outcome, Record};
 use crate::http::{Connection, Reply};
 use crate::node::Door;
 
@@ -54,6 +54,8 @@ pub(crate) struct Load {
     strange: Arc<AtomicU64>,
     clients: Vec<JoinHandle<()>>,
     checker: JoinHandle<Checker>,
+    /// What applications got, to be checked with all the rest.
+    handfuls: Vec<Handful>,
 }
 
 impl Load {
@@ -85,7 +87,8 @@ impl Load {
                 clients.push(thread::Builder::new().name(name).spawn(move || client.run())?);
             }
         }
-        Ok(Self { record, stop, caught, ids, strange, clients, checker })
+        let handfuls = Vec::new();
+        Ok(Self { record, stop, caught, ids, strange, clients, checker, handfuls })
     }
 
     /// Ids of all clients so far.
@@ -106,6 +109,11 @@ impl Load {
         self.caught.load(Ordering::Relaxed) > 0
     }
 
+    /// Hands in what an application got: it is checked in the end, with all the rest.
+    pub(crate) fn hand_in(&mut self, handfuls: Vec<Handful>) {
+        self.handfuls.extend(handfuls);
+    }
+
     /// Ends all clients; the checker then has everything.
     pub(crate) fn stop(self) -> io::Result<(Arc<Record>, Checker)> {
         // Relaxed: the clients look at it before each request, and publish nothing by it.
@@ -114,7 +122,9 @@ impl Load {
         for client in self.clients {
             client.join().map_err(panicked)?;
         }
-        Ok((self.record, self.checker.join().map_err(panicked)?))
+        let mut checker = self.checker.join().map_err(panicked)?;
+        self.handfuls.iter().for_each(|handful| checker.take_handful(handful));
+        Ok((self.record, checker))
     }
 }
 

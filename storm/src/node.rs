@@ -39,6 +39,8 @@ pub(crate) struct Node {
     pub(crate) clock: FalseClock,
     pub(crate) link: Link,
     pub(crate) log: PathBuf,
+    /// Where it speaks gRPC.
+    pub(crate) grpc: SocketAddr,
 }
 
 /// What all nodes of a run are started with.
@@ -64,9 +66,11 @@ impl Node {
         let http = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let mut arguments: Vec<OsString> = vec!["serve".into(), "--http".into()];
         arguments.push(http.to_string().into());
-        let fixed = ["--grpc", "off", "--resp", "off", "--log", "info"];
+        let fixed = ["--resp", "off", "--log", "info"];
         arguments.extend(fixed.map(OsString::from));
         arguments.extend(["--node".into(), name.into(), "--store".into(), link.url.clone().into()]);
+        let grpc = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
+        arguments.extend(["--grpc".into(), grpc.to_string().into()]);
         arguments.extend(program.flags.iter().map(OsString::from));
         let mut environment: Vec<(OsString, OsString)> = Vec::new();
         for (variable, value) in clock.environment() {
@@ -78,7 +82,7 @@ impl Node {
         let frazil = program.frazil.clone();
         let recipe = Recipe { program: frazil, arguments, environment, log: log.clone(), port };
         let door = Arc::new(Door::new(number, http));
-        Ok(Self { door, daemon: Daemon::new(recipe), clock, link, log })
+        Ok(Self { door, daemon: Daemon::new(recipe), clock, link, log, grpc })
     }
 
     /// Sets its clock off from the beginning, and expects its Ids to be off as much.
@@ -113,7 +117,9 @@ impl Node {
         };
         let link = Link { url: String::new(), proxy: None };
         let door = Arc::new(Door::new(number, http));
-        Ok(Self { door, daemon: Daemon::new(recipe), clock: FalseClock::new()?, link, log })
+        let (daemon, clock) = (Daemon::new(recipe), FalseClock::new()?);
+        // It speaks no gRPC, and nobody asks it to.
+        Ok(Self { door, daemon, clock, link, log, grpc: http })
     }
 
     /// Starts it, and waits until it listens; whether it has a worker is another matter.
