@@ -171,12 +171,6 @@ impl Node {
             stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
         })
     }
-
-    /// How often its log has a text.
-    pub(crate) fn log_count(&self, text: &str) -> u64 {
-        let log = std::fs::read(&self.log).unwrap_or_default();
-        String::from_utf8_lossy(&log).lines().filter(|line| line.contains(text)).count() as u64
-    }
 }
 
 impl Door {
