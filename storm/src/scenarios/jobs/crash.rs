@@ -26,6 +26,9 @@ const COMES_TO_ITSELF: Duration = Duration::from_secs(1);
 /// How a node ends that was asked to by SIGTERM.
 const TERMINATED: i32 = 143;
 
+/// Who has fewer jobs is left alone: little would be seen. One has more than its share always.
+const HELD_MIN: u64 = 3;
+
 /// What is done to workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Blow {
@@ -68,7 +71,6 @@ pub(super) fn play(plan: &Plan, store: &Store, verdict: &mut Verdict) -> io::Res
         slowest: Duration::ZERO,
         handed_over: Vec::new(),
         slowest_end: Duration::ZERO,
-        slowest_rest: Duration::ZERO,
     };
     play.settle()?;
     let mut blows = Vec::new();
@@ -103,14 +105,14 @@ struct Drama<'a> {
     /// How long jobs were without a node that were given back.
     handed_over: Vec<Duration>,
     slowest_end: Duration,
-    /// Until all jobs ran evenly.
-    slowest_rest: Duration,
 }
 
 impl Drama<'_> {
     /// Does something to one or two workers, and waits until all jobs run again.
     fn cycle(&mut self, blow: Blow) -> io::Result<()> {
-        let mut victims: Vec<usize> = (0..WORKERS).collect();
+        // Jobs may still be on their way to those who joined.
+        let loads = loads(&self.crew);
+        let mut victims: Vec<usize> = (0..WORKERS).filter(|of| loads[*of] >= HELD_MIN).collect();
         self.random.shuffle(&mut victims);
         // Whoever leaves with another may be handed what that one has.
         victims.truncate(if blow == Blow::Leave { 1 } else { self.random.usize(1..=2) });
@@ -249,17 +251,11 @@ impl Drama<'_> {
         Ok(())
     }
 
-    /// Waits until all workers are up, and every job runs, evenly.
+    /// Waits until all workers are up, and every job runs.
     fn settle(&mut self) -> io::Result<()> {
-        let begin = clock::now();
         self.until("every job to run", |crew| {
             crew.lives().len() == WORKERS && loads(crew).iter().sum::<u64>() == JOBS
         })?;
-        let evened = self.until("even loads", is_even);
-        self.verdict.hold("loads are even", evened.is_ok(), || {
-            format!("not within {LIMIT:?}: the workers have {:?} jobs", loads(&self.crew))
-        });
-        self.slowest_rest = self.slowest_rest.max(clock::now() - begin);
         for worker in &self.crew.workers {
             if let Some(status) = worker.daemon.ended()? {
                 return Err(io::Error::other(format!("a worker ended by itself: {status}")));
@@ -278,13 +274,19 @@ impl Drama<'_> {
     }
 
     fn end(mut self) -> Crashes {
+        let begin = clock::now();
+        let evened = self.until("even loads", is_even);
+        let even_after = clock::now() - begin;
+        self.verdict.hold("loads are even", evened.is_ok(), || {
+            format!("the workers have {:?} jobs: {evened:?}", loads(&self.crew))
+        });
         let Self { crew, verdict, faults, frozen, seen, lost, kind, .. } = self;
         let Crew { history, reads, .. } = &crew;
         let is_server = kind != Kind::File;
         let what = oracle::check(history, &frozen, verdict);
         verdict.guard("blows to workers that were seen", seen, self.strikes);
-        verdict.guard("jobs that were lost with a worker", lost, JOBS / 4);
-        verdict.guard("jobs that a worker gave back", self.handed_over.len() as u64, 3);
+        verdict.guard("jobs that were lost with a worker", lost, HELD_MIN);
+        verdict.guard("jobs that a worker gave back", self.handed_over.len() as u64, 1);
         verdict.guard("leaderships of jobs", what.tenures, JOBS + lost);
         verdict.guard("fenced writes", what.accepted, 10 * JOBS);
         verdict.guard("files read", *reads, 10 * JOBS);
@@ -292,7 +294,7 @@ impl Drama<'_> {
         let allowed = TTL + LOCK_DELAY + Duration::from_secs(1);
         verdict.bar("lost jobs run elsewhere", self.slowest, allowed);
         verdict.bar("a frozen worker comes to itself", self.slowest_end, COMES_TO_ITSELF);
-        verdict.bar("jobs run evenly again", self.slowest_rest, EVENS_OUT);
+        verdict.bar("jobs run evenly again", even_after, EVENS_OUT);
         self.handed_over.sort_unstable();
         let p99 = (self.handed_over.len() * 99).div_ceil(100).saturating_sub(1);
         let p99 = self.handed_over.get(p99).copied().unwrap_or_default();
