@@ -110,6 +110,10 @@ struct Drama<'a> {
 impl Drama<'_> {
     /// Does something to one or two workers, and waits until all jobs run again.
     fn cycle(&mut self, blow: Blow) -> io::Result<()> {
+        if blow == Blow::Leave {
+            // How long a hand-over may take is said of a node with its share, not with all jobs.
+            self.until("even loads", is_even)?;
+        }
         // Jobs may still be on their way to those who joined.
         let loads = loads(&self.crew);
         let mut victims: Vec<usize> = (0..WORKERS).filter(|of| loads[*of] >= HELD_MIN).collect();
