@@ -1,5 +1,6 @@
 //! Every Id that anybody received, checked exactly.
 
+mod handful;
 mod order;
 mod tenure;
 
@@ -22,6 +23,8 @@ pub(crate) struct Checker {
     set: IdSet,
     tenures: Tenures,
     sightings: Vec<Sighting>,
+    /// Ids that went through a client.
+    through_clients: u64,
     verdict: Verdict,
     /// The findings so far, for those who want to stop at the first.
     caught: Arc<AtomicU64>,
@@ -47,6 +50,7 @@ impl Checker {
             set: IdSet::new(&layout),
             tenures: Tenures::default(),
             sightings: Vec::new(),
+            through_clients: 0,
             verdict: Verdict::default(),
             caught,
         }
@@ -76,6 +80,7 @@ impl Checker {
         }
         let counts = Counts {
             ids: self.set.len(),
+            through_clients: self.through_clients,
             answers: self.sightings.len() as u64,
             workers: workers.len() as u64,
             tenures: self.tenures.len(),
@@ -145,7 +150,7 @@ impl Checker {
         let earlier = self.sightings.iter().find(|earlier| {
             earlier.worker == second.worker && (earlier.first..=earlier.last).contains(&id)
         });
-        let earlier = earlier.map_or("the same answer".to_owned(), describe);
+        let earlier = earlier.map_or("the same answer, or a client's".to_owned(), describe);
         format!("{id} twice: {earlier}; {}", describe(second))
     }
 
@@ -173,6 +178,8 @@ impl Checker {
 #[derive(Clone, Copy, Debug, Default, serde::Serialize)]
 pub(crate) struct Counts {
     pub(crate) ids: u64,
+    /// Of them, those that an application got from a client.
+    pub(crate) through_clients: u64,
     pub(crate) answers: u64,
     pub(crate) workers: u64,
     pub(crate) tenures: u64,

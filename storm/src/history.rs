@@ -44,6 +44,15 @@ pub(crate) struct Answer {
     pub(crate) ids: Vec<u64>,
 }
 
+/// Ids that an application got from a client: whose they are is not told, and they come in any order.
+#[derive(Debug)]
+pub(crate) struct Handful {
+    pub(crate) asked_unix_ms: i64,
+    pub(crate) answered_unix_ms: i64,
+    pub(crate) tolerance: Tolerance,
+    pub(crate) ids: Vec<u64>,
+}
+
 /// How a request ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {

@@ -13,7 +13,7 @@ use frazil_id::{Id, Layout};
 
 use crate::checker::Checker;
 use crate::clock;
-use crate::history::{Answer, Mark, Outcome, Record};
+use crate::history::{Answer, Handful, Mark, Outcome, Record};
 use crate::node::Door;
 use asking::{Line, Said, Trouble, Wish};
 
@@ -86,6 +86,8 @@ pub(crate) struct Load {
     strange: Arc<AtomicU64>,
     clients: Vec<JoinHandle<()>>,
     checker: JoinHandle<Checker>,
+    /// What applications got, to be checked with all the rest.
+    handfuls: Vec<Handful>,
 }
 
 impl Load {
@@ -121,7 +123,8 @@ impl Load {
                 clients.push(thread::Builder::new().name(name).spawn(run)?);
             }
         }
-        Ok(Self { record, stop, caught, ids, strange, clients, checker })
+        let handfuls = Vec::new();
+        Ok(Self { record, stop, caught, ids, strange, clients, checker, handfuls })
     }
 
     /// Ids of all clients so far.
@@ -142,6 +145,11 @@ impl Load {
         self.caught.load(Ordering::Relaxed) > 0
     }
 
+    /// Hands in what an application got: it is checked in the end, with all the rest.
+    pub(crate) fn hand_in(&mut self, handfuls: Vec<Handful>) {
+        self.handfuls.extend(handfuls);
+    }
+
     /// Ends all clients; the checker then has everything.
     pub(crate) fn stop(self) -> io::Result<(Arc<Record>, Checker)> {
         // Relaxed: the clients look at it before each request, and publish nothing by it.
@@ -150,7 +158,9 @@ impl Load {
         for client in self.clients {
             client.join().map_err(panicked)?;
         }
-        Ok((self.record, self.checker.join().map_err(panicked)?))
+        let mut checker = self.checker.join().map_err(panicked)?;
+        self.handfuls.iter().for_each(|handful| checker.take_handful(handful));
+        Ok((self.record, checker))
     }
 }
 

@@ -42,6 +42,8 @@ pub(crate) struct Node {
     pub(crate) clock: FalseClock,
     pub(crate) link: Link,
     pub(crate) log: PathBuf,
+    /// Where it speaks gRPC.
+    pub(crate) grpc: SocketAddr,
 }
 
 /// What all nodes of a run are started with.
@@ -67,9 +69,11 @@ impl Node {
         let http = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let resp = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
         let (at, resp_at) = (http.to_string(), resp.to_string());
-        let fixed = ["serve", "--http", &at, "--resp", &resp_at, "--grpc", "off", "--log", "info"];
+        let fixed = ["serve", "--http", &at, "--resp", &resp_at, "--log", "info"];
         let mut arguments: Vec<OsString> = fixed.map(OsString::from).to_vec();
         arguments.extend(["--node".into(), name.into(), "--store".into(), link.url.clone().into()]);
+        let grpc = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
+        arguments.extend(["--grpc".into(), grpc.to_string().into()]);
         arguments.extend(program.flags.iter().map(OsString::from));
         let mut environment: Vec<(OsString, OsString)> = Vec::new();
         for (variable, value) in clock.environment() {
@@ -81,7 +85,7 @@ impl Node {
         let frazil = program.frazil.clone();
         let recipe = Recipe { program: frazil, arguments, environment, log: log.clone(), port };
         let door = Arc::new(Door::new(number, http, resp));
-        Ok(Self { door, daemon: Daemon::new(recipe), clock, link, log })
+        Ok(Self { door, daemon: Daemon::new(recipe), clock, link, log, grpc })
     }
 
     /// Sets its clock off from the beginning, and expects its Ids to be off as much.
@@ -115,9 +119,10 @@ impl Node {
             port,
         };
         let link = Link { url: String::new(), proxy: None };
-        // It speaks no RESP, and nobody asks it to.
+        // It speaks neither RESP nor gRPC, and nobody asks it to.
         let door = Arc::new(Door::new(number, http, http));
-        Ok(Self { door, daemon: Daemon::new(recipe), clock: FalseClock::new()?, link, log })
+        let (daemon, clock) = (Daemon::new(recipe), FalseClock::new()?);
+        Ok(Self { door, daemon, clock, link, log, grpc: http })
     }
 
     /// Starts it, and waits until it listens; whether it has a worker is another matter.

@@ -1,133 +1,31 @@
 //! Where a scenario is played: the store, the nodes, the clients, and the faults so far.
 
+mod cast;
 mod looks;
+mod outcomes;
+mod plan;
 
 use std::io;
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_rig::wait_until;
-use serde::Serialize;
 
 use crate::availability::{Availability, IdsInFault};
-use crate::checker::Counts;
 use crate::clock;
 use crate::history::Outcome;
-use crate::load::{Load, Pressure};
+use crate::load::Load;
 use crate::node::{Node, Program};
-use crate::store::{Kind, Setting, Store};
+use crate::store::Store;
 use crate::verdict::Verdict;
+
+pub(crate) use self::cast::{Cast, Lease, Names, Namespace};
+pub(crate) use self::outcomes::{Fault, Outcomes};
+pub(crate) use self::plan::Plan;
 
 /// How long a node may take until it issues, at the beginning or after a fault.
 const ISSUES: Duration = Duration::from_secs(40);
-
-/// What is to be played.
-#[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    pub(crate) scenario: &'static str,
-    pub(crate) store: Kind,
-    pub(crate) seed: u64,
-    /// 1 for as many cycles as the experiment asks for.
-    pub(crate) scale: f64,
-    pub(crate) frazil: PathBuf,
-    pub(crate) mutant: Option<String>,
-    /// Where logs go.
-    pub(crate) directory: PathBuf,
-}
-
-impl Plan {
-    /// How many cycles to play of those that the experiment asks for; at least one.
-    pub(crate) fn cycles(&self, full: u32) -> u32 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a small count"
-        )]
-        let cycles = (f64::from(full) * self.scale).round() as u32;
-        cycles.max(1)
-    }
-}
-
-/// The times of leases in a run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Lease {
-    pub(crate) ttl: Duration,
-    pub(crate) heartbeat: Duration,
-    pub(crate) budget: Duration,
-}
-
-impl Lease {
-    /// The shortest that is allowed: what takes minutes in production takes seconds here.
-    pub(crate) const SHORT: Self = Self {
-        ttl: Duration::from_secs(1),
-        heartbeat: Duration::from_millis(300),
-        budget: Duration::from_secs(3),
-    };
-}
-
-/// Who takes part.
-#[derive(Clone, Debug)]
-pub(crate) struct Cast {
-    pub(crate) nodes: usize,
-    /// How many of them cannot get a worker at first, since there are fewer.
-    pub(crate) workers: u64,
-    pub(crate) lease: Lease,
-    pub(crate) more_flags: Vec<String>,
-    pub(crate) pressure: Pressure,
-    pub(crate) namespace: Namespace,
-    pub(crate) setting: Setting,
-    /// How many of the nodes, the last ones, are not started with the others.
-    pub(crate) late: usize,
-    pub(crate) names: Names,
-    /// How long a node goes on after SIGTERM, for balancers to notice.
-    pub(crate) drain_delay: Duration,
-}
-
-/// What nodes are called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Names {
-    Different,
-    /// A mistake that a template or a copied machine makes.
-    Same,
-}
-
-/// How a namespace comes to be, and with that how long its lost slots rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Namespace {
-    /// By `frazil store init`, with the shortest window that it takes: 90 s.
-    Created,
-    /// By the first node, which waits some seconds for holders of a forgotten one. Its window is the
-    /// outage budget: what is lost rests for seconds.
-    Found,
-}
-
-impl Default for Cast {
-    fn default() -> Self {
-        Self {
-            nodes: 3,
-            workers: 8,
-            lease: Lease::SHORT,
-            more_flags: Vec::new(),
-            pressure: Pressure::default(),
-            namespace: Namespace::Created,
-            setting: Setting::One,
-            late: 0,
-            names: Names::Different,
-            drain_delay: Duration::from_millis(1),
-        }
-    }
-}
-
-/// A fault that was made.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Fault {
-    pub(crate) what: String,
-    pub(crate) node: Option<usize>,
-    pub(crate) begin: Duration,
-    pub(crate) end: Duration,
-}
 
 /// Everything that runs.
 #[derive(Debug)]
@@ -141,20 +39,6 @@ pub(crate) struct Stage {
     pub(crate) faults: Vec<Fault>,
     pub(crate) verdict: Verdict,
     pub(crate) began: Duration,
-}
-
-/// How a run ended.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct Outcomes {
-    pub(crate) counts: Counts,
-    pub(crate) refused: std::collections::BTreeMap<String, u64>,
-    pub(crate) lost: u64,
-    pub(crate) ids_in_faults: Vec<IdsInFault>,
-    pub(crate) availability: Availability,
-    pub(crate) faults: Vec<Fault>,
-    pub(crate) seconds: f64,
-    #[serde(flatten)]
-    pub(crate) verdict: Verdict,
 }
 
 impl Stage {
@@ -171,7 +55,7 @@ impl Stage {
         let program = Program {
             frazil: plan.frazil.clone(),
             mutant: plan.mutant.clone(),
-            flags: flags(cast, &workers),
+            flags: cast.flags(&workers),
             directory: plan.directory.clone(),
         };
         let mut nodes = Vec::new();
@@ -312,22 +196,6 @@ pub(crate) fn init(plan: &Plan, store: &Store, workers: &str) -> io::Result<()> 
         true => Ok(()),
         false => Err(io::Error::other(format!("frazil store init: {output:?}"))),
     }
-}
-
-fn flags(cast: &Cast, workers: &str) -> Vec<String> {
-    let ms = |time: Duration| format!("{}ms", time.as_millis());
-    let Lease { ttl, heartbeat, budget } = cast.lease;
-    let mut flags = vec!["--workers".to_owned(), workers.to_owned()];
-    for (flag, value) in [
-        ("--ttl", ttl),
-        ("--heartbeat", heartbeat),
-        ("--outage-budget", budget),
-        ("--drain-delay", cast.drain_delay),
-    ] {
-        flags.extend([flag.to_owned(), ms(value)]);
-    }
-    flags.extend(cast.more_flags.iter().cloned());
-    flags
 }
 
 fn is_ready(node: &Node) -> bool {

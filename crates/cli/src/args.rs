@@ -26,7 +26,7 @@ pub(crate) use self::bench::{
 pub(crate) use self::config::{ConfigCheckArgs, ConfigCommand, ConfigExampleArgs, ConfigShowArgs};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::elect::{ElectArgs, ElectGuardArgs, TermsArg};
-pub(crate) use self::jobs::{JobsCommand, JobsDemoArgs, JobsLsArgs};
+pub(crate) use self::jobs::{JobsCommand, JobsDemoArgs, JobsLsArgs, JobsNodeArgs};
 pub(crate) use self::key::{
     KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, RoleArg,
 };

@@ -1,200 +1,48 @@
-//! E30: 29 jobs on three nodes that are restarted one after the other, while the store fails.
+//! E30: 29 jobs, on nodes that are restarted, killed, frozen and cut off, and on a store that fails.
 //!
-//! The jobs are those of `frazil jobs demo --headless`, whose nodes are parts of one process: each
-//! has its own connection, and restarts by itself. What can be done from outside is done to the store
-//! (stopped, killed, out of reach) and to the process as a whole (stopped for less than the TTL, which
-//! is 10 s there). That a job of one node runs nowhere else is seen by the demonstration, which knows
-//! when work starts and stops on the one clock of its process; that leaderships of processes which
-//! crash or freeze are fenced is E10.
+//! Three parts. The first two are `frazil jobs demo --headless`, whose nodes are parts of one process
+//! and are restarted one after the other: while nothing fails, and while the store is stopped, killed
+//! and out of reach. The third has four `frazil jobs node` processes that are killed, frozen for longer
+//! than their leaderships last, cut off, and leave and join, while every job writes to a file through a
+//! fence.
 //!
-//! Jobs that move while nothing fails are without a node for 300 ms at most; while the store fails a
-//! node cannot hand over, and they wait for the TTL, the lock delay and a second at most.
+//! Jobs that move while nothing fails are without a node for 300 ms at most. While the store fails
+//! nobody can hand over, and after a crash nobody does: they wait for the TTL, the lock delay and a
+//! second at most. On files the kernel knows who is there: a node that is frozen keeps its jobs, and
+//! those of one that was killed move at once.
 
+mod crash;
+mod crew;
+mod demo;
+mod oracle;
 mod report;
+mod steps;
 
-use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
-use std::time::Duration;
-
-use frazil_rig::{Daemon, Recipe, wait_until};
 
 use crate::checker::Counts;
 use crate::clock;
 use crate::scenario::{Play, Scenario};
-use crate::stage::{Fault, Outcomes, Plan};
-use crate::store::{self, Kind, Link, Setting, Store};
+use crate::stage::{Outcomes, Plan};
+use crate::store::{Kind, Setting, Store};
 use crate::verdict::Verdict;
-use report::{Phase, phases};
 
-/// In two minutes.
-const CYCLES: u32 = 20;
 const JOBS: u64 = 29;
-/// Of the demonstration: not to be set.
-const TTL: Duration = Duration::from_secs(10);
-const LOCK_DELAY: Duration = Duration::from_secs(1);
-/// Between two faults, and how long each lasts: leaderships outlive it.
-const QUIET: (u64, u64) = (1500, 3500);
-const LASTS: (u64, u64) = (500, 2000);
-const LIMIT: Duration = Duration::from_secs(240);
+/// Jobs that one node may have more than another.
+const IMBALANCE_MAX: u64 = 3;
 
 pub(crate) const ROW: Scenario =
     Scenario { id: "E30", title: "jobs that move", stores: &Kind::ALL, play: Play::Own(run) };
 
-/// What is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Blow {
-    StopNodes,
-    StopStore,
-    KillStore,
-    CutOff,
-}
-
-impl Blow {
-    const ALL: [Self; 4] = [Self::StopNodes, Self::StopStore, Self::KillStore, Self::CutOff];
-
-    fn of(kind: Kind) -> &'static [Self] {
-        if kind == Kind::File { &Self::ALL[..1] } else { &Self::ALL }
-    }
-}
-
 fn run(plan: &Plan) -> io::Result<Outcomes> {
     let (mut verdict, began) = (Verdict::default(), clock::now());
     let store = Store::start(plan.store, Setting::One)?;
-    quiet(plan, &store, &mut verdict)?;
-    let faults = stormy(plan, &store, &mut verdict)?;
+    demo::quiet(plan, &store, &mut verdict)?;
+    let mut faults = demo::stormy(plan, &store, &mut verdict)?;
+    let crashes = crash::play(plan, &store, &mut verdict)?;
+    faults.extend(crashes.faults);
     let seconds = (clock::now() - began).as_secs_f64();
-    let (counts, refused) = (Counts::default(), [].into());
+    let counts = Counts::default();
+    let refused = [("stale".to_owned(), crashes.refused)].into();
     Ok(Outcomes { counts, refused, faults, seconds, verdict, ..Outcomes::default() })
-}
-
-/// Restarts all nodes while nothing fails.
-fn quiet(plan: &Plan, store: &Store, verdict: &mut Verdict) -> io::Result<()> {
-    let demo = Demo::start(plan, store, "quiet", None)?;
-    let phases = demo.end()?;
-    report::check(&phases, JOBS, verdict);
-    let gaps = phases.last().map(|all| all.p99).unwrap_or_default();
-    verdict.bar("p99 of a hand-over, quiet", gaps, Duration::from_millis(300));
-    verdict.guard("jobs that moved, quiet", moves(&phases), JOBS);
-    Ok(())
-}
-
-/// Restarts them again and again while things fail.
-fn stormy(plan: &Plan, store: &Store, verdict: &mut Verdict) -> io::Result<Vec<Fault>> {
-    let mut random = fastrand::Rng::with_seed(plan.seed);
-    let cycles = plan.cycles(CYCLES).max(4);
-    let time = |random: &mut fastrand::Rng, (least, most): (u64, u64)| {
-        Duration::from_millis(random.u64(least..=most))
-    };
-    let lasts = Duration::from_millis((QUIET.1 + LASTS.1) * u64::from(cycles));
-    let demo = Demo::start(plan, store, "stormy", Some(lasts))?;
-    let (mut faults, mut blows, mut seen) = (Vec::new(), Vec::new(), 0);
-    for _ in 0..cycles {
-        clock::rest(time(&mut random, QUIET));
-        if blows.is_empty() {
-            blows = Blow::of(plan.store).to_vec();
-            random.shuffle(&mut blows);
-        }
-        let (blow, begin) = (blows.pop().unwrap_or(Blow::StopNodes), clock::now());
-        seen += u64::from(strike(blow, &demo, store, time(&mut random, LASTS))?);
-        let what = format!("{blow:?}");
-        faults.push(Fault { what, node: None, begin, end: clock::now() });
-    }
-    let phases = demo.end()?;
-    report::check(&phases, JOBS, verdict);
-    let longest = phases.last().map(|all| all.longest).unwrap_or_default();
-    verdict.bar("longest hand-over", longest, TTL + LOCK_DELAY + Duration::from_secs(1));
-    verdict.guard("jobs that moved", moves(&phases), JOBS);
-    verdict.guard("faults that were seen", seen, u64::from(cycles));
-    Ok(faults)
-}
-
-fn moves(phases: &[Phase]) -> u64 {
-    phases.last().map_or(0, |all| all.moves)
-}
-
-/// Does something for a while; whether it was seen by somebody else.
-fn strike(blow: Blow, demo: &Demo, store: &Store, lasts: Duration) -> io::Result<bool> {
-    let server = || store.daemon().ok_or_else(|| io::Error::other("no server"));
-    match blow {
-        Blow::StopNodes => {
-            demo.daemon.pause()?;
-            let is_seen = demo.daemon.id().is_some_and(is_stopped);
-            clock::rest(lasts);
-            demo.daemon.resume()?;
-            Ok(is_seen)
-        }
-        Blow::StopStore => {
-            server()?.pause()?;
-            let is_seen = server()?.id().is_some_and(is_stopped);
-            clock::rest(lasts);
-            server()?.resume()?;
-            Ok(is_seen)
-        }
-        Blow::KillStore => {
-            let before = server()?.id();
-            store.restart()?;
-            Ok(server()?.id() != before)
-        }
-        Blow::CutOff => {
-            let proxy = demo.link.proxy.as_ref();
-            let proxy = proxy.ok_or_else(|| io::Error::other("no network to cut"))?;
-            proxy.black_hole();
-            let before = proxy.bytes_up();
-            clock::rest(lasts);
-            let is_seen = proxy.bytes_up() == before;
-            proxy.heal();
-            Ok(is_seen)
-        }
-    }
-}
-
-/// Whether the kernel shows a process as stopped.
-fn is_stopped(process: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
-}
-
-/// A demonstration that runs.
-struct Demo {
-    daemon: Daemon,
-    link: Link,
-    log: PathBuf,
-}
-
-impl Demo {
-    fn start(plan: &Plan, store: &Store, app: &str, lasts: Option<Duration>) -> io::Result<Self> {
-        let mut link = store.link()?;
-        link.url = store::with_long_session(&link.url);
-        let log = plan.directory.join(format!("{app}-{}.log", plan.seed));
-        // What an earlier run of the same seed has said is not of this one.
-        let _ = std::fs::remove_file(&log);
-        let mut arguments: Vec<OsString> =
-            ["jobs", "demo", "--headless", "--app", app, "--store", &link.url]
-                .map(Into::into)
-                .into();
-        arguments.extend(["--jobs".into(), JOBS.to_string().into()]);
-        if let Some(lasts) = lasts {
-            arguments.extend(["--duration".into(), format!("{}ms", lasts.as_millis()).into()]);
-        }
-        let mutant = plan.mutant.iter().map(|mutant| ("FRAZIL_MUTANT".into(), mutant.into()));
-        let environment = mutant.collect();
-        // It listens nowhere.
-        let recipe = Recipe {
-            program: plan.frazil.clone(),
-            arguments,
-            environment,
-            log: log.clone(),
-            port: 0,
-        };
-        let daemon = Daemon::new(recipe);
-        daemon.launch()?;
-        Ok(Self { daemon, link, log })
-    }
-
-    /// Waits for its end, which comes after the restart that it is at; what it has said.
-    fn end(self) -> io::Result<Vec<Phase>> {
-        wait_until("the demonstration to end", LIMIT, || !matches!(self.daemon.ended(), Ok(None)))?;
-        phases(&std::fs::read_to_string(&self.log)?)
-    }
 }

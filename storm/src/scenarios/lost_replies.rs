@@ -1,16 +1,18 @@
 //! E33: answers are cut anywhere on their way to the client, which asks again, and never hands an Id
-//! out twice or in part.
+//! out twice or in part. Half of the requests go over gRPC, and their Ids are checked together with
+//! all others.
 
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use frazil_audit::IdSet;
 use frazil_client::Client as Async;
 use frazil_client::blocking::Client;
-use frazil_id::Layout;
+use frazil_id::Id;
 use frazil_rig::Proxy;
 
 use crate::clock;
+use crate::history::{Handful, Tolerance};
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario};
 use crate::stage::{Cast, Outcomes, Plan, Stage};
@@ -38,52 +40,102 @@ fn cast(_: &Plan) -> Cast {
     Cast { nodes: 1, workers: 1, pressure, ..Cast::default() }
 }
 
-fn act(stage: &mut Stage) -> io::Result<()> {
-    let proxy = Proxy::start(stage.nodes[0].door.address)?;
-    // No Ids ahead: every request is one that may be cut.
-    let settings = Async::builder()
-        .endpoint(format!("http://{}", proxy.address()))
-        .prefetch(0)
-        // The only server there is, so that it is left alone for short.
-        .backoff(Duration::from_millis(1)..=Duration::from_millis(20))
-        .deadline(DEADLINE);
-    let client = Client::connect_with(settings).map_err(io::Error::other)?;
-    let (mut set, mut repeated, mut short) = (IdSet::new(&Layout::FRAZIL), 0, 0_u64);
-    let (mut refused, mut typed) = (0_u64, 0_u64);
-    let begin = clock::now();
-    for _ in 0..stage.cycles(REQUESTS) {
-        proxy.cut_after(stage.random.u64(0..BYTES_MAX));
+/// A client whose answers can be cut, and the way that they take.
+struct Way {
+    client: Client,
+    proxy: Proxy,
+    requests: u64,
+}
+
+impl Way {
+    fn open(scheme: &str, to: SocketAddr) -> io::Result<Self> {
+        let proxy = Proxy::start(to)?;
+        // No Ids ahead: every request is one that may be cut.
+        let settings = Async::builder()
+            .endpoint(format!("{scheme}://{}", proxy.address()))
+            .prefetch(0)
+            // The only server there is, so that it is left alone for short.
+            .backoff(Duration::from_millis(1)..=Duration::from_millis(20))
+            .deadline(DEADLINE);
+        let client = Client::connect_with(settings).map_err(io::Error::other)?;
+        Ok(Self { client, proxy, requests: 0 })
+    }
+}
+
+/// What the application saw.
+#[derive(Debug, Default)]
+struct Seen {
+    ids: u64,
+    largest: Option<Id>,
+    handfuls: Vec<Handful>,
+    /// Batches that have not as many Ids as were asked for.
+    short: u64,
+    /// Batches that do not ascend, or are not beyond the one before.
+    falling: u64,
+    refused: u64,
+    /// Errors that say that a retry helps.
+    typed: u64,
+}
+
+impl Seen {
+    /// Asks once.
+    fn ask(&mut self, client: &Client, tolerance: Tolerance) {
+        let asked_unix_ms = clock::unix_ms();
         match client.batch(BATCH) {
             Ok(ids) => {
-                short += u64::from(ids.len() != BATCH);
-                for id in ids {
-                    repeated += u64::from(!matches!(set.insert(id), Ok(true)));
-                }
+                let answered_unix_ms = clock::unix_ms();
+                self.short += u64::from(ids.len() != BATCH);
+                self.ids += ids.len() as u64;
+                let all = self.largest.iter().chain(&ids);
+                self.falling += u64::from(!all.is_sorted_by(|one, other| one < other));
+                self.largest = self.largest.max(ids.last().copied());
+                let ids = ids.into_iter().map(Id::to_u64).collect();
+                self.handfuls.push(Handful { asked_unix_ms, answered_unix_ms, tolerance, ids });
             }
             Err(error) => {
-                refused += 1;
-                typed += u64::from(error.is_retryable());
+                self.refused += 1;
+                self.typed += u64::from(error.is_retryable());
                 clock::rest(error.retry_after().unwrap_or_default().min(REST_MAX));
             }
         }
     }
+}
+
+fn act(stage: &mut Stage) -> io::Result<()> {
+    let node = &stage.nodes[0];
+    let mut ways = [Way::open("http", node.door.address)?, Way::open("grpc", node.grpc)?];
+    let (tolerance, mut seen) = (node.door.tolerance(), Seen::default());
+    let begin = clock::now();
+    for _ in 0..stage.cycles(REQUESTS) {
+        let way = &mut ways[stage.random.usize(0..2)];
+        way.proxy.cut_after(stage.random.u64(0..BYTES_MAX));
+        way.requests += 1;
+        seen.ask(&way.client, tolerance);
+    }
     stage.was("answers cut", Some(0), begin);
-    let stats = client.stats();
-    stage.verdict.hold("unique", repeated == 0, || format!("{repeated} Ids came twice"));
-    stage.verdict.hold("all or nothing", short == 0, || format!("{short} batches were short"));
-    stage.verdict.hold("typed", typed == refused, || {
+    let Seen { ids, handfuls, short, falling, refused, typed, .. } = seen;
+    stage.load.hand_in(handfuls);
+    let verdict = &mut stage.verdict;
+    verdict.hold("all or nothing", short == 0, || format!("{short} batches were short"));
+    verdict.hold("order", falling == 0, || format!("{falling} batches were not beyond others"));
+    verdict.hold("typed", typed == refused, || {
         format!("{} of {refused} errors do not say that a retry helps", refused - typed)
     });
-    let (attempts, requests) = (stats.attempts, stats.requests);
-    stage.verdict.hold("no storm of retries", attempts <= 2 * requests + 1, || {
-        format!("{attempts} attempts for {requests} requests")
-    });
-    stage.verdict.note("client", format!("{stats:?}"));
-    stage.verdict.guard("attempts that failed", stats.failures, 10);
-    stage.verdict.guard("Ids through the client", set.len(), 1000);
+    verdict.guard("Ids through the clients", ids, 1000);
+    for (way, name) in ways.iter().zip(["HTTP", "gRPC"]) {
+        let stats = way.client.stats();
+        let (attempts, requests) = (stats.attempts, stats.requests);
+        verdict.hold("no storm of retries", attempts <= 2 * requests + 1, || {
+            format!("{attempts} attempts for {requests} requests over {name}")
+        });
+        verdict.note(format!("client over {name}"), format!("{stats:?}"));
+        verdict.guard(format!("requests over {name}"), way.requests, 100);
+        verdict.guard(format!("attempts that failed over {name}"), stats.failures, 10);
+    }
     Ok(())
 }
 
 fn judge(_: &Plan, outcomes: &mut Outcomes) {
-    outcomes.verdict.guard("Ids asked for directly", outcomes.counts.ids, 1000);
+    let directly = outcomes.counts.ids - outcomes.counts.through_clients;
+    outcomes.verdict.guard("Ids asked for directly", directly, 1000);
 }

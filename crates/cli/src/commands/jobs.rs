@@ -2,6 +2,8 @@
 
 mod demo;
 mod ls;
+mod node;
+mod sample;
 
 use super::place;
 use crate::args::JobsCommand;
@@ -11,5 +13,6 @@ pub(crate) fn run(command: &JobsCommand) -> Result<(), Failure> {
     match command {
         JobsCommand::Ls(args) => place::runtime()?.block_on(ls::run(args)),
         JobsCommand::Demo(args) => demo::run(args),
+        JobsCommand::Node(args) => node::run(args),
     }
 }

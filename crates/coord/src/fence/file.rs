@@ -12,7 +12,8 @@ use crate::record::Token;
 /// lock (`NAME.lock`) for the processes of one machine.
 ///
 /// A write is on disk when it returns, and a reader sees the old content or the new one, never
-/// half of it. The calls block; in async code use a thread for them.
+/// half of it. The calls block; in async code use a thread for them. Whoever is stopped (SIGSTOP)
+/// within a call keeps the others waiting until it goes on or is killed.
 ///
 /// ```
 /// use frazil_coord::Token;

@@ -10,11 +10,12 @@ mod stage;
 
 use std::time::Duration;
 
+use frazil::coord::StoreUrl;
 use frazil::coord::election::{Settings, store_url};
-use frazil::coord::{Scheme, StoreUrl};
 use tempfile::TempDir;
 
 use self::stage::Plan;
+use super::sample::shared;
 use crate::args::JobsDemoArgs;
 use crate::commands::place;
 use crate::output::{Exit, Failure};
@@ -46,12 +47,7 @@ pub(super) fn run(args: &JobsDemoArgs) -> Result<(), Failure> {
 /// The store that was named, or a temporary one.
 fn store(args: &JobsDemoArgs) -> Result<(StoreUrl, Option<TempDir>), Failure> {
     if args.place.named().is_some() {
-        let url = args.place.url()?;
-        if matches!(url.scheme, Scheme::Memory | Scheme::Static) {
-            let why = format!("{url} is not shared by several nodes: use another store");
-            return Err(Failure::usage(why));
-        }
-        return Ok((url, None));
+        return Ok((shared(args.place.url()?)?, None));
     }
     let made = tempfile::Builder::new().prefix("frazil-demo-").tempdir();
     let scratch = made.map_err(|error| {

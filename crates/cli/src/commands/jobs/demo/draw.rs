@@ -151,7 +151,8 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    use super::super::journal::{Note, job_name};
+    use super::super::super::sample::job_name;
+    use super::super::journal::Note;
     use super::*;
 
     fn seconds(seconds: u64) -> Duration {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use frazil::coord::Token;
 use frazil::coord::processor::Step;
 
+use super::super::sample::job_name;
 use super::stage::Rest;
 
 /// Lines of news that are kept.
@@ -202,10 +203,6 @@ impl Journal {
 
 pub(super) fn node_name(index: usize) -> String {
     format!("node-{}", index + 1)
-}
-
-pub(super) fn job_name(index: usize) -> String {
-    format!("job-{:02}", index + 1)
 }
 
 /// The value that this many of a hundred do not exceed, of values in order.

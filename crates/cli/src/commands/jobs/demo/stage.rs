@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use frazil::coord::election::Elections;
-use frazil::coord::processor::{Balance, Processor, Run, Running};
+use frazil::coord::processor::{Processor, Run, Running};
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::boot_time;
 use frazil::coord::{Namespace, StoreUrl};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{mpsc, watch};
 
-use super::journal::{Condition, Note, job_name, node_name};
+use super::super::sample::{BALANCE, job_name};
+use super::journal::{Condition, Note, node_name};
 use crate::output::Failure;
 
 /// What to demonstrate.
@@ -25,12 +26,6 @@ pub(super) struct Plan {
     pub(super) rest: Duration,
 }
 
-/// Jobs of a demonstration move sooner than others.
-const BALANCE: Balance = Balance {
-    window: Duration::from_millis(500),
-    pause: Duration::from_millis(50),
-    min_hold: Duration::from_millis(500),
-};
 /// How long the jobs may take to come to rest.
 const SETTLE_LIMIT: Duration = Duration::from_secs(60);
 /// How long the nodes may take to give everything back.
