@@ -4,6 +4,8 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use crate::socket;
+
 /// More than any answer has.
 const BODY_BYTES_MAX: usize = 4 << 20;
 
@@ -25,11 +27,7 @@ pub(crate) struct Reply {
 impl Connection {
     /// Connects; a request on it takes no longer than `patience`.
     pub(crate) fn open(address: SocketAddr, patience: Duration) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, patience)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(patience))?;
-        Ok(Self { stream: BufReader::new(stream) })
+        Ok(Self { stream: socket::connect(address, patience)? })
     }
 
     /// Sends a request without a body and waits for the answer.

@@ -18,6 +18,7 @@ mod report;
 mod resp;
 mod scenario;
 mod scenarios;
+mod socket;
 mod stage;
 mod store;
 mod timestamp;

@@ -4,6 +4,8 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use crate::socket;
+
 const INCR: &str = "*2\r\n$4\r\nINCR\r\n$5\r\nstorm\r\n";
 /// More than any line has.
 const LINE_BYTES_MAX: u64 = 1 << 16;
@@ -25,11 +27,7 @@ pub(crate) struct Replies {
 impl Connection {
     /// Connects; a pipeline on it takes no longer than `patience`.
     pub(crate) fn open(address: SocketAddr, patience: Duration) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&address, patience)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(patience))?;
-        Ok(Self { stream: BufReader::new(stream) })
+        Ok(Self { stream: socket::connect(address, patience)? })
     }
 
     /// Asks for so many single Ids at once.

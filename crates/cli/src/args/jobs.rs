@@ -76,15 +76,8 @@ pub(crate) struct JobsDemoArgs {
     #[arg(long, value_name = "M", default_value = "3",
           value_parser = clap::value_parser!(u64).range(1..=NODES_MAX))]
     pub(crate) nodes: u64,
-    /// How many jobs, up to 200.
-    #[arg(long, value_name = "N", default_value = "29",
-          value_parser = clap::value_parser!(u64).range(1..=JOBS_MAX))]
-    pub(crate) jobs: u64,
     #[command(flatten)]
-    pub(crate) place: PlaceArg,
-    /// The application: what the jobs are called in the store.
-    #[arg(long, value_name = "APP", default_value = "demo")]
-    pub(crate) app: String,
+    pub(crate) work: WorkArg,
     /// Draw nothing: restart every node once, and print one JSON object for each restart and one for
     /// all.
     #[arg(long)]
@@ -109,15 +102,8 @@ pub(crate) struct JobsDemoArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = NODE_HELP)]
 pub(crate) struct JobsNodeArgs {
-    /// How many jobs, up to 200: the same for all nodes.
-    #[arg(long, value_name = "N", default_value = "29",
-          value_parser = clap::value_parser!(u64).range(1..=JOBS_MAX))]
-    pub(crate) jobs: u64,
     #[command(flatten)]
-    pub(crate) place: PlaceArg,
-    /// The application: what the jobs are called in the store.
-    #[arg(long, value_name = "APP", default_value = "demo")]
-    pub(crate) app: String,
+    pub(crate) work: WorkArg,
     #[command(flatten)]
     pub(crate) terms: TermsArg,
     /// Where each job replaces the file of its name, fenced by its token. One directory for all nodes
@@ -127,4 +113,18 @@ pub(crate) struct JobsNodeArgs {
     /// How often it does.
     #[arg(long, value_name = "D", default_value = "100ms", value_parser = duration, requires = "write")]
     pub(crate) every: Duration,
+}
+
+/// The jobs of a demonstration.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct WorkArg {
+    /// How many jobs, up to 200: the same for all nodes.
+    #[arg(long, value_name = "N", default_value = "29",
+          value_parser = clap::value_parser!(u64).range(1..=JOBS_MAX))]
+    pub(crate) jobs: u64,
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+    /// The application: what the jobs are called in the store.
+    #[arg(long, value_name = "APP", default_value = "demo")]
+    pub(crate) app: String,
 }

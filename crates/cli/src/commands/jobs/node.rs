@@ -59,12 +59,12 @@ async fn start(
     settings: Settings,
     lines: &mpsc::UnboundedSender<Line>,
 ) -> Result<Running, Failure> {
-    let url = store_url(&shared(args.place.url()?)?, settings.ttl);
-    let store = frazil::coord::open(&url, &args.place.namespace, Copied::Refuse).await?;
+    let url = store_url(&shared(args.work.place.url()?)?, settings.ttl);
+    let store = frazil::coord::open(&url, &args.work.place.namespace, Copied::Refuse).await?;
     let instance = settings.instance.clone();
     let mut processor =
-        Processor::new(Elections::new(store), &args.app, instance).settings(settings);
-    for job in 0..usize::try_from(args.jobs).expect("there are few") {
+        Processor::new(Elections::new(store), &args.work.app, instance).settings(settings);
+    for job in 0..usize::try_from(args.work.jobs).expect("there are few") {
         let name = job_name(job);
         let pen = args
             .write
