@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use crate::clock::nanos;
 
+/// The longest rest that a server can ask for: what is asked for by mistake must not last for ever.
+const ASKED_FOR_MAX: Duration = Duration::from_secs(60);
+
 /// What is known of an endpoint's health. All of it is a hint: a race costs a request or a pause.
 #[derive(Debug)]
 pub(crate) struct Health {
@@ -56,7 +59,7 @@ impl Health {
         }
     }
 
-    /// Lets it rest: for as long as it asked for, or else for a time that doubles with every
+    /// Lets it rest: for as long as it asked for, within reason, or else for a time that doubles with every
     /// failure. `chance` is from 0 to 1 and spreads clients that failed together.
     pub(crate) fn failed(
         &self,
@@ -69,7 +72,7 @@ impl Health {
         let longest = nanos(*backoff.end());
         let doubled = nanos(*backoff.start()).saturating_mul(1 << before).min(longest);
         let pause = match asked_for {
-            Some(asked_for) => nanos(asked_for),
+            Some(asked_for) => nanos(asked_for.min(ASKED_FOR_MAX)),
             None => doubled / 2 + scaled(doubled / 2, chance),
         };
         self.rests_until_ns.store(now_ns.saturating_add(pause), Ordering::Relaxed);
@@ -127,5 +130,7 @@ mod tests {
         let health = Health::new();
         health.failed(0, Some(Duration::from_secs(7)), &backoff(), 0.5);
         assert_eq!(health.fitness(1), Fitness::Resting(7_000 * MS));
+        health.failed(0, Some(Duration::MAX), &backoff(), 0.5);
+        assert_eq!(health.fitness(1), Fitness::Resting(60_000 * MS), "but not for ever");
     }
 }

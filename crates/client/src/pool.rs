@@ -64,6 +64,8 @@ impl Pool {
                     // Somebody else may have been here first.
                     Served::Id { id, is_low } => return Some(Taken { id, is_low }),
                     Served::Nothing if current.claim() => continue,
+                    // What others have claimed is theirs while there is nothing to follow it.
+                    Served::Nothing if spare.is_none() && !current.is_empty() => return None,
                     Served::Nothing | Served::TooOld => {}
                 }
             }
@@ -220,13 +222,31 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_has_nothing_left_takes_nothing_from_the_others() {
+        let pool = Pool::new(FOR_EVER, 64);
+        pool.put(ids(0..1000), asked_now());
+        let first = any(&pool).unwrap().id;
+        std::thread::scope(|scope| {
+            let other = || std::iter::from_fn(|| any(&pool)).count();
+            assert_eq!(scope.spawn(other).join().unwrap(), 997);
+        });
+        assert_eq!(pool.len(), 2);
+        assert_eq!(any(&pool).unwrap().id.to_u64(), first.to_u64() + 1);
+        // What comes later is for all, and what is left then is dropped.
+        pool.put(ids(2000..2004), asked_now());
+        let other = |_| std::thread::scope(|scope| scope.spawn(|| any(&pool)).join().unwrap());
+        assert_eq!((0..4).filter_map(other).count(), 4);
+        assert_eq!((pool.discarded(), pool.len()), (1, 0));
+    }
+
+    #[test]
     fn threads_that_take_in_turn_share_one_order_only_where_it_is_asked_for() {
         let in_turn = |threads| {
             let pool = Pool::new(FOR_EVER, threads);
             pool.put(ids(0..1000), asked_now());
             let mut all = Vec::new();
             std::thread::scope(|scope| {
-                for _ in 0..10 {
+                for _ in 0..3 {
                     all.push(any(&pool).unwrap().id);
                     all.push(scope.spawn(|| any(&pool).unwrap().id).join().unwrap());
                 }

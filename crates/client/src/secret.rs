@@ -1,6 +1,7 @@
 //! A key, which is never printed, and the file that it may be read from again.
 
 use std::fmt;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -41,7 +42,9 @@ impl Key {
         if length > KEY_BYTES_MAX {
             return Err(bad(&"is no key: write the key alone into it, as one line"));
         }
-        let text = std::fs::read_to_string(path)
+        let mut text = String::new();
+        std::fs::File::open(path)
+            .and_then(|file| file.take(KEY_BYTES_MAX).read_to_string(&mut text))
             .map_err(|error| bad(&format_args!("cannot be read: {error}")))?;
         Self::new(&text).map_err(|error| bad(&format_args!("is of no use: {error}")))
     }
@@ -65,9 +68,10 @@ impl Keyring {
         Ok(Self { current: ArcSwap::from_pointee(Key::new(text)?), file: None })
     }
 
-    /// The key of a file.
+    /// The key of a file. What is no file, such as a pipe, has it once.
     pub(crate) fn of_file(path: &Path) -> Result<Self, Error> {
-        Ok(Self { current: ArcSwap::from_pointee(Key::read(path)?), file: Some(path.to_owned()) })
+        let current = ArcSwap::from_pointee(Key::read(path)?);
+        Ok(Self { current, file: path.is_file().then(|| path.to_owned()) })
     }
 
     pub(crate) fn current(&self) -> Arc<Key> {

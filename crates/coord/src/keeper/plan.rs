@@ -208,7 +208,8 @@ impl Plan {
     /// Where the store has a clock, a step of ours that it confirms is believed. Where it has none
     /// the clocks of others count.
     ///
-    /// Gives whether a step was confirmed that leads past the horizon: that is asked for anew at once.
+    /// Gives whether a step was confirmed that leads past the horizon, or so close to it that the next
+    /// heartbeat comes too late: it is asked for anew at once.
     ///
     /// # Errors
     /// How far ours is ahead, if that is out of bounds.
@@ -222,13 +223,18 @@ impl Plan {
                 - store_now.saturating_sub(now.unix).cast_signed();
             return Err(ClockSkew { ahead_ms, judge: Judge::Store });
         }
-        Ok(self.anchor.confirm(now.unix, now.boot) && tenure.horizon <= now.unix)
+        let was_step = self.anchor.confirm(now.unix, now.boot);
+        Ok(was_step && !self.lasts(tenure.horizon, now))
     }
 
-    /// Whether the lane could go on if it went by its clock as it is now.
+    /// Whether the lane could go on until the next heartbeat if it went by its clock as it is now.
     #[must_use]
     pub fn reaches(&self, now: Now) -> bool {
-        self.status.grant.is_none_or(|grant| now.unix < grant.horizon)
+        self.status.grant.is_none_or(|grant| self.lasts(grant.horizon, now))
+    }
+
+    fn lasts(&self, horizon: UnixMs, now: Now) -> bool {
+        now.unix.saturating_add(millis(self.setup.timing.heartbeat)) < horizon
     }
 
     /// An extension was answered.

@@ -71,7 +71,9 @@ impl Belief {
     /// The time to go by.
     pub(super) fn judge(&self, look: Look) -> Duration {
         let place = self.place(look);
-        let by_us = if place == Place::Right || self.has_lasted(look) {
+        // A wide look does not say where real time is, so nothing is believed by it.
+        let is_right = place == Place::Right || look.is_narrow() && self.has_lasted(look);
+        let by_us = if is_right {
             self.believe(look);
             look.real_us
         } else {

@@ -38,7 +38,11 @@ async fn live(args: &JobsNodeArgs, settings: Settings) -> Result<(), Failure> {
     let mut signals = Signals::new()?;
     let (lines, written) = mpsc::unbounded_channel();
     let instance = settings.instance.clone();
-    let running = start(args, settings, &lines).await?;
+    let running = tokio::select! {
+        biased;
+        signal = signals.next() => return Err(Failure::Interrupted(signal)),
+        running = start(args, settings, &lines) => running?,
+    };
     let mut voice = Voice { instance, events: Some(running.events()), written, data: Data::new() };
     voice.say(&Line::up())?;
     let asked = tokio::select! {

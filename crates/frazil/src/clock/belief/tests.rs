@@ -35,6 +35,18 @@ fn a_jump_ahead_that_lasts_is_the_truth() {
 }
 
 #[test]
+fn a_thread_that_is_held_up_when_a_jump_has_lasted_leaves_it_to_the_next() {
+    let belief = Belief::new(right(SECOND));
+    let jumped = |at: u32| look(at * SECOND, HOUR, Duration::ZERO);
+    belief.judge(jumped(2));
+    let held_up = Look::new(62 * SECOND, BOOTED + 62 * SECOND + HOUR, 63 * SECOND);
+    assert_eq!(belief.judge(held_up), BOOTED + 63 * SECOND);
+    for at in 64..70 {
+        assert_eq!(belief.judge(jumped(at)), BOOTED + at * SECOND + HOUR);
+    }
+}
+
+#[test]
 fn jumps_that_come_and_go_never_add_up_to_one_that_lasts() {
     let belief = Belief::new(right(SECOND));
     for at in 1..200 {
