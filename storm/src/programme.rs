@@ -12,6 +12,7 @@ use crate::logs;
 use crate::node;
 use crate::report::Report;
 use crate::scenario::{self, Scenario};
+use crate::scenarios::leader::BLIND_REGISTER;
 use crate::stage::Plan;
 use crate::store::Kind;
 use crate::traps::{self, Hunt};
@@ -159,9 +160,8 @@ fn check_names(mutants: &Path) -> io::Result<()> {
     let said = String::from_utf8_lossy(&output.stderr);
     let known = said.trim().rsplit_once(": ").map_or("", |(_, names)| names);
     let mut known: Vec<&str> = known.split(", ").collect();
-    let of_rig = "blind-register";
-    let hunted = traps::HUNTS.iter().map(|hunt| hunt.mutant).filter(|mutant| *mutant != of_rig);
-    let mut hunted: Vec<&str> = hunted.collect();
+    let hunted = traps::HUNTS.iter().map(|hunt| hunt.mutant);
+    let mut hunted: Vec<&str> = hunted.filter(|mutant| *mutant != BLIND_REGISTER).collect();
     known.sort_unstable();
     hunted.sort_unstable();
     if known == hunted {

@@ -10,6 +10,7 @@ mod leases;
 mod naive_nodes;
 
 use crate::scenario::Scenario;
+use crate::scenarios::leader;
 use crate::store::Kind;
 
 /// A mutant, and where it is caught.
@@ -35,7 +36,7 @@ const fn hunt(
     Hunt { mutant, store, trap, oracles }
 }
 
-/// Every mutant; `blind-register` is the rig's own: a register that compares no tokens.
+/// Every mutant, and the one of the rig.
 pub(crate) const HUNTS: &[Hunt] = &[
     hunt("no-horizon", Kind::Redis, &leases::CUT, TWO_HOLDERS),
     hunt("raise-on-send", Kind::Etcd, &leases::CUT, TWO_HOLDERS),
@@ -50,8 +51,8 @@ pub(crate) const HUNTS: &[Hunt] = &[
     hunt("no-last-tick", Kind::File, &issuing::CLOCK_BACK, &["unique", "order"]),
     hunt("sequence-overflow", Kind::File, &issuing::FLOOD, &["unique"]),
     hunt("json-number", Kind::File, &json::TRAP, &["unique"]),
-    hunt("stale-leader", Kind::Redis, &crate::scenarios::leader::ROW, &["belief"]),
-    hunt("blind-register", Kind::Redis, &crate::scenarios::leader::ROW, &["fence"]),
+    hunt("stale-leader", Kind::Redis, &leader::ROW, &["belief"]),
+    hunt(leader::BLIND_REGISTER, Kind::Redis, &leader::ROW, &["fence"]),
     hunt("take-if-free", Kind::Etcd, &churn::TRAP, &["tenure", "token"]),
 ];
 

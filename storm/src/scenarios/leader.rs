@@ -32,6 +32,9 @@ const EVERY: Duration = Duration::from_secs(3);
 const LIMIT: Duration = Duration::from_secs(40);
 /// Who wrote this long ago leads.
 const FRESH: Duration = Duration::from_millis(300);
+/// A mutant of the rig and not of `frazil`: a register without a fence, to see that what is looked for
+/// would be found.
+pub(crate) const BLIND_REGISTER: &str = "blind-register";
 
 pub(crate) const ROW: Scenario =
     Scenario { id: "E10", title: "a fenced leader", stores: &Kind::ALL, play: Play::Own(run) };
@@ -58,8 +61,7 @@ impl Blow {
 }
 
 fn run(plan: &Plan) -> io::Result<Outcomes> {
-    // A register without a fence: to see that what is looked for would be found.
-    let is_blind = plan.mutant.as_deref() == Some("blind-register");
+    let is_blind = plan.mutant.as_deref() == Some(BLIND_REGISTER);
     let rule = if is_blind { Rule::Blind } else { Rule::Fenced };
     let store = Store::start(plan.store, Setting::One)?;
     let register = Register::start(rule)?;
@@ -104,10 +106,12 @@ struct Drama {
 }
 
 impl Drama {
-    /// Does something to a candidate, mostly to the leader, and waits until somebody leads again.
+    /// Does something to a candidate, and waits until somebody leads again. Each blow meets the leader
+    /// first; after that it may be another candidate.
     fn cycle(&mut self, blow: Blow) -> io::Result<()> {
         let leader = self.leader()?;
-        let is_other = self.random.u8(0..5) == 0 && blow != Blow::Freeze;
+        let may_be_other = self.faults.len() >= Blow::ALL.len() && blow != Blow::Freeze;
+        let is_other = may_be_other && self.random.u8(0..5) == 0;
         let victim = match is_other {
             true => self.random.usize(0..self.company.len()),
             false => self.company.number(&leader.instance)?,

@@ -94,7 +94,8 @@ fn recipe(plan: &Plan, number: usize, url: &str, register: SocketAddr) -> io::Re
     arguments.extend(["--instance".into(), format!("candidate-{number}").into(), "--".into()]);
     arguments.extend([std::env::current_exe()?.into(), "writer".into(), "--register".into()]);
     arguments.push(register.to_string().into());
-    let mutant = plan.mutant.iter().map(|mutant| ("FRAZIL_MUTANT".into(), mutant.into()));
+    let of_frazil = plan.mutant.iter().filter(|mutant| *mutant != super::BLIND_REGISTER);
+    let mutant = of_frazil.map(|mutant| ("FRAZIL_MUTANT".into(), mutant.into()));
     Ok(Recipe {
         program: plan.frazil.clone(),
         arguments,
