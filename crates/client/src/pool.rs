@@ -10,13 +10,14 @@ use arc_swap::ArcSwapOption;
 use frazil_id::Id;
 
 use self::buffer::{Buffer, Served};
+use self::lanes::Apart;
 
 /// What fetched Ids wait in.
 #[derive(Debug)]
 pub(crate) struct Pool {
     current: ArcSwapOption<Buffer>,
     /// What comes after it. Whoever holds the lock may change which buffer is current.
-    spare: Mutex<Option<Buffer>>,
+    spare: Apart<Mutex<Option<Buffer>>>,
     max_age_ns: u64,
     threads: usize,
     handed_out: AtomicU64,
@@ -36,7 +37,7 @@ impl Pool {
     pub(crate) const fn new(max_age_ns: u64, threads: usize) -> Self {
         Self {
             current: ArcSwapOption::const_empty(),
-            spare: Mutex::new(None),
+            spare: Apart(Mutex::new(None)),
             max_age_ns,
             threads,
             handed_out: AtomicU64::new(0),
@@ -148,7 +149,7 @@ impl Pool {
     }
 
     fn spare(&self) -> MutexGuard<'_, Option<Buffer>> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+        self.spare.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// The most places that a lane has at a time: enough to make a claim cheap, and few enough that
 /// what idle threads leave is little.
-const STRETCH: u32 = 64;
+const STRETCH: u32 = 256;
 
 /// The places from 0 to a length. A thread takes those of its lane, which claims a stretch of them
 /// at a time, so that threads of different lanes write to nothing in common. With a single lane
@@ -19,14 +19,17 @@ pub(super) struct Lanes {
     /// In the middle. No stretch goes across it, so whoever claims beyond it is given it.
     mark: u32,
     /// The first place that no lane has. Written by one thread at a time.
-    unclaimed: AtomicU32,
+    unclaimed: Apart<AtomicU32>,
 }
 
 /// What a lane has left: the next place in the lower half, the end of its stretch in the upper.
-/// Alone in its lines of cache, since it is written all the time.
+#[derive(Debug, Default)]
+struct Lane(Apart<AtomicU64>);
+
+/// Alone in its lines of cache: it is written, and what is beside it only read.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Lane(AtomicU64);
+pub(super) struct Apart<T>(pub(super) T);
 
 impl Lanes {
     /// Lanes for so many threads at once.
@@ -39,7 +42,7 @@ impl Lanes {
             len,
             stretch: if count == 1 { len } else { share.clamp(1, STRETCH) },
             mark: len / 2,
-            unclaimed: AtomicU32::new(0),
+            unclaimed: Apart(AtomicU32::new(0)),
         }
     }
 
@@ -49,7 +52,7 @@ impl Lanes {
         // Relaxed, here and below: the addition alone makes places unique, and nothing else is
         // published by it. Those in vain are as few as threads: each then makes a claim, which
         // begins anew, so the lower half never runs over.
-        let (next, end) = halves(self.mine().0.fetch_add(1, Ordering::Relaxed));
+        let (next, end) = halves(self.mine().0.0.fetch_add(1, Ordering::Relaxed));
         (next < end).then_some(next)
     }
 
@@ -62,18 +65,18 @@ impl Lanes {
     /// Gives this thread's lane its next stretch, after the last is used up. `false`: all are
     /// claimed. To be called by one thread at a time.
     pub(super) fn claim(&self) -> bool {
-        let first = self.unclaimed.load(Ordering::Relaxed);
+        let first = self.unclaimed.0.load(Ordering::Relaxed);
         let limit = if first < self.mark { self.mark } else { self.len };
         let end = first.saturating_add(self.stretch).min(limit);
-        self.unclaimed.store(end, Ordering::Relaxed);
-        self.mine().0.store(u64::from(end) << 32 | u64::from(first), Ordering::Relaxed);
+        self.unclaimed.0.store(end, Ordering::Relaxed);
+        self.mine().0.0.store(u64::from(end) << 32 | u64::from(first), Ordering::Relaxed);
         first < end
     }
 
     /// How many can still be taken.
     pub(super) fn left(&self) -> u64 {
         let claimed: u64 = self.lanes.iter().map(Lane::left).sum();
-        u64::from(self.len - self.unclaimed.load(Ordering::Relaxed)) + claimed
+        u64::from(self.len - self.unclaimed.0.load(Ordering::Relaxed)) + claimed
     }
 
     pub(super) fn taken(&self) -> u64 {
@@ -83,7 +86,7 @@ impl Lanes {
     /// Gives nothing more. How many were taken, and how many are left for ever. To be called by one
     /// thread at a time.
     pub(super) fn end(&self) -> (u64, u64) {
-        let unclaimed = self.len - self.unclaimed.swap(self.len, Ordering::Relaxed);
+        let unclaimed = self.len - self.unclaimed.0.swap(self.len, Ordering::Relaxed);
         // One exchange divides the places of a lane between before and after.
         let claimed: u64 = self.lanes.iter().map(Lane::end).sum();
         let left = u64::from(unclaimed) + claimed;
@@ -98,12 +101,12 @@ impl Lanes {
 
 impl Lane {
     fn left(&self) -> u64 {
-        let (next, end) = halves(self.0.load(Ordering::Relaxed));
+        let (next, end) = halves(self.0.0.load(Ordering::Relaxed));
         u64::from(end.saturating_sub(next))
     }
 
     fn end(&self) -> u64 {
-        let (next, end) = halves(self.0.swap(0, Ordering::Relaxed));
+        let (next, end) = halves(self.0.0.swap(0, Ordering::Relaxed));
         u64::from(end.saturating_sub(next))
     }
 }
@@ -178,7 +181,7 @@ mod tests {
         }
         // A thread that stops in the middle of its stretch does not keep it from the others.
         let lanes = Lanes::new(1_000, 64);
-        while lanes.unclaimed.load(Ordering::Relaxed) < 500 {
+        while lanes.unclaimed.0.load(Ordering::Relaxed) < 500 {
             assert!(lanes.claim());
         }
         assert!(lanes.claim());
