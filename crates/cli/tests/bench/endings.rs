@@ -172,8 +172,9 @@ fn connections_that_were_closed_while_idle_are_opened_again() {
 #[test]
 fn a_server_that_fails_now_and_then_is_no_outage() {
     let shell = Shell::new();
-    let server = FalseServer::start(Habit::HangsUp);
     for connections in ["1", "3"] {
+        // Of its own: its first requests, which find out what it is, are answered.
+        let server = FalseServer::start(Habit::HangsUp);
         let line = [&server.url(), "--duration", "400ms", "--warmup", "0s", "--connections"];
         let output = start(&shell, &[&line[..], &[connections]].concat());
         let output = output.wait_with_output().unwrap();
