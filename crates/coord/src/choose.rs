@@ -2,59 +2,60 @@
 
 use std::collections::HashMap;
 
-use crate::record::Version;
+use crate::lease::{Census, Claim};
 use crate::rules::{Outlook, floor_of, outlook};
 use crate::slot::Slot;
-use crate::store::{Census, Claim, Entry, Found, Presence};
+use crate::store::{Entry, Presence, Vacancies, Wanted};
 
-/// A slot worth trying, as it was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
-    /// Which slot.
-    pub slot: Slot,
-    /// The version that was read; 0 if it does not exist.
-    pub version: Version,
-    /// What was read.
-    pub found: Found,
-}
-
-/// The free slots of a pool in the order to try them, and a count of those that cannot be taken.
+/// The free workers of a range in the order to try them, and a count of those that cannot be taken.
 ///
 /// The favourite comes first if its floor has passed; then all whose floor has passed and then
 /// those a little ahead, by floor: the longest unused first, so that skewed clocks cost least.
-/// The claim's nonce breaks ties, so that many who start at once do not all want the same slot.
+/// The nonce breaks ties, so that many who start at once do not all want the same worker.
 #[must_use]
-pub fn candidates(
-    entries: Vec<Entry>,
-    first: u32,
-    last: u32,
-    favourite: Option<u32>,
-    claim: &Claim,
-) -> (Vec<Candidate>, Census) {
-    let mut known: HashMap<u32, Entry> =
-        entries.into_iter().filter_map(|entry| Some((entry.slot.number()?, entry))).collect();
+pub fn candidates(vacancies: Vacancies, wanted: &Wanted, claim: &Claim) -> (Vec<Entry>, Census) {
+    let size = wanted.last.saturating_sub(wanted.first).saturating_add(1);
+    let Vacancies { look, is_complete, held } = vacancies;
+    let history = look.history;
     let mut census = Census::default();
     let mut ranked = Vec::new();
-    for number in first..=last {
-        let (version, found) = match known.remove(&number) {
-            Some(Entry { presence: Presence::Held { .. }, .. }) => {
-                census.held += 1;
-                continue;
-            }
-            Some(entry) => (entry.version, entry.found),
-            None => (Version(0), Found::New),
-        };
-        let outlook = outlook(&found, claim);
+    for entry in in_range(look.entries, wanted, is_complete) {
+        if entry.presence != Presence::Free {
+            census.held += 1;
+            continue;
+        }
+        let Some(number) = entry.slot.number() else { continue };
+        let outlook = outlook(&entry.found, claim, &history);
         if matches!(outlook, Outlook::Blocked { .. } | Outlook::Poisoned { .. }) {
             census.count(outlook);
             continue;
         }
-        let loved = favourite == Some(number) && outlook == Outlook::Passed;
-        let rank = (!loved, floor_of(&found, claim), shuffle(claim.nonce.bits(), number));
-        ranked.push((rank, Candidate { slot: Slot::worker(number), version, found }));
+        let loved = wanted.favourite == Some(number) && outlook == Outlook::Passed;
+        let floor = floor_of(&entry.found, claim, &history);
+        ranked.push(((!loved, floor, shuffle(wanted.nonce.bits(), number)), entry));
+    }
+    if !is_complete {
+        // Those that were not looked at are no better than the best that were.
+        census.held = held.max(census.held).min(size);
+        census.blocked = size - census.held - census.poisoned.min(size - census.held);
     }
     ranked.sort_unstable_by_key(|(rank, _)| *rank);
-    (ranked.into_iter().map(|(_, candidate)| candidate).collect(), census)
+    (ranked.into_iter().map(|(_, entry)| entry).collect(), census)
+}
+
+/// The entries of a range; if all were looked at, those that were never used too.
+fn in_range(entries: Vec<Entry>, wanted: &Wanted, is_complete: bool) -> Vec<Entry> {
+    let range = wanted.first..=wanted.last;
+    let mut known: HashMap<u32, Entry> = entries
+        .into_iter()
+        .filter_map(|entry| Some((entry.slot.number()?, entry)))
+        .filter(|(number, _)| range.contains(number))
+        .collect();
+    if !is_complete {
+        return known.into_values().collect();
+    }
+    let unused = |number| Entry::unused(Slot::worker(number));
+    range.map(|number| known.remove(&number).unwrap_or_else(|| unused(number))).collect()
 }
 
 /// A number that looks random for each pair (Fibonacci hashing of the two).

@@ -11,13 +11,14 @@ mod status;
 
 use std::time::Duration;
 
+use crate::lease::Loss;
 use crate::record::{Token, UnixMs};
-use crate::store::Loss;
 
 pub use self::driver::Keeper;
-pub use self::plan::{CLOCK_BOUND_MS, Effect, Next, Now, Plan};
+pub use self::plan::{Effect, Next, Now, Plan};
 pub use self::setup::{FirstUse, Setup};
 pub use self::status::{ClockSkew, Judge, LeaseState, LeaseStatus, Pool, Refusal, Waiting};
+pub use crate::rules::CLOCK_BOUND_MS;
 
 /// What a lease is kept for: it uses times, each at most once, within the bounds that it is given.
 pub trait Lane: Send + Sync + 'static {

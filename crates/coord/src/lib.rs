@@ -26,6 +26,7 @@ pub mod fence;
 mod finding;
 mod guarantees;
 pub mod keeper;
+mod lease;
 pub mod mend;
 #[doc(hidden)]
 pub mod mutant;
@@ -34,6 +35,7 @@ mod nonce;
 mod open;
 mod panicked;
 pub mod processor;
+pub mod protocol;
 mod record;
 pub mod rules;
 mod slot;
@@ -50,17 +52,21 @@ mod wrappers;
 pub use self::error::{Error, ErrorKind};
 pub use self::finding::{Finding, Severity};
 pub use self::guarantees::{Guarantees, Strength};
+pub use self::lease::{
+    Acquired, Ask, Census, Choice, Claim, Extended, Guard, Loss, Released, Settling, Tenure,
+};
 pub use self::namespace::{BadNamespace, Namespace};
 pub use self::nonce::{BadNonce, Nonce};
 pub use self::open::{look, open};
+pub use self::protocol::Leasing;
 pub use self::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
 pub use self::slot::{BadName, Group, Slot};
 pub use self::standing::Standing;
 pub use self::store::{
-    Acquired, Announcer, Ask, Census, Changes, Choice, Claim, Entry, Extended, Found, Guard, Loss,
-    Presence, Put, Released, Store, Tenure,
+    Act, Announcer, Change, Changes, Commit, Committed, Entry, Found, History, Look, Presence,
+    Present, Put, Stay, Store, Vacancies, Wanted, Watched, Written,
 };
 pub use self::tally::Tally;
 pub use self::timing::{BadTiming, Timing};
 pub use self::url::{BadUrl, PASSWORD_VARIABLE, Scheme, Secret, StoreUrl, duration};
-pub use self::wrappers::{Act, Chances, Faults, Faulty, Metered, Operations, Outcome, Prefixed};
+pub use self::wrappers::{Chances, Faults, Faulty, Metered, Operations, Outcome, Prefixed};

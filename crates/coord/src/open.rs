@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind};
 use crate::namespace::Namespace;
 use crate::store::Store;
-use crate::stores::file::{Copied, Entrance, FileStore, Place, Purpose};
+use crate::stores::file::{Copied, Entrance, Place, Purpose};
 use crate::stores::memory::MemoryStore;
 use crate::url::{Scheme, StoreUrl};
 
@@ -38,18 +38,18 @@ async fn enter(
 ) -> Result<Arc<dyn Store>, Error> {
     match url.scheme {
         Scheme::File | Scheme::Static => {
-            Ok(Arc::new(FileStore::enter(url, place(url)?, namespace, entrance).await?))
+            Ok(Arc::new(crate::stores::file::enter(url, place(url)?, namespace, entrance).await?))
         }
         Scheme::Memory => Ok(Arc::new(MemoryStore::new())),
-        #[cfg(feature = "redis")]
+        #[cfg(feature = "redis_")]
         Scheme::Redis | Scheme::RedisSentinel | Scheme::RedisCluster => {
             Ok(Arc::new(crate::stores::redis::RedisStore::connect(url, namespace).await?))
         }
-        #[cfg(feature = "etcd")]
+        #[cfg(feature = "etcd_")]
         Scheme::Etcd => {
             Ok(Arc::new(crate::stores::etcd::EtcdStore::connect(url, namespace).await?))
         }
-        #[cfg(feature = "zookeeper")]
+        #[cfg(feature = "zookeeper_")]
         Scheme::ZooKeeper => {
             use crate::stores::zookeeper::ZooKeeperStore;
             Ok(Arc::new(match entrance {
@@ -57,7 +57,7 @@ async fn enter(
                 Entrance::Use(_) => ZooKeeperStore::connect(url, namespace).await?,
             }))
         }
-        #[cfg(not(all(feature = "redis", feature = "etcd", feature = "zookeeper")))]
+        #[cfg(not(any()))]
         _ => {
             let why = "this program was built without the feature for that store";
             Err(Error::new(ErrorKind::InvalidConfig, "open the store", url, why))

@@ -53,6 +53,9 @@ pub struct Record {
     /// When presence ends by the store's clock, where the store judges by its clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<UnixMs>,
+    /// Whether the last holder itself released the slot: then it used no time after the horizon.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub released: bool,
     /// Whatever else the holder wants known: host, process, version, address.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub info: BTreeMap<String, String>,

@@ -1,10 +1,10 @@
 //! The stores that come with the crate.
 
-#[cfg(feature = "etcd")]
+#[cfg(feature = "etcd_")]
 pub mod etcd;
 pub mod file;
 pub mod memory;
-#[cfg(feature = "redis")]
+#[cfg(feature = "redis_")]
 pub mod redis;
-#[cfg(feature = "zookeeper")]
+#[cfg(feature = "zookeeper_")]
 pub mod zookeeper;

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use super::subject::LAST_WORKER;
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
+use crate::lease::{Acquired, Choice, Released};
+use crate::protocol::Leasing;
 use crate::slot::Slot;
-use crate::store::{Acquired, Choice, Released};
 
 declare_cases! {
     distinct ["D8"]

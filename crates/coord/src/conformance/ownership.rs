@@ -1,8 +1,9 @@
 //! Nobody extends, releases or inherits what is not theirs.
 
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
+use crate::lease::{Acquired, Choice, Extended, Loss, Released};
+use crate::protocol::Leasing;
 use crate::slot::Slot;
-use crate::store::{Acquired, Choice, Extended, Loss, Released};
 use crate::{Group, Version};
 
 declare_cases! {

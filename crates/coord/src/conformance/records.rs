@@ -1,9 +1,11 @@
 //! Meta, listing, putting and watching.
 
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
+use crate::lease::Acquired;
+use crate::protocol::Leasing;
 use crate::record::{Record, Token, Version};
 use crate::slot::{Group, Slot};
-use crate::store::{Acquired, Found, Presence, Put};
+use crate::store::{Found, Presence, Put, Watched};
 
 declare_cases! {
     meta_is_swapped []
@@ -76,6 +78,7 @@ async fn put_swaps(bench: &Bench<'_>) -> Result<(), Violation> {
         horizon: bench.now - 5,
         renewed: 5,
         expires: None,
+        released: false,
         info: std::collections::BTreeMap::new(),
     };
     let version = want!(bench.a.put(&slot, Version(0), &record).await?, Put::Done(v) => v);
@@ -91,11 +94,11 @@ async fn put_swaps(bench: &Bench<'_>) -> Result<(), Violation> {
 }
 
 async fn watching(bench: &Bench<'_>) -> Result<(), Violation> {
-    let mut changes = bench.b.watch(Group::Elections).await?;
+    let mut changes = bench.b.watch(&Watched::Group(Group::Elections)).await?;
     let slot = Slot::named(Group::Elections, "watched").map_err(Violation::new)?;
     let tenure = bench.take(&bench.a, &bench.this(&slot).await?).await?;
     want!(changes.next().await, Some(()) => ());
-    let mut changes = bench.b.watch(Group::Elections).await?;
+    let mut changes = bench.b.watch(&Watched::Group(Group::Elections)).await?;
     bench.a.release(&tenure, 0).await?;
     want!(changes.next().await, Some(()) => ());
     ensure!(!bench.is_held(&slot).await?, "announced, and still held");

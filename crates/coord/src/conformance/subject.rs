@@ -8,10 +8,12 @@ use async_trait::async_trait;
 
 use super::Violation;
 use crate::Namespace;
+use crate::lease::{Acquired, Ask, Choice, Claim, Tenure};
 use crate::nonce::Nonce;
+use crate::protocol::Leasing;
 use crate::record::{FORMAT, Meta, Record, Version, Versioned};
 use crate::slot::{Group, Slot};
-use crate::store::{Acquired, Ask, Choice, Claim, Entry, Found, Presence, Put, Store, Tenure};
+use crate::store::{Entry, Found, Presence, Put, Store};
 use crate::time::unix_ms;
 
 /// A store under test. Every [`open`](Subject::open) is a client of its own, as in another process.

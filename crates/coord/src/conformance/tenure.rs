@@ -1,8 +1,9 @@
 //! Floors and horizons: what keeps the times of different tenures apart.
 
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
+use crate::lease::{Acquired, Extended};
+use crate::protocol::Leasing;
 use crate::slot::Slot;
-use crate::store::{Acquired, Extended};
 
 declare_cases! {
     floor_is_the_future ["D14", "D19"]

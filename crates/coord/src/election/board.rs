@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::slot::Group;
-use crate::store::{Entry, Presence, Store};
+use crate::store::{Entry, Presence, Store, Watched};
 use crate::time::boot_time;
 use crate::watching::Watching;
 
@@ -51,7 +51,7 @@ impl Board {
             group,
             views: views.clone(),
             wanted: wanted.clone(),
-            watching: Watching::new(group),
+            watching: Watching::new(Watched::Group(group)),
             pause: FIRST_PAUSE,
         };
         Self { views, wanted, task: tokio::spawn(looker.run()) }

@@ -16,10 +16,11 @@ use super::settings::Settings;
 use super::state::State;
 use super::term::Term;
 use crate::error::{Error, ErrorKind};
+use crate::lease::{Acquired, Choice, Claim, Tenure};
 use crate::nonce::Nonce;
+use crate::protocol::Leasing;
 use crate::record::{Meta, Version, Versioned};
 use crate::slot::Slot;
-use crate::store::{Acquired, Choice, Claim, Tenure};
 use crate::time::{boot_time, millis, unix_ms};
 
 /// One campaign, and the leadership that comes of it.
@@ -132,6 +133,10 @@ impl Campaign {
                 Ok(Acquired::MetaMoved) => {
                     self.elections.charter().moved();
                     return Ok(Claimed::Not(Duration::ZERO));
+                }
+                Ok(Acquired::ClockOff { store_now }) => {
+                    tracing::warn!(slot = %self.slot, store_now, "this clock differs too much from the store's");
+                    return Ok(Claimed::Not(self.settings.retry));
                 }
                 Ok(Acquired::Unsure(..)) => {}
                 Err(error) if error.kind() == ErrorKind::Unknown => {}

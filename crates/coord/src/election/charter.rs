@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::{Error, ErrorKind};
 use crate::nonce::Nonce;
+use crate::protocol::Leasing;
 use crate::record::{FORMAT, Meta, Versioned};
 use crate::store::Store;
 use crate::time::unix_ms;

@@ -123,6 +123,7 @@ mod tests {
             horizon: 0,
             renewed: 0,
             expires: None,
+            released: false,
             info: [].into(),
         };
         let slot = Slot::named(Group::Elections, "x").unwrap();

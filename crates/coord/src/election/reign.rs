@@ -14,7 +14,8 @@ use super::settings::Settings;
 use super::state::{LeaderLoss, State};
 use super::term::Term;
 use crate::error::{Error, ErrorKind};
-use crate::store::{Ask, Extended, Tenure};
+use crate::lease::{Ask, Extended, Tenure};
+use crate::protocol::Leasing;
 use crate::time::{boot_time, millis, unix_ms};
 
 /// The task of a leader.

@@ -127,6 +127,7 @@ mod tests {
             horizon: 0,
             renewed: 0,
             expires: None,
+            released: false,
             info: [].into(),
         };
         let found = Found::Known(record);

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use crate::lease::Loss;
 use crate::record::Token;
-use crate::store::Loss;
 
 /// Where a candidate stands. Leadership is told of with its token, so that what is said of one
 /// term is never taken for another.
@@ -83,7 +83,6 @@ impl From<Loss> for LeaderLoss {
             }
             Loss::Released => Self::Released,
             Loss::Vanished | Loss::Regressed => Self::StoreLost,
-            Loss::Lapsed => Self::Expired,
         }
     }
 }

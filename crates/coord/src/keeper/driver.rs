@@ -11,12 +11,14 @@ use super::setup::Setup;
 use super::status::{LeaseState, LeaseStatus, Pool, Refusal, Waiting};
 use super::{Lane, StoreTime};
 use crate::error::Error;
+use crate::lease::{Acquired, Ask, Claim, Extended, Tenure};
 use crate::mend;
 use crate::mutant::{self, Mutant};
 use crate::nonce::Nonce;
+use crate::protocol::Leasing;
 use crate::record::{Meta, UnixMs, Versioned};
 use crate::slot::Group;
-use crate::store::{Acquired, Ask, Claim, Extended, Store, Tenure};
+use crate::store::{Store, Watched};
 use crate::time::boot_time;
 use crate::watching::Watching;
 
@@ -47,7 +49,13 @@ impl Keeper {
         let plan = Plan::new(setup, now);
         let (publish, status) = watch::channel(plan.status().clone());
         let (stop, stopped) = oneshot::channel();
-        let driver = Driver { store, lane, plan, publish, watching: Watching::new(Group::Workers) };
+        let driver = Driver {
+            store,
+            lane,
+            plan,
+            publish,
+            watching: Watching::new(Watched::Group(Group::Workers)),
+        };
         let task = tokio::spawn(driver.run(stopped));
         Ok(Self { status, stop: Some(stop), task: Some(task) })
     }
@@ -223,7 +231,7 @@ impl Driver {
         match effect {
             Effect::None => {}
             Effect::Open(grant) => {
-                self.watching = Watching::new(Group::Workers);
+                self.watching = Watching::new(Watched::Group(Group::Workers));
                 self.lane.open(grant);
             }
             Effect::Raise(horizon) => self.lane.raise(horizon),

@@ -12,18 +12,16 @@ use std::time::Duration;
 use self::peers::Peers;
 use super::Grant;
 use super::setup::Setup;
-use super::status::{ClockSkew, Judge, LeaseState, LeaseStatus, Refusal, Waiting};
+use super::status::{ClockSkew, LeaseState, LeaseStatus, Refusal, Waiting};
 use crate::anchor::Anchor;
 use crate::error::Error;
+use crate::lease::{Ask, Choice, Claim, Extended, Loss, Tenure};
 use crate::mutant::{self, Mutant};
 use crate::nonce::Nonce;
 use crate::record::{Meta, UnixMs, Version, Versioned};
-use crate::store::{Ask, Choice, Claim, Extended, Loss, Tenure};
+use crate::rules::CLOCK_BOUND_MS;
 use crate::time::millis;
 
-/// A clock that differs from the store's, or from those of most others, by more than this makes Ids
-/// that lie about their time.
-pub const CLOCK_BOUND_MS: u64 = 10_000;
 /// The first pause after a failure; each further one is twice as long, up to a heartbeat.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
@@ -219,9 +217,7 @@ impl Plan {
             return self.peers.agree(now).map(|()| false);
         };
         if now.unix.abs_diff(store_now) > CLOCK_BOUND_MS {
-            let ahead_ms = now.unix.saturating_sub(store_now).cast_signed()
-                - store_now.saturating_sub(now.unix).cast_signed();
-            return Err(ClockSkew { ahead_ms, judge: Judge::Store });
+            return Err(ClockSkew::to_store(now.unix, store_now));
         }
         let was_step = self.anchor.confirm(now.unix, now.boot);
         Ok(was_step && !self.lasts(tenure.horizon, now))
@@ -254,7 +250,7 @@ impl Plan {
                 self.status.state = LeaseState::Held;
                 self.not_before = now.boot + self.setup.timing.heartbeat;
                 let trusted = self.compare_clocks(&tenure, now);
-                let horizon = tenure.horizon;
+                let horizon = tenure.usable;
                 self.phase = Phase::Holding { tenure: Box::new(tenure), since };
                 match trusted {
                     Ok(true) => self.not_before = now.boot,

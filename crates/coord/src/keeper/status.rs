@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::error::{Error, ErrorKind};
 use crate::keeper::Grant;
+use crate::lease::{Census, Loss};
 use crate::record::UnixMs;
-use crate::store::{Census, Loss};
 
 /// How a lease is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +70,15 @@ pub struct ClockSkew {
     pub ahead_ms: i64,
     /// The other clock.
     pub judge: Judge,
+}
+
+impl ClockSkew {
+    /// How far a clock is from the store's.
+    pub(super) const fn to_store(now: UnixMs, store_now: UnixMs) -> Self {
+        let ahead_ms = now.saturating_sub(store_now).cast_signed()
+            - store_now.saturating_sub(now).cast_signed();
+        Self { ahead_ms, judge: Judge::Store }
+    }
 }
 
 /// Whose clock another one is compared with.
@@ -229,7 +238,6 @@ impl fmt::Display for Loss {
             }
             Self::Released => f.write_str("released by an operator"),
             Self::Vanished => f.write_str("the store has forgotten it"),
-            Self::Lapsed => f.write_str("it lapsed, and the store may have lost writes since"),
             Self::Regressed => f.write_str("the store went back in its history"),
         }
     }

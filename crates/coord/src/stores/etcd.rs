@@ -37,9 +37,10 @@ use crate::Namespace;
 use crate::error::Error;
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
+use crate::lease::{Acquired, Ask, Claim, Extended, Released, Tenure};
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::slot::{Group, Slot};
-use crate::store::{Acquired, Ask, Changes, Claim, Entry, Extended, Put, Released, Store, Tenure};
+use crate::store::{Changes, Entry, Put, Store};
 use crate::timing::Timing;
 use crate::url::StoreUrl;
 

@@ -40,14 +40,12 @@ use self::settings::Settings;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
+use crate::lease::{Acquired, Ask, Census, Choice, Claim, Extended, Guard, Loss, Released, Tenure};
 use crate::namespace::Namespace;
 use crate::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
 use crate::rules::WINDOW_MAX_MS;
 use crate::slot::{Group, Slot};
-use crate::store::{
-    Acquired, Ask, Census, Changes, Choice, Claim, Entry, Extended, Found, Guard, Loss, Presence,
-    Put, Released, Store, Tenure,
-};
+use crate::store::{Changes, Entry, Found, Presence, Put, Store};
 use crate::timing::Timing;
 use crate::url::StoreUrl;
 

@@ -36,12 +36,11 @@ use self::write::Writer;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
+use crate::lease::{Acquired, Ask, Choice, Claim, Extended, Released, Tenure};
 use crate::namespace::Namespace;
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::slot::{Group, Slot};
-use crate::store::{
-    Acquired, Ask, Changes, Choice, Claim, Entry, Extended, Put, Released, Store, Tenure,
-};
+use crate::store::{Changes, Entry, Put, Store};
 use crate::timing::Timing;
 use crate::url::StoreUrl;
 

@@ -6,7 +6,8 @@ use super::{Next, Now, Plan};
 use crate::choose::candidates;
 use crate::error::Error;
 use crate::keeper::status::{ClockSkew, Judge, LeaseState, Pool};
-use crate::store::{Census, Claim, Entry};
+use crate::lease::{Census, Claim};
+use crate::store::{Entry, Look, Vacancies, Wanted};
 
 /// Between two looks, at least: soon enough to tell of a pool that fills up.
 const LOOK_PAUSE: Duration = Duration::from_mins(2);
@@ -71,9 +72,17 @@ impl Plan {
 
     fn count(&mut self, entries: Vec<Entry>, now: Now) {
         let Some(meta) = &self.meta else { return };
-        let (first, last) = (meta.value.first_worker, meta.value.last_worker);
         let judge = Claim::to_judge(meta, now.unix);
-        let (_, census) = candidates(entries, first, last, None, &judge);
+        let wanted = Wanted {
+            first: meta.value.first_worker,
+            last: meta.value.last_worker,
+            favourite: None,
+            nonce: judge.nonce,
+            now: now.unix,
+        };
+        let look = Look { entries, ..Look::default() };
+        let vacancies = Vacancies { look, is_complete: true, held: 0 };
+        let (_, census) = candidates(vacancies, &wanted, &judge);
         self.counted(census);
     }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::{Effect, Next, Now, Phase, Plan, millis};
 use crate::error::Error;
 use crate::keeper::Grant;
-use crate::keeper::status::{LeaseState, Waiting};
+use crate::keeper::status::{ClockSkew, LeaseState, Waiting};
+use crate::lease::{Acquired, Census, Choice, Claim, Tenure};
 use crate::mutant::{self, Mutant};
 use crate::record::UnixMs;
 use crate::rules::RUN_AHEAD_MS;
-use crate::store::{Acquired, Census, Choice, Claim, Tenure};
 
 /// Before a full pool is asked again; each further pause is twice as long.
 const POOL_PAUSE: Duration = Duration::from_millis(500);
@@ -110,6 +110,12 @@ impl Plan {
                 }
             }
             Acquired::MetaMoved => self.meta = None,
+            Acquired::ClockOff { store_now } => {
+                self.store_has_clock = true;
+                self.phase = Phase::Seeking { unsure: None };
+                self.wait_for(Waiting::Clock(ClockSkew::to_store(now.unix, store_now)));
+                self.not_before = now.boot + self.setup.timing.heartbeat;
+            }
             Acquired::Unsure(slot, version) => {
                 let unsure = Some((Choice::This(slot, version), claim.nonce));
                 self.phase = Phase::Seeking { unsure };
@@ -132,7 +138,7 @@ impl Plan {
                 return Effect::None;
             }
         };
-        let (token, horizon) = (tenure.token, tenure.horizon);
+        let (token, horizon) = (tenure.token, tenure.usable);
         let floor = if mutant::is(Mutant::StartAtClock) { 0 } else { tenure.floor };
         let grant = Grant { worker, token, floor, horizon: usable(horizon) };
         self.setup.favourite = Some(worker);

@@ -11,10 +11,11 @@ use std::time::Duration;
 use super::{Effect, Next, Now, Plan};
 use crate::error::{Error, ErrorKind};
 use crate::keeper::{FirstUse, Grant, Setup};
+use crate::lease::{Acquired, Ask, Claim, Extended, Tenure};
 use crate::nonce::Nonce;
 use crate::record::{FORMAT, Meta, Token, UnixMs, Version, Versioned};
 use crate::slot::Slot;
-use crate::store::{Acquired, Ask, Claim, Entry, Extended, Tenure};
+use crate::store::Entry;
 use crate::timing::Timing;
 
 /// When the conversations begin, in real time.
@@ -175,7 +176,7 @@ impl Talk {
     fn renew(&mut self) -> Ask {
         let (tenure, ask) = self.extension();
         let horizon = tenure.horizon.max(ask.horizon);
-        let tenure = Tenure { horizon, store_now: None, ..tenure };
+        let tenure = Tenure { horizon, usable: horizon, store_now: None, ..tenure };
         assert_eq!(self.extended(Ok(Extended::Held(tenure))), Effect::Raise(horizon));
         ask
     }
@@ -191,6 +192,10 @@ fn tenure(claim: &Claim, worker: u32, horizon: UnixMs) -> Tenure {
         horizon,
         expires: None,
         store_now: None,
-        lineage: None,
+        usable: horizon,
+        holder: claim.holder.clone(),
+        info: claim.info.clone(),
+        incarnation: Nonce::from_bits(1),
+        settling: crate::lease::Settling::default(),
     }
 }

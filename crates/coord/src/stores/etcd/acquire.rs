@@ -8,11 +8,12 @@ use super::sight::{Cell, Sight, revision, written};
 use super::{EtcdStore, json};
 use crate::choose::{Candidate, candidates};
 use crate::error::{Error, ErrorKind};
+use crate::lease::{Acquired, Census, Choice, Claim};
 use crate::mutant::{self, Mutant};
 use crate::record::{Record, Version};
 use crate::rules;
 use crate::slot::{Group, Slot};
-use crate::store::{Acquired, Census, Choice, Claim, Found};
+use crate::store::Found;
 
 /// How many slots one transaction tries. If all of a crowd see the same free slots, a claim
 /// fails on all of these with a chance of 1 in 9 on average; more would make every request larger.

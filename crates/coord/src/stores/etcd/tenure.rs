@@ -8,9 +8,9 @@ use super::remote::{Call, Nature};
 use super::sight::{Sight, revision, written};
 use super::{EtcdStore, json};
 use crate::error::{Error, ErrorKind};
+use crate::lease::{Ask, Extended, Loss, Released, Tenure};
 use crate::record::{UnixMs, Version};
 use crate::rules;
-use crate::store::{Ask, Extended, Loss, Released, Tenure};
 
 /// How often a write is repeated because the record changed in between. Only repetitions of the
 /// holder's own requests change it under its nonce.

@@ -10,7 +10,8 @@ use crate::nonce::Nonce;
 use crate::record::{Record, Version};
 use crate::rules::{self, Outlook, outlook};
 use crate::slot::{Group, Slot};
-use crate::store::{Acquired, Census, Claim, Found};
+use crate::lease::{Acquired, Census, Claim};
+use crate::store::Found;
 
 /// Numbers to try blindly before all are looked at. A guess costs microseconds, a look at a pool of
 /// 1,024 milliseconds; while a pool fills up, one claim in 65 needs that look.

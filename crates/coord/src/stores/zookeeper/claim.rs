@@ -10,10 +10,11 @@ use super::paths::{worker_of, worker_of_mark};
 use super::session::{Deadline, Get, Got, Node};
 use super::write::{ANY, Change, Changed, Stay, Writer};
 use crate::choose::{Candidate, candidates, shuffle};
+use crate::lease::{Acquired, Census, Claim, Tenure};
 use crate::record::{Record, UnixMs, Version};
 use crate::rules::{self, Outlook};
 use crate::slot::{Group, Slot};
-use crate::store::{Acquired, Census, Claim, Entry, Found, Presence, Tenure};
+use crate::store::{Entry, Found, Presence};
 
 /// How many slots are tried on one listing: others take from the same list, so soon it is cheaper
 /// to list again than to guess.

@@ -5,10 +5,11 @@ use super::claim::acknowledged;
 use super::failure::Failure;
 use super::session::{Deadline, Node};
 use super::write::{ANY, Change, Changed, Stay, Writer};
+use crate::lease::{Ask, Extended, Loss, Released, Tenure};
 use crate::record::{Record, UnixMs, Version};
 use crate::rules;
 use crate::slot::Slot;
-use crate::store::{Ask, Extended, Loss, Put, Released, Tenure};
+use crate::store::Put;
 
 /// Raises the horizon and renews presence, also in a new session.
 pub(super) async fn extend(

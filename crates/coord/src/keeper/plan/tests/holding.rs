@@ -4,10 +4,11 @@ use super::{BUDGET_MS, START, Talk, error, meta, millis, seconds, setup, tenure}
 use crate::error::ErrorKind;
 use crate::keeper::plan::{CLOCK_BOUND_MS, Effect, Next};
 use crate::keeper::status::{ClockSkew, Judge, LeaseState, Waiting};
+use crate::lease::{Acquired, Choice, Extended, Loss, Tenure};
 use crate::record::{Token, Version};
-use crate::store::{Acquired, Choice, Extended, Loss, Put, Tenure};
+use crate::store::Put;
 
-fn superseded() -> Loss {
+pub(super) fn superseded() -> Loss {
     Loss::Superseded { token: Token(START + 1), holder: "other".into() }
 }
 
@@ -72,7 +73,7 @@ fn a_horizon_that_was_not_acknowledged_is_never_used() {
     }
     talk.wait();
     let (tenure, ask) = talk.extension();
-    let less = Tenure { horizon: ask.horizon - 7, ..tenure };
+    let less = Tenure { horizon: ask.horizon - 7, usable: ask.horizon - 7, ..tenure };
     assert_eq!(talk.extended(Ok(Extended::Held(less))), Effect::Raise(ask.horizon - 7));
 }
 
@@ -112,7 +113,12 @@ fn a_confirmed_jump_past_the_horizon_is_granted_at_once_and_only_then_can_the_la
         let confirm = |talk: &mut Talk| {
             let (tenure, ask) = talk.extension();
             let store_now = Some(talk.now.unix);
-            talk.extended(Ok(Extended::Held(Tenure { horizon: ask.horizon, store_now, ..tenure })));
+            talk.extended(Ok(Extended::Held(Tenure {
+                horizon: ask.horizon,
+                usable: ask.horizon,
+                store_now,
+                ..tenure
+            })));
             talk.plan.reaches(talk.now)
         };
         assert_eq!(confirm(&mut talk), reaches, "after a jump of {jump_ms} ms");
@@ -153,7 +159,7 @@ fn no_horizon_is_raised_by_a_clock_that_the_store_contradicts() {
     talk.wait();
     let (tenure, ask) = talk.extension();
     let store_now = Some(talk.now.unix - CLOCK_BOUND_MS - 1);
-    let held = Tenure { horizon: ask.horizon, store_now, ..tenure };
+    let held = Tenure { horizon: ask.horizon, usable: ask.horizon, store_now, ..tenure };
     assert_eq!(talk.extended(Ok(Extended::Held(held))), Effect::None);
     assert_eq!(talk.plan.status().grant, granted);
     let ahead_ms = i64::try_from(CLOCK_BOUND_MS + 1).unwrap();
@@ -191,7 +197,8 @@ fn failures_never_end_renewal() {
 
 #[test]
 fn a_lost_worker_is_replaced_while_its_grant_lasts() {
-    for (loss, loved) in [(superseded(), None), (Loss::Lapsed, Some(7))] {
+    let loss = superseded();
+    {
         let mut talk = Talk::holding();
         let granted = talk.plan.status().grant;
         talk.wait();
@@ -203,7 +210,7 @@ fn a_lost_worker_is_replaced_while_its_grant_lasts() {
         // At once, and not the one that somebody else has.
         let claim = talk.claim();
         let Choice::Any { favourite, .. } = claim.choice else { panic!("{claim:?}") };
-        assert_eq!(favourite, loved);
+        assert_eq!(favourite, None);
         let held = tenure(&claim, 8, claim.ask);
         assert!(matches!(talk.answer(&claim, Ok(Acquired::Held(held))), Effect::Open(_)));
         assert_eq!(talk.plan.status().grant.map(|grant| grant.worker), Some(8));
@@ -270,7 +277,7 @@ fn the_end_gives_what_is_held_and_nothing_happens_afterwards() {
     assert_eq!(talk.plan.end(), Some(held.clone()));
     assert_eq!(talk.plan.status().state, LeaseState::Released);
     // The answer to an extension that was under way comes too late.
-    let late = Tenure { horizon: held.horizon + 1000, ..held };
+    let late = Tenure { horizon: held.horizon + 1000, usable: held.horizon + 1000, ..held };
     assert_eq!(talk.extended(Ok(Extended::Held(late))), Effect::None);
     talk.plan.nudged(talk.now);
     talk.pass(seconds(1000));

@@ -4,10 +4,11 @@ use super::{START, Talk, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;
 use crate::keeper::plan::{Effect, Next, Setup};
 use crate::keeper::status::{ClockSkew, Judge, LeaseState, Waiting};
+use crate::lease::{Acquired, Extended, Loss, Tenure};
 use crate::nonce::Nonce;
 use crate::record::{Meta, Record, Token, UnixMs, Version};
 use crate::slot::Slot;
-use crate::store::{Acquired, Entry, Extended, Found, Loss, Presence, Tenure};
+use crate::store::{Entry, Found, Presence};
 
 const HOUR_MS: u64 = 3_600_000;
 
@@ -20,6 +21,7 @@ fn peer(number: u32, renewed: UnixMs) -> Entry {
         horizon: START,
         renewed,
         expires: None,
+        released: false,
         info: std::collections::BTreeMap::new(),
     };
     let presence = Presence::Held { expires_in: None };
@@ -37,7 +39,7 @@ impl Talk {
             if let Next::Extend(tenure, ask) = self.next() {
                 let store_now = tenure.store_now.map(|_| self.now.unix);
                 let horizon = tenure.horizon.max(ask.horizon);
-                let tenure = Tenure { horizon, store_now, ..tenure };
+                let tenure = Tenure { horizon, usable: horizon, store_now, ..tenure };
                 effects.push(self.extended(Ok(Extended::Held(tenure))));
             }
         }
@@ -157,7 +159,7 @@ fn nothing_new_is_taken_with_a_clock_that_differs_from_most_others() {
     talk.now.boot += seconds(10);
     talk.now.unix += 10_000;
     talk.extension();
-    talk.extended(Ok(Extended::Lost(Loss::Lapsed)));
+    talk.extended(Ok(Extended::Lost(super::holding::superseded())));
     for _ in 0..100 {
         talk.pool = others(talk.now.unix);
         assert!(matches!(talk.next(), Next::Wait(_)), "a worker is claimed");

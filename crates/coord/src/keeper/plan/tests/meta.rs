@@ -5,9 +5,10 @@ use crate::error::ErrorKind;
 use crate::keeper::plan::{Effect, Next};
 use crate::keeper::status::{LeaseState, Refusal, Waiting};
 use crate::keeper::{FirstUse, Setup};
+use crate::lease::{Extended, Loss};
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version, Versioned};
-use crate::store::{Extended, Loss, Put};
+use crate::store::Put;
 
 #[test]
 fn a_namespace_is_used_for_the_first_time_when_it_is_known_to_be_new() {
@@ -199,7 +200,7 @@ fn a_horizon_beyond_the_window_is_kept_in_a_namespace_created_anew() {
     talk.wait();
     let (tenure, _) = talk.extension();
     let far = talk.now.unix + 2 * BUDGET_MS;
-    let tenure = crate::store::Tenure { horizon: far, ..tenure };
+    let tenure = crate::lease::Tenure { horizon: far, usable: far, ..tenure };
     talk.extended(Ok(Extended::Held(tenure)));
     talk.wait();
     talk.extension();

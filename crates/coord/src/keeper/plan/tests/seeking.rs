@@ -4,10 +4,10 @@ use super::{START, Talk, error, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;
 use crate::keeper::plan::{CLOCK_BOUND_MS, Effect, Next, Setup};
 use crate::keeper::status::{ClockSkew, Judge, LeaseState, Refusal, Waiting};
+use crate::lease::{Acquired, Census, Choice, Loss, Tenure};
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version};
 use crate::slot::Slot;
-use crate::store::{Acquired, Census, Choice, Loss, Tenure};
 
 fn full(blocked: u32, next_floor: Option<u64>) -> Acquired {
     Acquired::Full(Census { held: 3, blocked, poisoned: 0, next_floor })
@@ -112,7 +112,7 @@ fn a_pool_that_stays_full_is_asked_less_often() {
     talk.take(4);
     talk.wait();
     talk.extension();
-    talk.extended(Ok(crate::store::Extended::Lost(Loss::Lapsed)));
+    talk.extended(Ok(crate::lease::Extended::Lost(super::holding::superseded())));
     let claim = talk.claim();
     talk.answer(&claim, Ok(full(0, None)));
     assert_eq!(talk.pause(), millis(500));
@@ -278,8 +278,8 @@ fn the_old_reason_stays_while_another_worker_is_waited_for() {
     let mut talk = Talk::holding();
     talk.wait();
     talk.extension();
-    let loss = Loss::Lapsed;
-    talk.extended(Ok(crate::store::Extended::Lost(loss.clone())));
+    let loss = super::holding::superseded();
+    talk.extended(Ok(crate::lease::Extended::Lost(loss.clone())));
     let claim = talk.claim();
     talk.answer(&claim, Ok(full(0, None)));
     let census = Census { held: 3, ..Census::default() };
