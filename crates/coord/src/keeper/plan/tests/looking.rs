@@ -4,7 +4,7 @@ use super::{START, Talk, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;
 use crate::keeper::plan::{Effect, Next, Setup};
 use crate::keeper::status::{ClockSkew, Judge, LeaseState, Waiting};
-use crate::lease::{Acquired, Extended, Loss, Tenure};
+use crate::lease::{Acquired, Extended, Tenure};
 use crate::nonce::Nonce;
 use crate::record::{Meta, Record, Token, UnixMs, Version};
 use crate::slot::Slot;

@@ -4,7 +4,7 @@ use super::{START, Talk, error, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;
 use crate::keeper::plan::{CLOCK_BOUND_MS, Effect, Next, Setup};
 use crate::keeper::status::{ClockSkew, Judge, LeaseState, Refusal, Waiting};
-use crate::lease::{Acquired, Census, Choice, Loss, Tenure};
+use crate::lease::{Acquired, Census, Choice, Tenure};
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version};
 use crate::slot::Slot;
