@@ -27,8 +27,6 @@ mod finding;
 mod guarantees;
 pub mod keeper;
 pub mod mend;
-#[doc(hidden)]
-pub mod mutant;
 mod namespace;
 mod nonce;
 mod open;

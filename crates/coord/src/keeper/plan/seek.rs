@@ -6,7 +6,6 @@ use super::{Effect, Next, Now, Phase, Plan, millis};
 use crate::error::Error;
 use crate::keeper::Grant;
 use crate::keeper::status::{LeaseState, Waiting};
-use crate::mutant::{self, Mutant};
 use crate::record::UnixMs;
 use crate::rules::RUN_AHEAD_MS;
 use crate::store::{Acquired, Census, Choice, Claim, Tenure};
@@ -132,9 +131,8 @@ impl Plan {
                 return Effect::None;
             }
         };
-        let (token, horizon) = (tenure.token, tenure.horizon);
-        let floor = if mutant::is(Mutant::StartAtClock) { 0 } else { tenure.floor };
-        let grant = Grant { worker, token, floor, horizon: usable(horizon) };
+        let (token, floor, horizon) = (tenure.token, tenure.floor, tenure.horizon);
+        let grant = Grant { worker, token, floor, horizon };
         self.setup.favourite = Some(worker);
         self.status.state = LeaseState::Held;
         self.status.grant = Some(grant);
@@ -174,9 +172,4 @@ impl Plan {
             self.not_before = now.boot;
         }
     }
-}
-
-/// How far the lane may go by a horizon.
-fn usable(horizon: UnixMs) -> UnixMs {
-    if mutant::is(Mutant::NoHorizon) { UnixMs::MAX } else { horizon }
 }
