@@ -61,7 +61,7 @@ pub(crate) struct RunArgs {
     /// How much of the experiment: 1 for all its cycles
     #[arg(long, default_value_t = 0.1, value_parser = scale)]
     pub(crate) scale: f64,
-    /// A protocol mutant that the nodes are to be, in a build with the feature `mutants`
+    /// A mutant that the nodes are to be; --frazil must be the build of tools/mutants
     #[arg(long)]
     pub(crate) mutant: Option<String>,
     #[command(flatten)]
@@ -76,8 +76,8 @@ pub(crate) struct ScoreArgs {
     /// How much of each experiment: 1 for all its cycles
     #[arg(long, default_value_t = 0.1, value_parser = scale)]
     pub(crate) scale: f64,
-    /// The frazil command with the feature `mutants`
-    #[arg(long, value_name = "FILE", default_value = "target/debug/frazil")]
+    /// The frazil command with the patches of storm/mutants, which tools/mutants builds
+    #[arg(long, value_name = "FILE", default_value = "target/mutants/build/debug/frazil")]
     pub(crate) mutants: PathBuf,
     #[command(flatten)]
     pub(crate) place: Place,

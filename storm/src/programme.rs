@@ -88,7 +88,7 @@ pub(crate) fn score(args: &ScoreArgs) -> io::Result<bool> {
     card.close()
 }
 
-/// A little of everything, with one build.
+/// A little of everything.
 pub(crate) fn smoke(args: &ScoreArgs) -> io::Result<bool> {
     let mut card = Card::open(args.seed, &args.place.out)?;
     for (id, store) in SMOKE {
@@ -156,7 +156,11 @@ fn hunt_all(card: &mut Card, mutants: &Path, hunts: Vec<&'static Hunt>) -> io::R
 
 /// Every mutant that the build knows is hunted, and no other.
 fn check_names(mutants: &Path) -> io::Result<()> {
-    let output = Command::new(mutants).arg("layout").env("FRAZIL_MUTANT", "none-such").output()?;
+    let output = Command::new(mutants).arg("layout").env("FRAZIL_MUTANT", "none-such").output();
+    let output = output.map_err(|error| {
+        let what = format!("{}: {error}; build it with tools/mutants", mutants.display());
+        io::Error::new(error.kind(), what)
+    })?;
     let said = String::from_utf8_lossy(&output.stderr);
     let known = said.trim().rsplit_once(": ").map_or("", |(_, names)| names);
     let mut known: Vec<&str> = known.split(", ").collect();
@@ -168,8 +172,7 @@ fn check_names(mutants: &Path) -> io::Result<()> {
         return Ok(());
     }
     let what = format!(
-        "{} knows the mutants {known:?}, and {hunted:?} are hunted; build it with cargo build -p \
-         frazil-cli --features mutants",
+        "{} knows the mutants {known:?}, and {hunted:?} are hunted; build it with tools/mutants",
         mutants.display()
     );
     Err(io::Error::other(what))

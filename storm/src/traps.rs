@@ -58,3 +58,23 @@ pub(crate) const HUNTS: &[Hunt] = &[
 
 /// The control of all: a protocol that many examples have, which must show duplicates.
 pub(crate) const NAIVE: &Scenario = &naive_nodes::TRAP;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_patch_is_a_mutant_that_is_hunted_and_no_other_is() {
+        let patches = Path::new(env!("CARGO_MANIFEST_DIR")).join("mutants").read_dir().unwrap();
+        let files = patches.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let names = files.filter_map(|file| file.strip_suffix(".patch").map(ToOwned::to_owned));
+        let known: BTreeSet<String> = names.filter(|name| name != "base").collect();
+        let hunted = HUNTS.iter().map(|hunt| hunt.mutant.to_owned());
+        let hunted: BTreeSet<String> =
+            hunted.filter(|name| name != leader::BLIND_REGISTER).collect();
+        assert_eq!(known, hunted);
+    }
+}

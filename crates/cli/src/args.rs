@@ -57,8 +57,7 @@ Exit codes:
 
 /// Unique, time-ordered 64-bit Ids.
 #[derive(Debug, Parser)]
-#[command(name = "frazil", version = crate::mutant::VERSION, propagate_version = true,
-          after_long_help = EXIT_CODES)]
+#[command(name = "frazil", version, propagate_version = true, after_long_help = EXIT_CODES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -28,8 +28,6 @@ mod guarantees;
 pub mod keeper;
 mod lease;
 pub mod mend;
-#[doc(hidden)]
-pub mod mutant;
 mod namespace;
 mod nonce;
 mod open;

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::mutant::{self, Mutant};
 use crate::rules::{RUN_AHEAD_MS, WINDOW_MAX_MS};
 
 /// How long things last.
@@ -77,9 +76,6 @@ impl Timing {
     /// more of the pool than it was up.
     #[must_use]
     pub fn window(&self, age: Duration) -> Duration {
-        if mutant::is(Mutant::NoHorizon) {
-            return Duration::ZERO;
-        }
         age.clamp(self.ttl * FIRST_WINDOW_TTLS, self.outage_budget)
     }
 }

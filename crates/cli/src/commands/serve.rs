@@ -16,7 +16,6 @@ use self::signals::{Call, Signals};
 use crate::args::ServeArgs;
 use crate::config::{self, Files, Wrong, server_config};
 use crate::log::Log;
-use crate::mutant;
 use crate::output::{self, Exit, Failure, say};
 
 /// How often the log is asked what it held back.
@@ -28,9 +27,6 @@ const ECHO: Duration = Duration::from_millis(200);
 pub(crate) fn run(flags: &ServeArgs) -> Result<(), Failure> {
     let settings = config::load(flags, Files::Look)?;
     let log = Log::start(settings.args.log.log.clone(), settings.args.log.log_format);
-    if let Some(warning) = mutant::warning() {
-        log.announce(&warning);
-    }
     raise_descriptor_limit();
     let scratch = if flags.dev { Some(scratch()?) } else { None };
     let config = server_config(&settings.args, scratch.as_ref().map(TempDir::path));

@@ -6,7 +6,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::state::LeaderLoss;
-use crate::mutant::{self, Mutant};
 use crate::record::{Token, UnixMs};
 use crate::time::boot_time;
 
@@ -58,8 +57,7 @@ impl Term {
     #[inline]
     fn deadline(&self) -> u64 {
         // Acquire: whoever sees a deadline sees what came before it was set.
-        let deadline = self.deadline.load(Ordering::Acquire);
-        if mutant::is(Mutant::StaleLeader) && deadline != OVER { NEVER } else { deadline }
+        self.deadline.load(Ordering::Acquire)
     }
 
     /// It lasts until this boot time at least. What is over stays over.

@@ -13,7 +13,6 @@ use super::{Lane, StoreTime};
 use crate::error::Error;
 use crate::lease::{Acquired, Ask, Claim, Extended, Tenure};
 use crate::mend;
-use crate::mutant::{self, Mutant};
 use crate::nonce::Nonce;
 use crate::protocol::Leasing;
 use crate::record::{Meta, UnixMs, Versioned};
@@ -190,9 +189,6 @@ impl Driver {
     }
 
     async fn extend(&mut self, tenure: &Tenure, ask: &Ask, asked: Now) -> Result<(), Refusal> {
-        if mutant::is(Mutant::RaiseOnSend) {
-            self.lane.raise(ask.horizon);
-        }
         let answer = self.store.extend(tenure, ask).await;
         let answered = present(self.lane.as_ref())?;
         let clock = match &answer {
@@ -272,18 +268,13 @@ impl Driver {
 
     /// Closes the lane, then releases.
     async fn finish(&mut self) {
-        let is_early = mutant::is(Mutant::ReleaseBeforeClose);
-        let last = if is_early { self.lane.last() } else { self.lane.close() };
+        let last = self.lane.close();
         let Some(tenure) = self.plan.end() else { return };
         let release = self.store.release(&tenure, last);
         match tokio::time::timeout(RELEASE_PATIENCE, release).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the worker lapses by itself"),
             Err(_) => tracing::warn!("no answer to the release: the worker lapses by itself"),
-        }
-        let grant = self.plan.status().grant;
-        if let Some(grant) = grant.filter(|_| mutant::is(Mutant::ResumeAfterRelease)) {
-            self.lane.open(grant);
         }
     }
 

@@ -16,7 +16,6 @@ use super::status::{ClockSkew, LeaseState, LeaseStatus, Refusal, Waiting};
 use crate::anchor::Anchor;
 use crate::error::Error;
 use crate::lease::{Ask, Choice, Claim, Extended, Loss, Tenure};
-use crate::mutant::{self, Mutant};
 use crate::nonce::Nonce;
 use crate::record::{Meta, UnixMs, Version, Versioned};
 use crate::rules::CLOCK_BOUND_MS;
@@ -273,20 +272,13 @@ impl Plan {
     fn lose(&mut self, loss: Loss, now: Now) -> Effect {
         self.answered();
         self.status.losses += 1;
-        let is_forgotten =
-            matches!(loss, Loss::Vanished | Loss::Regressed | Loss::Overlapped { .. })
-                && !mutant::is(Mutant::ForgetQuarantine);
-        if is_forgotten {
+        if matches!(loss, Loss::Vanished | Loss::Regressed | Loss::Overlapped { .. }) {
             self.forgotten = self.status.grant.map(|grant| grant.horizon);
             self.meta = None;
         }
         // An operator gave the slot to others, above what this lane had used by then.
         // Or the store did, having forgotten this one.
-        let given_away = match loss {
-            Loss::Released => true,
-            Loss::Overlapped { .. } => is_forgotten,
-            _ => mutant::is(Mutant::NoHorizon),
-        };
+        let given_away = matches!(loss, Loss::Released | Loss::Overlapped { .. });
         let effect = if given_away { Effect::Close } else { Effect::None };
         if effect == Effect::Close {
             self.status.grant = None;

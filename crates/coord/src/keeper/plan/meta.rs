@@ -3,7 +3,6 @@
 use super::{Now, Plan, millis};
 use crate::error::Error;
 use crate::keeper::setup::FirstUse;
-use crate::mutant::{self, Mutant};
 use crate::record::{FORMAT, Meta, Versioned};
 use crate::rules::{RUN_AHEAD_MS, WINDOW_MAX_MS};
 use crate::store::Put;
@@ -66,7 +65,6 @@ impl Plan {
         // What was promised before is unknown, but no more than a window from now.
         let forgotten = now.unix.saturating_add(window_ms + SKEW_MS);
         let quarantine = match self.setup.first_use {
-            _ if mutant::is(Mutant::ForgetQuarantine) => 0,
             _ if self.met || orphans => forgotten,
             FirstUse::AtOnce => 0,
             // Live holders of a forgotten namespace speak up within a heartbeat, once an answer

@@ -7,7 +7,6 @@ use crate::error::Error;
 use crate::keeper::Grant;
 use crate::keeper::status::{ClockSkew, LeaseState, Waiting};
 use crate::lease::{Acquired, Census, Choice, Claim, Tenure};
-use crate::mutant::{self, Mutant};
 use crate::record::UnixMs;
 use crate::rules::RUN_AHEAD_MS;
 
@@ -138,9 +137,8 @@ impl Plan {
                 return Effect::None;
             }
         };
-        let (token, horizon) = (tenure.token, tenure.usable);
-        let floor = if mutant::is(Mutant::StartAtClock) { 0 } else { tenure.floor };
-        let grant = Grant { worker, token, floor, horizon: usable(horizon) };
+        let (token, floor, horizon) = (tenure.token, tenure.floor, tenure.usable);
+        let grant = Grant { worker, token, floor, horizon };
         self.setup.favourite = Some(worker);
         self.status.state = LeaseState::Held;
         self.status.grant = Some(grant);
@@ -180,9 +178,4 @@ impl Plan {
             self.not_before = now.boot;
         }
     }
-}
-
-/// How far the lane may go by a horizon.
-fn usable(horizon: UnixMs) -> UnixMs {
-    if mutant::is(Mutant::NoHorizon) { UnixMs::MAX } else { horizon }
 }

@@ -9,7 +9,6 @@ use super::{EtcdStore, json};
 use crate::choose::{Candidate, candidates};
 use crate::error::{Error, ErrorKind};
 use crate::lease::{Acquired, Census, Choice, Claim};
-use crate::mutant::{self, Mutant};
 use crate::record::{Record, Version};
 use crate::rules;
 use crate::slot::{Group, Slot};
@@ -159,17 +158,13 @@ impl EtcdStore {
             TxnOp::put(born.clone(), record.token.to_string(), None),
         ];
         take.extend(mark);
-        let is_free = Compare::create_revision(own, CompareOp::Equal, 0);
-        let as_seen = [
-            Compare::mod_revision(key, CompareOp::Equal, revision(seen.version)),
-            // A slot that was used and forgotten since is not what was seen.
-            Compare::mod_revision(born, CompareOp::Equal, revision(seen.born)),
-        ];
-        let compared = if mutant::is(Mutant::TakeIfFree) { 0 } else { as_seen.len() };
         Txn::new()
-            .when(
-                [is_free].into_iter().chain(as_seen.into_iter().take(compared)).collect::<Vec<_>>(),
-            )
+            .when([
+                Compare::mod_revision(key, CompareOp::Equal, revision(seen.version)),
+                Compare::create_revision(own, CompareOp::Equal, 0),
+                // A slot that was used and forgotten since is not what was seen.
+                Compare::mod_revision(born, CompareOp::Equal, revision(seen.born)),
+            ])
             .and_then(take)
             .or_else(rest.map(TxnOp::txn).into_iter().collect::<Vec<_>>())
     }
