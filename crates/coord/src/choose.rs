@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 
 use crate::lease::{Census, Claim};
-use crate::rules::{Outlook, floor_of, outlook};
+use crate::rules::{Outlook, floor_of, is_takeover, outlook};
 use crate::slot::Slot;
 use crate::store::{Entry, Presence, Vacancies, Wanted};
 
 /// The free workers of a range in the order to try them, and a count of those that cannot be taken.
 ///
 /// The favourite comes first if its floor has passed; then all whose floor has passed and then
-/// those a little ahead, by floor: the longest unused first, so that skewed clocks cost least.
+/// those a little ahead, by floor: the longest unused first, so that skewed clocks cost least. Where
+/// writes settle, those whose holder did not release them come last.
 /// The nonce breaks ties, so that many who start at once do not all want the same worker.
 #[must_use]
 pub fn candidates(vacancies: Vacancies, wanted: &Wanted, claim: &Claim) -> (Vec<Entry>, Census) {
@@ -31,8 +32,10 @@ pub fn candidates(vacancies: Vacancies, wanted: &Wanted, claim: &Claim) -> (Vec<
             continue;
         }
         let loved = wanted.favourite == Some(number) && outlook == Outlook::Passed;
+        // What may be used only once it has settled is waited for.
+        let waits = is_takeover(&entry.found, claim, &history);
         let floor = floor_of(&entry.found, claim, &history);
-        ranked.push(((!loved, floor, shuffle(wanted.nonce.bits(), number)), entry));
+        ranked.push(((waits, !loved, floor, shuffle(wanted.nonce.bits(), number)), entry));
     }
     if !is_complete {
         // Those that were not looked at are no better than the best that were.

@@ -162,6 +162,8 @@ pub struct Tenure {
 pub struct Settling {
     /// The history that acknowledged last; empty where nothing is ever lost.
     pub history: String,
+    /// Whether nobody else can have taken the slot in that history without its having settled.
+    pub settles: bool,
     /// The highest horizon that cannot be lost any more.
     pub settled: UnixMs,
     /// Horizons that may be lost still, each with the store's clock when it was acknowledged, in
@@ -232,14 +234,16 @@ pub enum Loss {
     Released,
     /// The record or the namespace's meta is gone: the store has forgotten.
     Vanished,
+    /// Presence lapsed, and the store cannot tell whether it lost writes since.
+    Lapsed,
     /// The store went back in its own history.
     Regressed,
 }
 
 impl Loss {
     /// The word of every way of losing.
-    pub const WORDS: [&'static str; 5] =
-        ["superseded", "overlapped", "released", "vanished", "regressed"];
+    pub const WORDS: [&'static str; 6] =
+        ["superseded", "overlapped", "released", "vanished", "lapsed", "regressed"];
 
     /// It in a word, as a label of metrics.
     #[must_use]
@@ -249,6 +253,7 @@ impl Loss {
             Self::Overlapped { .. } => "overlapped",
             Self::Released => "released",
             Self::Vanished => "vanished",
+            Self::Lapsed => "lapsed",
             Self::Regressed => "regressed",
         }
     }

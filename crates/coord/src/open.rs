@@ -41,7 +41,7 @@ async fn enter(
             Ok(Arc::new(crate::stores::file::enter(url, place(url)?, namespace, entrance).await?))
         }
         Scheme::Memory => Ok(Arc::new(MemoryStore::new())),
-        #[cfg(feature = "redis_")]
+        #[cfg(feature = "redis")]
         Scheme::Redis | Scheme::RedisSentinel | Scheme::RedisCluster => {
             Ok(Arc::new(crate::stores::redis::RedisStore::connect(url, namespace).await?))
         }

@@ -121,6 +121,34 @@ fn may_lose_times(group: Group, window_ms: u64, history: &History) -> bool {
     history.settles() && (group == Group::Workers || window(window_ms) > UNSETTLED_MS)
 }
 
+/// Whether a record that carries a claim's nonce still is the claim's, at a time of the store's clock.
+/// If a history began since, and takeovers do not settle, it must not have lapsed: as in [`goes_on`].
+#[must_use]
+pub fn is_served(record: &Record, history: &History, clock: Option<UnixMs>) -> bool {
+    let is_first = history.since == 0 && history.forked == 0;
+    let lasts = |clock: UnixMs| {
+        let end = clock.saturating_add(history.overlap_ms + STORE_CLOCK_BACK_MS);
+        record.expires.is_some_and(|expires| end < expires)
+    };
+    history.id.is_empty() || history.settles() || is_first || clock.is_some_and(lasts)
+}
+
+/// Whether a holder goes on in a history that is not the one which acknowledged it last, at a time of
+/// the store's clock. Where takeovers settle before they are used, nobody else can have used the slot
+/// as long as the record is the holder's. Elsewhere somebody may have been let in once presence had
+/// lapsed, in a write that was lost.
+#[must_use]
+pub fn goes_on(tenure: &Tenure, history: &History, clock: Option<UnixMs>) -> bool {
+    let lapses = || {
+        let (expires, clock) = (tenure.expires?, clock?);
+        Some(clock.saturating_add(history.overlap_ms + STORE_CLOCK_BACK_MS) < expires)
+    };
+    history.id == tenure.settling.history
+        || tenure.settling.history.is_empty()
+        || tenure.settling.settles
+        || lapses().unwrap_or(false)
+}
+
 /// Up to when a tenure that was acquired just now may be used.
 #[must_use]
 pub fn usable_at_first(
@@ -129,7 +157,8 @@ pub fn usable_at_first(
     has_settled: bool,
     history: &History,
 ) -> UnixMs {
-    match has_settled || !may_lose_times(claim.group(), claim.window_ms, history) {
+    let is_capped = history.is_capped && may_lose_times(claim.group(), claim.window_ms, history);
+    match has_settled || !is_capped {
         true => horizon,
         false => horizon.min(claim.now.saturating_add(UNSETTLED_MS)),
     }
@@ -144,7 +173,8 @@ pub fn usable_then(
     window_ms: u64,
     history: &History,
 ) -> UnixMs {
-    let usable = match may_lose_times(tenure.slot.group(), window_ms, history) {
+    let group = tenure.slot.group();
+    let usable = match history.is_capped && may_lose_times(group, window_ms, history) {
         false => horizon,
         true => horizon.min(settling.settled.saturating_add(UNSETTLED_MORE_MS)),
     };
@@ -156,7 +186,8 @@ impl Settling {
     /// time of the store's clock.
     #[must_use]
     pub fn after(&self, history: &History, acknowledged: Option<(UnixMs, UnixMs)>) -> Self {
-        let mut next = Self { history: history.id.clone(), ..self.clone() };
+        let settles = history.settles();
+        let mut next = Self { history: history.id.clone(), settles, ..self.clone() };
         if next.history != self.history {
             // Whether it was in time is not known any more.
             next.pending.clear();

@@ -128,9 +128,14 @@ pub struct History {
     /// When a history last began that may lack what had settled before, by the store's clock and
     /// with the time for which another server may have gone on acknowledging; 0 if none did.
     pub forked: UnixMs,
-    /// What was written up to this time of the store's clock, in this history, cannot be lost.
-    /// `None` where nothing ever settles.
+    /// What was written up to this time of the store's clock, in this history, cannot be lost; with
+    /// [`Store::settle`] more may be known. `None` where nothing ever settles.
     pub settled: Option<UnixMs>,
+    /// Whether a later history counts on holders that use no more than what has settled and a
+    /// little beyond. If not, newcomers wait until all that was ever promised has passed.
+    pub is_capped: bool,
+    /// For how long another server may go on acknowledging after this history began.
+    pub overlap_ms: u64,
 }
 
 impl History {

@@ -4,7 +4,7 @@
 pub mod etcd;
 pub mod file;
 pub mod memory;
-#[cfg(feature = "redis_")]
+#[cfg(feature = "redis")]
 pub mod redis;
 #[cfg(feature = "zookeeper_")]
 pub mod zookeeper;

@@ -82,6 +82,7 @@ impl From<Loss> for LeaderLoss {
                 Self::Superseded { holder }
             }
             Loss::Released => Self::Released,
+            Loss::Lapsed => Self::Expired,
             Loss::Vanished | Loss::Regressed => Self::StoreLost,
         }
     }

@@ -238,6 +238,7 @@ impl fmt::Display for Loss {
             }
             Self::Released => f.write_str("released by an operator"),
             Self::Vanished => f.write_str("the store has forgotten it"),
+            Self::Lapsed => f.write_str("it lapsed, and the store may have lost writes since"),
             Self::Regressed => f.write_str("the store went back in its history"),
         }
     }

@@ -111,7 +111,9 @@ async fn answered<S: Store + ?Sized>(
     look: &Look,
 ) -> Result<Option<Acquired>, Error> {
     // Before anything else: what is held already stays held, whatever meta says now.
-    if let Some((entry, record)) = look.carrying(claim.nonce) {
+    if let Some((entry, record)) = look.carrying(claim.nonce)
+        && rules::is_served(record, &look.history, look.clock)
+    {
         let taken = Taken {
             slot: entry.slot.clone(),
             read: entry.version,
@@ -202,8 +204,9 @@ async fn hold<S: Store + ?Sized>(
     look: &Look,
 ) -> Result<Acquired, Error> {
     let written = written(look);
-    let mut has_settled = written.is_none();
-    if let Some(written) = written.as_ref().filter(|_| taken.is_takeover) {
+    let up_to = look.history.settled;
+    let mut has_settled = written.as_ref().is_none_or(|written| up_to >= Some(written.clock));
+    if let Some(written) = written.as_ref().filter(|_| taken.is_takeover && !has_settled) {
         match store.settle(written).await {
             Ok(true) => has_settled = true,
             Ok(false) => return Ok(Acquired::Unsure(taken.slot, taken.read)),

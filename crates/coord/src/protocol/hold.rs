@@ -14,13 +14,17 @@ pub(super) async fn extend<S: Store + ?Sized>(
 ) -> Result<Extended, Error> {
     // In most cases nothing has changed since the last answer.
     let mut known = (tenure.version, tenure.record());
+    let mut history = tenure.settling.history.clone();
     for _ in 0..ROUNDS_MAX {
         let record = match rules::extend(&known.1, tenure, ask) {
             Ok(record) => record,
             Err(loss) => return Ok(Extended::Lost(loss)),
         };
         let horizon = record.horizon;
-        let commit = commit(Act::Extend, tenure, known.0, record, Stay::For(ask.ttl));
+        let commit = Commit {
+            history: (!tenure.settling.settles).then(|| history.clone()),
+            ..commit(Act::Extend, tenure, known.0, record, Stay::For(ask.ttl))
+        };
         let look = match store.commit(&commit).await? {
             Committed::Done { version, expires, look, .. } => {
                 if is_other_namespace(look.meta.as_ref(), tenure) {
@@ -31,10 +35,15 @@ pub(super) async fn extend<S: Store + ?Sized>(
             }
             Committed::Conflict(look) => look,
         };
-        known = match seen(&look, tenure, known.0) {
+        let tried = (look.history.id == history).then_some(known.0);
+        known = match seen(&look, tenure, tried) {
+            Ok(_) if !rules::goes_on(tenure, &look.history, look.clock) => {
+                return Ok(Extended::Lost(Loss::Lapsed));
+            }
             Ok(seen) => seen,
             Err(loss) => return Ok(Extended::Lost(loss)),
         };
+        history = look.history.id;
     }
     Err(crowded(store, Act::Extend))
 }
@@ -68,7 +77,7 @@ pub(super) async fn release<S: Store + ?Sized>(
             Committed::Done { .. } => return Ok(Released::Done),
             Committed::Conflict(look) => look,
         };
-        known = match seen(&look, tenure, known.0) {
+        known = match seen(&look, tenure, Some(known.0)) {
             Ok(seen) => seen,
             Err(_) => return Ok(Released::NotHeld),
         };
@@ -88,11 +97,12 @@ fn commit(act: Act, tenure: &Tenure, version: Version, record: Record, stay: Sta
     Commit { act, meta: None, history: None, changes: vec![change] }
 }
 
-/// What a conflict shows of the tenure's slot.
+/// What a conflict shows of the tenure's slot. `tried`: the version that the commit named, if nothing
+/// else than the slot can have stood against it.
 ///
 /// # Errors
 /// Why the tenure is over, if the look alone says so.
-fn seen(look: &Look, tenure: &Tenure, tried: Version) -> Result<(Version, Record), Loss> {
+fn seen(look: &Look, tenure: &Tenure, tried: Option<Version>) -> Result<(Version, Record), Loss> {
     if is_other_namespace(look.meta.as_ref(), tenure) {
         return Err(Loss::Vanished);
     }
@@ -101,7 +111,7 @@ fn seen(look: &Look, tenure: &Tenure, tried: Version) -> Result<(Version, Record
     else {
         return Err(Loss::Vanished);
     };
-    if version == tried && record.nonce == Some(tenure.nonce) {
+    if Some(version) == tried && record.nonce == Some(tenure.nonce) {
         // Somebody else is present and about to write.
         let (token, holder) = (record.token, record.holder.clone());
         return Err(Loss::Superseded { token, holder });

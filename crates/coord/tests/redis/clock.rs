@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use frazil_coord::time::unix_ms;
-use frazil_coord::{Acquired, Claim, Extended, Found, Group, Presence, Store, mend};
+use frazil_coord::{Acquired, Claim, Extended, Found, Group, Leasing, Presence, Store, mend};
 use frazil_rig::{FalseClock, Redis};
 
 use crate::lab::{Place, any, eventually, take};

@@ -1,6 +1,6 @@
 //! Waiting for replicas.
 
-use frazil_coord::{Acquired, Choice, ErrorKind, Extended, Slot, Store, Version};
+use frazil_coord::{Acquired, Choice, ErrorKind, Extended, Leasing, Slot, Store, Version};
 use frazil_rig::Redis;
 
 use crate::lab::{Place, any, eventually, replica_of, take};

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use frazil_coord::time::boot_time;
 use frazil_coord::{
-    Acquired, Choice, ErrorKind, Extended, Found, Group, Loss, Presence, Put, Released, Slot, Store,
+    Acquired, Choice, ErrorKind, Extended, Found, Group, Leasing, Loss, Presence, Put, Released,
+    Slot, Store,
 };
 use frazil_rig::{Certificates, Proxy, Redis, RedisCluster, Sentinels};
 
@@ -161,7 +162,7 @@ async fn the_documented_user_can_do_everything_and_no_other_key() {
     let place = Place::new(url.replace("durability=wait:1&", ""));
     let store = place.open().await;
     let version = place.found(&store).await;
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&frazil_coord::Watched::Group(Group::Workers)).await.unwrap();
     let tenure = take(&store, &place.claim(any(0, 3), version)).await;
     assert_eq!(changes.next().await, Some(()));
     assert!(matches!(store.extend(&tenure, &place.ask()).await, Ok(Extended::Held(_))));

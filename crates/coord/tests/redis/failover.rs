@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use frazil_coord::{Acquired, Choice, Extended, Loss, Released, Slot, Store, Tenure, Version};
+use frazil_coord::{
+    Acquired, Choice, Extended, Leasing, Loss, Released, Slot, Store, Tenure, Version,
+};
 use frazil_rig::{Proxy, Redis, RedisCluster, Sentinels, wait_until};
 
 use crate::lab::{LIMIT, Place, any, eventually, extended, replica_of, take};
@@ -122,7 +124,7 @@ async fn a_present_holder_goes_on_and_gets_back_the_horizon_that_was_lost() {
         panic!("a present holder was thrown out")
     };
     assert!(extended.horizon >= tenure.horizon, "{extended:?} after {tenure:?}");
-    assert_ne!(extended.lineage, tenure.lineage);
+    assert_ne!(extended.settling.history, tenure.settling.history);
     assert!(matches!(store.extend(&extended, &place.ask()).await, Ok(Extended::Held(_))));
 }
 
@@ -195,7 +197,10 @@ async fn a_demoted_master_is_left_for_the_new_one() {
     let Extended::Held(extended) = extended.await else {
         panic!("a present holder was thrown out")
     };
-    assert_eq!(extended.lineage.unwrap(), replica.info("master_replid").unwrap());
+    assert_eq!(
+        extended.settling.history.split(':').nth(1).unwrap(),
+        replica.info("master_replid").unwrap()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 use frazil_coord::stores::redis::RedisStore;
 use frazil_coord::time::{boot_time, unix_ms};
 use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Error, Extended, FORMAT, Meta, Namespace, Nonce, Put, Store,
-    StoreUrl, Tenure, Version,
+    Acquired, Ask, Choice, Claim, Error, Extended, FORMAT, Leasing, Meta, Namespace, Nonce, Put,
+    Store, StoreUrl, Tenure, Version,
 };
 use frazil_rig::{Redis, wait_until};
 

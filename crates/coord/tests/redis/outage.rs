@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use frazil_coord::time::boot_time;
 use frazil_coord::{
-    Acquired, Choice, ErrorKind, Extended, Group, Presence, Released, Slot, Store, Version,
+    Acquired, Choice, ErrorKind, Extended, Group, Leasing, Presence, Released, Slot, Store, Version,
 };
 use frazil_rig::{Proxy, Redis};
 
@@ -98,16 +98,16 @@ async fn a_watch_ends_with_its_connection_and_with_its_store() {
     let proxy = Proxy::start(redis.address()).unwrap();
     let place = Place::new(format!("redis://{}?timeout=300ms", proxy.address()));
     let store = place.open().await;
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&frazil_coord::Watched::Group(Group::Workers)).await.unwrap();
     proxy.cut();
     assert_eq!(tokio::time::timeout(LIMIT, changes.next()).await, Ok(None));
     proxy.heal();
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&frazil_coord::Watched::Group(Group::Workers)).await.unwrap();
     proxy.black_hole();
     assert_eq!(tokio::time::timeout(LIMIT, changes.next()).await, Ok(None));
     proxy.heal();
     proxy.disconnect();
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&frazil_coord::Watched::Group(Group::Workers)).await.unwrap();
     drop(store);
     assert_eq!(tokio::time::timeout(LIMIT, changes.next()).await, Ok(None));
     eventually("the connections to close", async || (proxy.open_connections() == 0).then_some(()))
@@ -120,7 +120,7 @@ async fn a_watch_that_nobody_listens_to_ends() {
     let place = Place::new(redis.url());
     let store = place.open().await;
     let subscribers = || redis.cli(&["PUBSUB", "NUMSUB", "{frazil:lab}:ev"]).unwrap();
-    let changes = store.watch(Group::Workers).await.unwrap();
+    let changes = store.watch(&frazil_coord::Watched::Group(Group::Workers)).await.unwrap();
     assert!(subscribers().ends_with("1\n"), "{}", subscribers());
     drop(changes);
     eventually("the subscription to end", async || subscribers().ends_with("0\n").then_some(()))

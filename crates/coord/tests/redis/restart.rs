@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
-    Acquired, Choice, Entry, Extended, Group, Loss, Presence, Slot, Store, Strength, Tenure,
-    Version,
+    Acquired, Choice, Entry, Extended, Group, Leasing, Loss, Presence, Slot, Store, Strength,
+    Tenure, Version,
 };
 use frazil_rig::{AppendOnly, Redis};
 
@@ -19,7 +19,10 @@ async fn what_was_flushed_is_vanished_for_its_holder() {
     let version = place.found(&store).await;
     let tenure = take(&store, &place.claim(any(0, 3), version)).await;
     redis.cli(&["FLUSHALL"]).unwrap();
-    assert_eq!(redis.info("master_replid").unwrap(), tenure.lineage.clone().unwrap());
+    assert_eq!(
+        redis.info("master_replid").unwrap(),
+        tenure.settling.history.split(':').nth(1).unwrap()
+    );
     let extended = store.extend(&tenure, &place.ask()).await.unwrap();
     assert_eq!(extended, Extended::Lost(Loss::Vanished));
     assert_eq!(store.meta().await.unwrap(), None);
@@ -41,7 +44,10 @@ async fn a_restart_without_persistence_forgets_all_and_is_noticed() {
     let extended = store.extend(&tenure, &place.ask()).await.unwrap();
     assert_eq!(extended, Extended::Lost(Loss::Vanished));
     assert_eq!(store.meta().await.unwrap(), None);
-    assert_ne!(redis.info("master_replid").unwrap(), tenure.lineage.unwrap());
+    assert_ne!(
+        redis.info("master_replid").unwrap(),
+        tenure.settling.history.split(':').nth(1).unwrap()
+    );
 }
 
 /// Waits until the presence of all workers has lapsed, by the server's clock.
@@ -71,7 +77,7 @@ async fn a_synced_log_loses_nothing_so_nobody_waits() {
         assert_eq!(store.guard().await.unwrap(), None, "nothing is guarded against");
         let other = take(&store, &place.claim(any(0, 3), version)).await;
         assert_ne!(other.slot, tenure.slot);
-        assert_ne!(other.lineage, tenure.lineage);
+        assert_ne!(other.settling.history, tenure.settling.history);
     }
     eventually("presence to lapse", async || {
         let listed = store.list(Group::Workers).await.unwrap();

@@ -7,8 +7,8 @@ use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::stores::redis::RedisStore;
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Entry, Extended, Found, Group, Loss, Nonce, Presence, Put,
-    Record, Slot, Store, Tenure, Token, Version,
+    Acquired, Ask, Choice, Claim, Entry, Extended, Found, Group, Leasing, Loss, Nonce, Presence,
+    Put, Record, Slot, Store, Tenure, Token, Version,
 };
 use frazil_rig::Redis;
 
@@ -196,6 +196,7 @@ impl Twins<'_> {
             horizon: floor + self.dice.below(100_000),
             renewed: 1,
             expires: None,
+            released: false,
             info: BTreeMap::new(),
         };
         let stale = self.dice.one_in(4);

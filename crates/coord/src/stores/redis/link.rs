@@ -4,6 +4,7 @@
 //! connection is all that any of the three kinds of set-up needs, WAIT is on the right one, and the
 //! client library repeats nothing by itself.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -141,6 +142,66 @@ async fn ask_sentinel(settings: &Settings, sentinel: &Address) -> Result<Address
         let why = format_args!("the sentinels know no master called {:?}", settings.url.path);
         Error::new(ErrorKind::InvalidConfig, "connect", &settings.url, why)
     })
+}
+
+/// The addresses of all servers that could be promoted in the place of this master, as sentinels or
+/// the cluster know them; those that are away too.
+pub(super) async fn promotable(settings: &Settings, link: &Link) -> Result<Vec<String>, Error> {
+    match settings.url.scheme {
+        Scheme::RedisSentinel => by_any_sentinel(settings).await,
+        Scheme::RedisCluster => {
+            let mut connection = link.connection.clone();
+            let nodes = redis::cmd("CLUSTER").arg("NODES").query_async(&mut connection).await;
+            let nodes: String =
+                nodes.map_err(|error| settings.shut_out(&shown(&link.address), &error))?;
+            Ok(replicas_of_myself(&nodes))
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+async fn by_any_sentinel(settings: &Settings) -> Result<Vec<String>, Error> {
+    let mut last = None;
+    for sentinel in &settings.url.hosts {
+        let asked = async {
+            let mut connection = dial(settings, sentinel, Login::Nobody, |_| Ok(())).await?;
+            let mut question = redis::cmd("SENTINEL");
+            question.arg("REPLICAS").arg(&settings.url.path);
+            let answer =
+                question.query_async::<Vec<HashMap<String, String>>>(&mut connection).await;
+            answer.map_err(|error| settings.shut_out(&shown(sentinel), &error))
+        };
+        match timeout(share(settings), asked).await {
+            Ok(Ok(replicas)) => {
+                return Ok(replicas.iter().filter_map(promotable_address).collect());
+            }
+            Ok(Err(error)) => last = worse(last, error),
+            Err(_) => last = worse(last, settings.silent(&shown(sentinel))),
+        }
+    }
+    Err(last.unwrap_or_else(|| settings.silent("no sentinel")))
+}
+
+/// The address of a replica, unless it is never promoted.
+fn promotable_address(replica: &HashMap<String, String>) -> Option<String> {
+    let may_be = replica.get("slave-priority").is_none_or(|priority| priority != "0");
+    may_be.then(|| Some(format!("{}:{}", replica.get("ip")?, replica.get("port")?)))?
+}
+
+/// Of what `CLUSTER NODES` says: `ID HOST:PORT@BUS[,NAME] FLAGS MASTER ...` on each line.
+fn replicas_of_myself(nodes: &str) -> Vec<String> {
+    let lines = || nodes.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let myself = lines().find_map(|words| match words[..] {
+        [id, _, flags, ..] if flags.split(',').any(|flag| flag == "myself") => Some(id),
+        _ => None,
+    });
+    let address = |place: &str| place.split(['@', ',']).next().unwrap_or_default().to_owned();
+    lines()
+        .filter_map(|words| match words[..] {
+            [_, place, _, master, ..] if Some(master) == myself => Some(address(place)),
+            _ => None,
+        })
+        .collect()
 }
 
 async fn by_nodes(settings: &Settings, keys: &Keys) -> Result<Link, Error> {

@@ -1,15 +1,11 @@
 //! What Redis promises, as it is set up.
 
-use super::scripts::SKEW_MS;
 use super::session::Session;
 use super::settings::Durability;
 use crate::finding::{Finding, sentences};
 use crate::guarantees::{Guarantees, Strength};
+use crate::rules::STORE_CLOCK_BACK_MS as SKEW_MS;
 use crate::url::Scheme;
-
-/// Why nobody new is let in for a while.
-pub(super) const GUARDED: &str = "the server was restarted or promoted and may have lost its last \
-                                  writes, so all that was promised before must pass first";
 
 pub(super) fn guarantees(session: &Session) -> Guarantees {
     let (settings, server) = (&session.settings, session.server());
