@@ -31,7 +31,8 @@ impl Anchor {
     }
 
     /// The time that a horizon may be counted from: now, unless the clock stepped ahead.
-    pub(crate) fn believe(&mut self, unix: UnixMs, boot: Duration) -> UnixMs {
+    /// `ages`: a step that lasts is believed although nobody confirms it.
+    pub(crate) fn believe(&mut self, unix: UnixMs, boot: Duration, ages: bool) -> UnixMs {
         let line = self.line(boot);
         if unix <= line.saturating_add(STEP_MS) {
             // Anew from here, so that what clocks may run fast by does not add up.
@@ -39,7 +40,7 @@ impl Anchor {
             return unix;
         }
         let since = *self.ahead_since.get_or_insert(boot);
-        if boot.saturating_sub(since) >= BELIEVED_AFTER {
+        if ages && boot.saturating_sub(since) >= BELIEVED_AFTER {
             *self = Self::new(unix, boot);
             return unix;
         }
@@ -75,7 +76,7 @@ mod tests {
         let mut anchor = Anchor::new(1_000_000, at(10));
         for seconds in [0, 1, 100, 10_000] {
             let unix = 1_000_000 + seconds * 1000;
-            assert_eq!(anchor.believe(unix, at(10 + seconds)), unix);
+            assert_eq!(anchor.believe(unix, at(10 + seconds), true), unix);
         }
     }
 
@@ -83,31 +84,31 @@ mod tests {
     fn a_jump_ahead_is_not_believed_for_a_minute() {
         let mut anchor = Anchor::new(1_000_000, at(0));
         let jumped = 1_000_000 + 3_600_000;
-        assert_eq!(anchor.believe(jumped, at(0)), 1_000_000);
+        assert_eq!(anchor.believe(jumped, at(0), true), 1_000_000);
         // A thousandth more than has elapsed: clocks may run that fast.
-        assert_eq!(anchor.believe(jumped + 59_000, at(59)), 1_059_059);
-        assert_eq!(anchor.believe(jumped + 60_000, at(60)), jumped + 60_000);
+        assert_eq!(anchor.believe(jumped + 59_000, at(59), true), 1_059_059);
+        assert_eq!(anchor.believe(jumped + 60_000, at(60), true), jumped + 60_000);
     }
 
     #[test]
     fn a_jump_that_goes_back_starts_the_minute_anew() {
         let mut anchor = Anchor::new(1_000_000, at(0));
-        anchor.believe(9_000_000, at(0));
-        assert_eq!(anchor.believe(1_050_000, at(50)), 1_050_000);
-        assert!(anchor.believe(9_000_000, at(70)) < 2_000_000);
+        anchor.believe(9_000_000, at(0), true);
+        assert_eq!(anchor.believe(1_050_000, at(50), true), 1_050_000);
+        assert!(anchor.believe(9_000_000, at(70), true) < 2_000_000);
     }
 
     #[test]
     fn a_jump_that_the_store_confirms_is_believed_at_once() {
         let mut anchor = Anchor::new(1_000_000, at(0));
         assert!(anchor.confirm(9_000_000, at(0)));
-        assert_eq!(anchor.believe(9_001_000, at(1)), 9_001_000);
+        assert_eq!(anchor.believe(9_001_000, at(1), true), 9_001_000);
         assert!(!anchor.confirm(9_002_000, at(2)), "once");
     }
 
     #[test]
     fn a_clock_set_back_is_followed_down() {
         let mut anchor = Anchor::new(1_000_000, at(0));
-        assert_eq!(anchor.believe(400_000, at(5)), 400_000);
+        assert_eq!(anchor.believe(400_000, at(5), true), 400_000);
     }
 }

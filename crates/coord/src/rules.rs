@@ -21,6 +21,8 @@
 //! So the times of different tenures are disjoint, with no assumption about clocks, delays or
 //! pauses. The model in `crates/frazil/tests` searches all of this exhaustively in the small.
 
+use std::time::Duration;
+
 use crate::lease::{Ask, Census, Claim, Loss, Settling, Tenure};
 use crate::nonce::Nonce;
 use crate::record::{Record, Token, UnixMs, Version};
@@ -43,6 +45,23 @@ pub const UNSETTLED_MS: u64 = 10_000;
 pub const UNSETTLED_MORE_MS: u64 = 30_000;
 /// How far the clock of a store may go back when it restarts, or differ from that of its successor.
 pub const STORE_CLOCK_BACK_MS: u64 = 2000;
+
+/// A holder that may still use times reads meta at least this often, however it is doing.
+pub const META_EVERY: Duration = Duration::from_secs(10);
+/// No request to a store lasts longer than this where somebody counts on its end.
+pub const REQUEST_MAX: Duration = Duration::from_secs(5);
+/// How far a lane goes without its keeper, where the store is on another machine or may be.
+pub const REMOTE_LEASH: Duration = META_EVERY;
+/// How far a lane goes without its keeper, where the store is a directory of this machine: less than
+/// what a new directory starts ahead.
+pub const LOCAL_LEASH: Duration = Duration::from_millis(1500);
+
+const _: () = assert!(LOCAL_LEASH.as_millis() < RUN_AHEAD_MS as u128);
+
+/// For how long nobody uses a namespace that seems new, in milliseconds: its holders, if it has any,
+/// read meta within this time and raise the quarantine. A quarantine is left a little early.
+pub const SILENCE_MS: u64 =
+    META_EVERY.as_secs() * 1000 + REQUEST_MAX.as_secs() * 1000 + STORE_CLOCK_BACK_MS + RUN_AHEAD_MS;
 
 /// What a slot nobody is present in is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

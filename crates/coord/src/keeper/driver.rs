@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
+use super::leash::Leash;
 use super::plan::{Effect, Next, Now, Plan};
 use super::setup::Setup;
 use super::status::{LeaseState, LeaseStatus, Pool, Refusal, Waiting};
@@ -15,9 +16,9 @@ use crate::lease::{Acquired, Ask, Claim, Extended, Tenure};
 use crate::mend;
 use crate::nonce::Nonce;
 use crate::protocol::Leasing;
-use crate::record::{Meta, UnixMs, Versioned};
+use crate::record::UnixMs;
 use crate::slot::Group;
-use crate::store::{Store, Watched};
+use crate::store::{Look, Store, Watched};
 use crate::time::boot_time;
 use crate::watching::Watching;
 
@@ -45,17 +46,18 @@ impl Keeper {
         setup: Setup,
     ) -> Result<Self, Refusal> {
         let now = present(lane.as_ref())?;
-        let plan = Plan::new(setup, now);
+        let plan = Plan::new(setup, store.is_bound_to_process(), now);
         let (publish, status) = watch::channel(plan.status().clone());
         let (stop, stopped) = oneshot::channel();
+        let leash = Arc::new(Leash::new(lane, store.clone()));
         let driver = Driver {
             store,
-            lane,
+            leash,
             plan,
             publish,
             watching: Watching::new(Watched::Group(Group::Workers)),
         };
-        let task = tokio::spawn(driver.run(stopped));
+        let task = tokio::spawn(driver.run_on_leash(stopped));
         Ok(Self { status, stop: Some(stop), task: Some(task) })
     }
 
@@ -77,7 +79,7 @@ impl Keeper {
 
 struct Driver {
     store: Arc<dyn Store>,
-    lane: Arc<dyn Lane>,
+    leash: Arc<Leash>,
     plan: Plan,
     publish: watch::Sender<LeaseStatus>,
     /// Open while a slot is sought and none is free.
@@ -85,6 +87,14 @@ struct Driver {
 }
 
 impl Driver {
+    async fn run_on_leash(self, stopped: oneshot::Receiver<()>) {
+        let leash = self.leash.clone();
+        tokio::select! {
+            () = self.run(stopped) => {}
+            () = leash.run() => {}
+        }
+    }
+
     async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
         loop {
             match self.turn(&mut stopped).await {
@@ -109,7 +119,7 @@ impl Driver {
 
     /// Does the next thing, unless the owner stops it. `true`: there is nothing more to do.
     async fn turn(&mut self, stopped: &mut oneshot::Receiver<()>) -> Result<bool, Refusal> {
-        let now = present(self.lane.as_ref())?;
+        let now = present(self.leash.lane.as_ref())?;
         let next = self.plan.next(now);
         let is_claim = matches!(next, Next::Acquire(_));
         let mut step = std::pin::pin!(self.carry_out(next, now));
@@ -131,6 +141,15 @@ impl Driver {
     /// Dropping this in the middle is safe: whatever the store was asked, the plan has not counted
     /// on it yet. What a claim took may stay taken, however.
     async fn carry_out(&mut self, next: Next, now: Now) -> Result<bool, Refusal> {
+        let is_request = !matches!(next, Next::Wait(_) | Next::Stop);
+        let is_over = self.do_next(next, now).await?;
+        if is_request {
+            self.leash.request_ended();
+        }
+        Ok(is_over)
+    }
+
+    async fn do_next(&mut self, next: Next, now: Now) -> Result<bool, Refusal> {
         match next {
             Next::Stop => return Ok(true),
             Next::Wait(until) => {
@@ -140,11 +159,15 @@ impl Driver {
             }
             Next::ReadMeta => {
                 let (read, orphans) = self.read_meta().await;
-                self.plan.meta_read(present(self.lane.as_ref())?, read, orphans);
+                let present = present(self.leash.lane.as_ref())?;
+                if let Some(loss) = self.plan.meta_read(present, read, orphans) {
+                    tracing::warn!(%loss, "a lease was lost");
+                    self.leash.lane.lost(&loss);
+                }
             }
             Next::WriteMeta(expected, meta) => {
                 let written = self.store.put_meta(expected, &meta).await;
-                self.plan.meta_written(present(self.lane.as_ref())?, written);
+                self.plan.meta_written(present(self.leash.lane.as_ref())?, written);
             }
             Next::Acquire(claim) => self.acquire(&claim, now).await?,
             Next::Extend(tenure, ask) => self.extend(&tenure, &ask, now).await?,
@@ -152,12 +175,12 @@ impl Driver {
                 if let Err(error) = self.store.release(&tenure, tenure.floor).await {
                     tracing::warn!(%error, "an unused worker lapses by itself");
                 }
-                self.plan.returned(present(self.lane.as_ref())?);
+                self.plan.returned(present(self.leash.lane.as_ref())?);
             }
             Next::Look => {
                 let was_crowded = self.is_crowded();
                 let seen = self.store.list(Group::Workers).await;
-                self.plan.looked(present(self.lane.as_ref())?, seen);
+                self.plan.looked(present(self.leash.lane.as_ref())?, seen);
                 if let (false, true, Some(pool)) =
                     (was_crowded, self.is_crowded(), self.plan.status().pool)
                 {
@@ -165,7 +188,7 @@ impl Driver {
                 }
             }
             Next::Mend(claim) => {
-                let now = || self.lane.now();
+                let now = || self.leash.lane.now();
                 if let Err(error) = mend::lost_records(self.store.as_ref(), &claim, now).await {
                     tracing::warn!(%error, "lost records were not mended");
                 }
@@ -177,7 +200,7 @@ impl Driver {
 
     async fn acquire(&mut self, claim: &Claim, asked: Now) -> Result<(), Refusal> {
         let answer = self.store.acquire(claim).await;
-        let answered = present(self.lane.as_ref())?;
+        let answered = present(self.leash.lane.as_ref())?;
         let clock = match &answer {
             Ok(Acquired::Held(tenure)) => tenure.store_now,
             _ => None,
@@ -190,12 +213,12 @@ impl Driver {
 
     async fn extend(&mut self, tenure: &Tenure, ask: &Ask, asked: Now) -> Result<(), Refusal> {
         let answer = self.store.extend(tenure, ask).await;
-        let answered = present(self.lane.as_ref())?;
+        let answered = present(self.leash.lane.as_ref())?;
         let clock = match &answer {
             Ok(Extended::Held(tenure)) => tenure.store_now,
             Ok(Extended::Lost(loss)) => {
                 tracing::warn!(%loss, "a lease was lost");
-                self.lane.lost(loss);
+                self.leash.lane.lost(loss);
                 None
             }
             Err(_) => None,
@@ -206,12 +229,11 @@ impl Driver {
         Ok(())
     }
 
-    /// Meta, and whether there is none that says anything of workers, and yet there are some.
-    async fn read_meta(&self) -> (Result<Option<Versioned<Meta>>, Error>, bool) {
-        let read = self.store.meta().await;
+    /// The namespace, and whether it says nothing of workers, and yet there are some.
+    async fn read_meta(&self) -> (Result<Look, Error>, bool) {
+        let read = self.store.read(&[]).await;
         let says_nothing = match &read {
-            Ok(Some(meta)) => meta.value.is_blank(),
-            Ok(None) => true,
+            Ok(look) => look.meta.as_ref().is_none_or(|meta| meta.value.is_blank()),
             Err(_) => false,
         };
         if !says_nothing {
@@ -228,11 +250,13 @@ impl Driver {
             Effect::None => {}
             Effect::Open(grant) => {
                 self.watching = Watching::new(Watched::Group(Group::Workers));
-                self.lane.open(grant);
+                if let Some(tenure) = self.plan.tenure() {
+                    self.leash.open(grant, tenure.nonce);
+                }
             }
-            Effect::Raise(horizon) => self.lane.raise(horizon),
+            Effect::Raise(horizon) => self.leash.raise(horizon),
             Effect::Close => {
-                self.lane.close();
+                self.leash.close();
             }
         }
     }
@@ -240,7 +264,7 @@ impl Driver {
     /// Lets the lane hear the store's clock, if that was in the answer.
     fn pass_on(&self, clock: Option<UnixMs>, asked: Now, answered: Now) {
         if let Some(unix) = clock.filter(|_| self.plan.reaches(answered)) {
-            self.lane.hear(StoreTime { unix, asked: asked.boot, answered: answered.boot });
+            self.leash.lane.hear(StoreTime { unix, asked: asked.boot, answered: answered.boot });
         }
     }
 
@@ -257,7 +281,7 @@ impl Driver {
         self.watching.begin(self.store.as_ref(), boot_time()).await;
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = self.watching.changed() => self.plan.nudged(present(self.lane.as_ref())?),
+            () = self.watching.changed() => self.plan.nudged(present(self.leash.lane.as_ref())?),
         }
         Ok(())
     }
@@ -268,7 +292,7 @@ impl Driver {
 
     /// Closes the lane, then releases.
     async fn finish(&mut self) {
-        let last = self.lane.close();
+        let last = self.leash.close();
         let Some(tenure) = self.plan.end() else { return };
         let release = self.store.release(&tenure, last);
         match tokio::time::timeout(RELEASE_PATIENCE, release).await {

@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::lease::{Ask, Choice, Claim, Extended, Loss, Tenure};
 use crate::nonce::Nonce;
 use crate::record::{Meta, UnixMs, Version, Versioned};
-use crate::rules::CLOCK_BOUND_MS;
+use crate::rules::{CLOCK_BOUND_MS, META_EVERY};
 use crate::time::millis;
 
 /// The first pause after a failure; each further one is twice as long, up to a heartbeat.
@@ -88,6 +88,14 @@ pub struct Plan {
     draft: Option<(Option<Version>, Meta)>,
     /// What meta's quarantine must be raised to.
     forgotten: Option<UnixMs>,
+    /// The incarnation of the namespace that keeps others off what was granted: by the record, or by
+    /// its quarantine.
+    granted_in: Option<Nonce>,
+    /// When meta was last seen, and before when it is not read again, in boot time.
+    meta_seen: Duration,
+    meta_not_before: Duration,
+    /// Whether all holders are on this machine: then all have one clock.
+    is_local: bool,
     anchor: Anchor,
     not_before: Duration,
     /// When a pool that is full is to be mended again.
@@ -122,9 +130,9 @@ enum Phase {
 }
 
 impl Plan {
-    /// A plan that has not begun.
+    /// A plan that has not begun. `is_local`: the store is a directory of this machine.
     #[must_use]
-    pub fn new(setup: Setup, now: Now) -> Self {
+    pub fn new(setup: Setup, is_local: bool, now: Now) -> Self {
         Self {
             setup,
             phase: Phase::Seeking { unsure: None },
@@ -133,6 +141,10 @@ impl Plan {
             widest_window_ms: 0,
             draft: None,
             forgotten: None,
+            granted_in: None,
+            meta_seen: now.boot,
+            meta_not_before: now.boot,
+            is_local,
             anchor: Anchor::new(now.unix, now.boot),
             not_before: now.boot,
             mend_at: now.boot,
@@ -154,6 +166,15 @@ impl Plan {
         }
     }
 
+    /// What is held.
+    #[must_use]
+    pub fn tenure(&self) -> Option<&Tenure> {
+        match &self.phase {
+            Phase::Holding { tenure, .. } => Some(tenure),
+            _ => None,
+        }
+    }
+
     /// How the lease is doing.
     #[must_use]
     pub const fn status(&self) -> &LeaseStatus {
@@ -162,6 +183,29 @@ impl Plan {
 
     /// What to do now.
     pub fn next(&mut self, now: Now) -> Next {
+        // An extension shows meta too.
+        let is_renewing = self.tenure().is_some() && now.boot >= self.not_before;
+        let due = self.meta_due(now).filter(|_| !is_renewing);
+        if due.is_some_and(|due| due <= now.boot) && !matches!(self.phase, Phase::Ended) {
+            return match &self.draft {
+                Some((expected, meta)) => Next::WriteMeta(*expected, meta.clone()),
+                None => Next::ReadMeta,
+            };
+        }
+        match (self.next_for_lease(now), due) {
+            (Next::Wait(until), Some(due)) => Next::Wait(until.min(due)),
+            (next, _) => next,
+        }
+    }
+
+    /// When meta is to be read next by somebody who may still use times: others who find the
+    /// namespace forgotten count on that.
+    fn meta_due(&self, now: Now) -> Option<Duration> {
+        let may_use_times = self.status.grant.is_some_and(|grant| grant.horizon > now.unix);
+        may_use_times.then(|| (self.meta_seen + META_EVERY).max(self.meta_not_before))
+    }
+
+    fn next_for_lease(&mut self, now: Now) -> Next {
         if matches!(self.phase, Phase::Ended) {
             return Next::Stop;
         }
@@ -199,7 +243,9 @@ impl Plan {
     /// The time to count a horizon from. Times that run ahead of the clock count, a clock that
     /// jumped ahead does not.
     fn believed(&mut self, now: Now) -> UnixMs {
-        self.anchor.believe(now.unix.max(now.last), now.boot)
+        // A store with a clock confirms what is right with its next answer.
+        let ages = !self.store_has_clock;
+        self.anchor.believe(now.unix.max(now.last), now.boot, ages)
     }
 
     /// Where the store has a clock, a step of ours that it confirms is believed. Where it has none
@@ -238,6 +284,9 @@ impl Plan {
             Phase::Holding { since, .. } => *since,
             _ => return Effect::None,
         };
+        if answer.is_ok() {
+            self.meta_seen = now.boot;
+        }
         match answer {
             Err(error) => {
                 self.failed(now, error);

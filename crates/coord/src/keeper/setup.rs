@@ -47,9 +47,10 @@ impl Setup {
 pub enum FirstUse {
     /// At once: it is known to be new.
     AtOnce,
-    /// After a heartbeat and a little: it may have been forgotten, and its live holders then say
-    /// so when they renew.
-    AfterHeartbeat,
+    /// At once, but a little ahead of time: it is known to be new, or its directory was replaced.
+    Ahead,
+    /// After some seconds: it may have been forgotten, and its live holders then say so.
+    AfterSilence,
     /// After a window: it may have been forgotten, and nobody would say so.
     AfterWindow,
 }

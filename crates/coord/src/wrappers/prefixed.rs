@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
+use crate::nonce::Nonce;
 use crate::record::{Meta, Version};
 use crate::slot::{BadName, Group, Slot};
 use crate::store::{
@@ -87,6 +88,13 @@ impl Store for Prefixed {
 
     async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
         self.inner.diagnose(timing).await
+    }
+
+    fn is_in_place(&self, slot: &Slot, nonce: Nonce) -> bool {
+        match self.inward(Act::Read, slot) {
+            Ok(slot) => self.inner.is_in_place(&slot, nonce),
+            Err(_) => true,
+        }
     }
 
     fn changes_max(&self) -> usize {

@@ -7,6 +7,7 @@ use crate::choose::candidates;
 use crate::error::Error;
 use crate::keeper::status::{ClockSkew, Judge, LeaseState, Pool};
 use crate::lease::{Census, Claim};
+use crate::rules::WINDOW_MAX_MS;
 use crate::store::{Entry, Look, Vacancies, Wanted};
 
 /// Between two looks, at least: soon enough to tell of a pool that fills up.
@@ -35,7 +36,8 @@ impl Plan {
     pub fn looked(&mut self, now: Now, seen: Result<Vec<Entry>, Error>) {
         let heartbeat = self.setup.timing.heartbeat;
         let Ok(entries) = seen else {
-            // A renewal will tell whether the store is in trouble.
+            // A renewal or a claim will tell whether the store is in trouble.
+            self.peers.saw_nothing();
             self.look_at = now.boot + heartbeat;
             return;
         };
@@ -43,7 +45,9 @@ impl Plan {
         let long = LOOK_PAUSE.max(LOOK_PAUSE_PER_SLOT.saturating_mul(slots));
         let mut pause = long;
         if !self.store_has_clock {
-            self.peers.saw(&entries, &self.setup.holder, self.look_asked, now);
+            let window_ms = self.meta.as_ref().map_or(WINDOW_MAX_MS, |meta| meta.value.window_ms);
+            let window = Duration::from_millis(window_ms);
+            self.peers.saw(&entries, &self.setup.holder, window, self.look_asked, now);
             let agrees = self.trust(now);
             // Of two looks soon after each other the second tells what clocks others have; while
             // ours is in doubt all looks are such.

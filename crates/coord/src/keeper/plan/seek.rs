@@ -36,6 +36,10 @@ impl Plan {
             self.meta = None;
             return Next::Wait(self.not_before);
         }
+        // Before the first claim: what is claimed with a wrong clock blocks others.
+        if !self.store_has_clock && !self.is_local && !self.peers.has_looked() {
+            return self.look(now);
+        }
         // A claim that may have been carried out comes first.
         let is_pinned = matches!(self.phase, Phase::Seeking { unsure: Some(_) });
         if let (Err(skew), false) = (self.peers.agree(now), is_pinned) {
@@ -91,6 +95,10 @@ impl Plan {
                 return Effect::None;
             }
         };
+        // Only a claim of this meta is judged at all.
+        if matches!(acquired, Acquired::Taken | Acquired::Full(_)) {
+            self.meta_seen = now.boot;
+        }
         if !matches!(acquired, Acquired::Unsure(..)) {
             self.answered();
         }
@@ -140,6 +148,8 @@ impl Plan {
         let (token, floor, horizon) = (tenure.token, tenure.floor, tenure.usable);
         let grant = Grant { worker, token, floor, horizon };
         self.setup.favourite = Some(worker);
+        self.granted_in = Some(tenure.incarnation);
+        self.meta_seen = now.boot;
         self.status.state = LeaseState::Held;
         self.status.grant = Some(grant);
         self.phase = Phase::Holding { tenure: Box::new(tenure), since: now.boot };

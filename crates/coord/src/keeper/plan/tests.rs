@@ -15,7 +15,7 @@ use crate::lease::{Acquired, Ask, Claim, Extended, Tenure};
 use crate::nonce::Nonce;
 use crate::record::{FORMAT, Meta, Token, UnixMs, Version, Versioned};
 use crate::slot::Slot;
-use crate::store::Entry;
+use crate::store::{Entry, Look};
 use crate::timing::Timing;
 
 /// When the conversations begin, in real time.
@@ -75,7 +75,7 @@ impl Talk {
     fn new(setup: Setup) -> Self {
         let nonce = Nonce::from_bits(EVEN);
         let now = Now { boot: seconds(1000), unix: START, last: 0, nonce };
-        Self { plan: Plan::new(setup, now), now, pool: Vec::new() }
+        Self { plan: Plan::new(setup, false, now), now, pool: Vec::new() }
     }
 
     /// A plan that has read meta.
@@ -107,6 +107,13 @@ impl Talk {
                 self.plan.looked(self.now, Ok(self.pool.clone()));
                 self.next()
             }
+            // What a holder reads between its renewals.
+            Next::ReadMeta if self.plan.tenure().is_some() => {
+                let meta = Some(Versioned { version: Version(3), value: meta() });
+                let look = Look { meta, ..Look::default() };
+                assert_eq!(self.plan.meta_read(self.now, Ok(look), false), None);
+                self.next()
+            }
             next => next,
         }
     }
@@ -121,14 +128,22 @@ impl Talk {
 
     /// Lets the time pass that the plan wants to wait.
     fn wait(&mut self) {
-        let pause = self.pause();
-        self.pass(pause);
+        loop {
+            let pause = self.pause();
+            self.pass(pause);
+            // It may have waited for something to read in between.
+            if pause.is_zero() || !matches!(self.next(), Next::Wait(_)) {
+                break;
+            }
+        }
     }
 
     fn read(&mut self, read: Result<Option<(u64, Meta)>, Error>) {
         assert!(matches!(self.next(), Next::ReadMeta), "{:?}", self.next());
         let versioned = |(version, value)| Versioned { version: Version(version), value };
-        self.plan.meta_read(self.now, read.map(|meta| meta.map(versioned)), false);
+        let look =
+            |meta: Option<(u64, Meta)>| Look { meta: meta.map(versioned), ..Look::default() };
+        self.plan.meta_read(self.now, read.map(look), false);
     }
 
     /// The meta that the plan wants to write.

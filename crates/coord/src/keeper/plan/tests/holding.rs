@@ -40,7 +40,7 @@ fn a_worker_is_renewed_every_heartbeat() {
 #[test]
 fn the_window_grows_with_the_age_of_the_tenure() {
     let mut talk = Talk::holding();
-    for (age, window) in [(10, 90), (90, 90), (200, 200), (590, 590), (600, 600), (5000, 600)] {
+    for (age, window) in [(10, 32), (32, 32), (200, 200), (590, 590), (600, 600), (5000, 600)] {
         talk.now.boot = seconds(1000 + age);
         talk.now.unix = START + age * 1000;
         let ask = talk.renew();
@@ -56,9 +56,9 @@ fn a_new_tenure_begins_with_a_small_window() {
     talk.extension();
     talk.extended(Ok(Extended::Lost(superseded())));
     let grant = talk.take(8);
-    assert_eq!(grant.horizon, talk.now.unix + 90_000);
+    assert_eq!(grant.horizon, talk.now.unix + 32_000);
     talk.wait();
-    assert_eq!(talk.renew().horizon, talk.now.unix + 90_000);
+    assert_eq!(talk.renew().horizon, talk.now.unix + 32_000);
 }
 
 #[test]
@@ -83,12 +83,12 @@ fn a_clock_that_jumped_ahead_does_not_raise_what_is_asked_for() {
     talk.wait();
     talk.now.unix += 3_600_000;
     // Clocks may run a thousandth fast.
-    assert_eq!(talk.extension().1.horizon, START + 10_010 + 90_000);
+    assert_eq!(talk.extension().1.horizon, START + 10_010 + 32_000);
     talk.pass(seconds(59));
-    assert_eq!(talk.extension().1.horizon, START + 69_069 + 90_000);
+    assert_eq!(talk.extension().1.horizon, START + 69_069 + 32_000);
     // It has lasted a minute: a host that booted slow was set right.
     talk.pass(seconds(1));
-    assert_eq!(talk.extension().1.horizon, talk.now.unix + 90_000);
+    assert_eq!(talk.extension().1.horizon, talk.now.unix + 32_000);
 }
 
 #[test]
@@ -100,13 +100,13 @@ fn a_jump_that_the_stores_clock_confirms_is_believed_at_once() {
     let confirmed = Tenure { store_now: Some(talk.now.unix), ..tenure };
     talk.extended(Ok(Extended::Held(confirmed)));
     talk.wait();
-    assert_eq!(talk.extension().1.horizon, talk.now.unix + 90_000);
+    assert_eq!(talk.extension().1.horizon, talk.now.unix + 32_000);
 }
 
 #[test]
 fn a_confirmed_jump_past_the_horizon_is_granted_at_once_and_only_then_can_the_lane_follow() {
-    // The window is 90 s, and a heartbeat 10 s: what is left after 85 s does not last for one.
-    for (jump_ms, reaches) in [(60_000, true), (85_000, false), (3_600_000, false)] {
+    // The window is 32 s, and a heartbeat 10 s: what is left after 27 s does not last for one.
+    for (jump_ms, reaches) in [(20_000, true), (27_000, false), (3_600_000, false)] {
         let mut talk = Talk::holding();
         talk.wait();
         talk.now.unix += jump_ms;
@@ -149,7 +149,7 @@ fn times_that_run_ahead_of_the_clock_count() {
     let mut talk = Talk::holding();
     talk.wait();
     talk.now.last = talk.now.unix + 900;
-    assert_eq!(talk.extension().1.horizon, talk.now.last + 90_000);
+    assert_eq!(talk.extension().1.horizon, talk.now.last + 32_000);
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn clocks_within_the_bound_are_trusted() {
 #[test]
 fn others_who_renew_rarely_or_are_stopped_say_nothing_about_clocks() {
     let slow = |now: UnixMs| [20, 21, 22].map(|n| peer(n, now / 300_000 * 300_000)).to_vec();
-    let stopped = |_: UnixMs| [20, 21, 22].map(|n| peer(n, START - HOUR_MS)).to_vec();
+    let stopped = |_: UnixMs| [20, 21, 22].map(|n| peer(n, START - 300_000)).to_vec();
     let stopped_since = |now: UnixMs| {
         let until = now.min(START + 100_000);
         [20, 21, 22].map(|n| peer(n, until)).to_vec()

@@ -8,22 +8,22 @@ use crate::keeper::{FirstUse, Setup};
 use crate::lease::{Extended, Loss};
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version, Versioned};
-use crate::store::Put;
+use crate::store::{Look, Put};
 
 #[test]
 fn a_namespace_is_used_for_the_first_time_when_it_is_known_to_be_new() {
     let after_window = START + BUDGET_MS + 2000;
     for (first_use, orphans, quarantine) in [
         (FirstUse::AtOnce, false, 0),
-        (FirstUse::AfterHeartbeat, false, START + 19_000),
+        (FirstUse::AfterSilence, false, START + 19_000),
         (FirstUse::AfterWindow, false, after_window),
         // Records without meta: whoever wrote them may live.
         (FirstUse::AtOnce, true, after_window),
-        (FirstUse::AfterHeartbeat, true, after_window),
+        (FirstUse::AfterSilence, true, after_window),
     ] {
         let mut talk = Talk::new(Setup { first_use, ..setup() });
         assert!(matches!(talk.next(), Next::ReadMeta));
-        talk.plan.meta_read(talk.now, Ok(None), orphans);
+        talk.plan.meta_read(talk.now, Ok(Look::default()), orphans);
         let (expected, draft) = talk.draft();
         assert_eq!((expected, draft.quarantine), (None, quarantine), "{first_use:?} {orphans}");
         assert_eq!((draft.first_worker, draft.last_worker), (0, 1023));
@@ -38,7 +38,8 @@ fn a_namespace_that_only_elections_used_is_filled_in() {
         let mut talk = Talk::new(Setup { first_use: FirstUse::AtOnce, ..setup() });
         assert!(matches!(talk.next(), Next::ReadMeta));
         let read = Versioned { version: Version(8), value: blank.clone() };
-        talk.plan.meta_read(talk.now, Ok(Some(read)), orphans);
+        let look = Look { meta: Some(read), ..Look::default() };
+        talk.plan.meta_read(talk.now, Ok(look), orphans);
         let (expected, draft) = talk.draft();
         assert_eq!((expected, draft.quarantine), (Some(Version(8)), quarantine));
         assert_eq!((draft.incarnation, draft.created), (blank.incarnation, blank.created));
@@ -68,7 +69,7 @@ fn whoever_comes_second_takes_what_the_first_wrote() {
 
 #[test]
 fn a_draft_that_could_not_be_written_is_made_anew() {
-    let mut talk = Talk::new(Setup { first_use: FirstUse::AfterHeartbeat, ..setup() });
+    let mut talk = Talk::new(Setup { first_use: FirstUse::AfterSilence, ..setup() });
     talk.read(Ok(None));
     talk.draft();
     for kind in [ErrorKind::Unavailable, ErrorKind::Unknown] {

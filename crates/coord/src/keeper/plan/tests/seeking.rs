@@ -21,7 +21,7 @@ fn a_claim_says_all_that_the_store_must_know() {
     let claim = talk.claim();
     assert_eq!(claim.choice, Choice::Any { first: 2, last: 9, favourite: Some(3) });
     assert_eq!((claim.holder.as_str(), claim.ttl), ("me", seconds(30)));
-    assert_eq!((claim.now, claim.ask), (START, START + 90_000));
+    assert_eq!((claim.now, claim.ask), (START, START + 32_000));
     assert_eq!((claim.meta, claim.window_ms), (Version(6), meta().window_ms));
     assert_eq!(claim.nonce, talk.now.nonce);
 }
@@ -223,7 +223,7 @@ fn a_tenure_that_a_repeated_claim_finds_is_extended_at_once() {
     let found = tenure(&first, 6, first.ask);
     let effect = talk.answer(&again, Ok(Acquired::Held(found)));
     assert!(matches!(effect, Effect::Open(grant) if grant.horizon == first.ask));
-    assert_eq!(talk.extension().1.horizon, talk.now.unix + 90_000);
+    assert_eq!(talk.extension().1.horizon, talk.now.unix + 32_000);
 }
 
 #[test]
