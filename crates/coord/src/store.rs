@@ -78,6 +78,12 @@ pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
         false
     }
 
+    /// Whether the store in which a holder is present is still the one that newcomers find. It is
+    /// cheap enough to ask before every further use of a lease; what it cannot tell is `true`.
+    fn is_in_place(&self, _slot: &Slot, _nonce: Nonce) -> bool {
+        true
+    }
+
     /// How many changes one commit can try; more are not looked at.
     fn changes_max(&self) -> usize {
         1

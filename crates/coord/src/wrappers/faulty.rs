@@ -13,6 +13,7 @@ use self::request::Request;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
+use crate::nonce::Nonce;
 use crate::record::{Meta, Version};
 use crate::slot::{Group, Slot};
 use crate::store::{
@@ -202,6 +203,10 @@ impl Store for Faulty {
 
     fn is_bound_to_process(&self) -> bool {
         self.inner.is_bound_to_process()
+    }
+
+    fn is_in_place(&self, slot: &Slot, nonce: Nonce) -> bool {
+        self.inner.is_in_place(slot, nonce)
     }
 
     async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
+use crate::nonce::Nonce;
 use crate::record::{Meta, Version};
 use crate::slot::{Group, Slot};
 use crate::store::{
@@ -179,6 +180,10 @@ impl Store for Metered {
 
     fn is_bound_to_process(&self) -> bool {
         self.inner.is_bound_to_process()
+    }
+
+    fn is_in_place(&self, slot: &Slot, nonce: Nonce) -> bool {
+        self.inner.is_in_place(slot, nonce)
     }
 
     fn changes_max(&self) -> usize {

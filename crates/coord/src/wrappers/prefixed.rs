@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
+use crate::nonce::Nonce;
 use crate::record::{Meta, Version};
 use crate::slot::{BadName, Group, Slot};
 use crate::store::{
@@ -83,6 +84,10 @@ impl Store for Prefixed {
 
     fn is_bound_to_process(&self) -> bool {
         self.inner.is_bound_to_process()
+    }
+
+    fn is_in_place(&self, slot: &Slot, nonce: Nonce) -> bool {
+        self.inward(Act::Read, slot).is_ok_and(|slot| self.inner.is_in_place(&slot, nonce))
     }
 
     async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
