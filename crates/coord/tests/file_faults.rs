@@ -1,10 +1,14 @@
 //! What happens to files and to the processes that use them: death, freezing, full disks, damage,
 //! copies, and people who tidy up.
 
+#[path = "file_faults/commits.rs"]
+mod commits;
 #[path = "file_faults/desk.rs"]
 mod desk;
 #[path = "file_faults/holder.rs"]
 mod holder;
+#[path = "file_faults/replaced.rs"]
+mod replaced;
 
 use std::fs;
 use std::path::{Path, PathBuf};

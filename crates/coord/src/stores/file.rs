@@ -16,33 +16,30 @@ mod cell;
 mod commit;
 mod directory;
 mod promise;
+mod shared;
 mod vacancies;
 mod watch;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde::Deserialize;
 
-use self::cell::{Cell, LockedCell};
 pub use self::directory::Copied;
 pub(crate) use self::directory::Entrance;
-use self::directory::Opened;
 pub(crate) use self::promise::Purpose;
+use self::shared::Shared;
 use crate::error::{Error, ErrorKind};
 use crate::finding::{Finding, sentences};
 use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
 use crate::nonce::Nonce;
-use crate::record::{FORMAT, Meta, Version, Versioned};
+use crate::record::{Meta, Version};
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Changes, Commit, Committed, Entry, Found, History, Look, Presence, Put, Store, Vacancies,
-    Wanted, Watched,
+    Changes, Commit, Committed, Entry, Look, Put, Store, Vacancies, Wanted, Watched,
 };
 use crate::timing::Timing;
 use crate::url::StoreUrl;
@@ -62,41 +59,6 @@ const CHANGES_MAX: usize = 8;
 pub(crate) struct Place {
     pub(crate) directory: String,
     pub(crate) purpose: Purpose,
-}
-
-struct Shared {
-    /// The namespace's own directory.
-    root: PathBuf,
-    /// How the store is called in messages.
-    name: String,
-    purpose: Purpose,
-    /// Whether it was only looked into: a directory that is not there is an empty one then.
-    is_look: bool,
-    any_filesystem: bool,
-    weaknesses: Vec<Finding>,
-    /// Locked during every write to a slot: no write may outlive the lock on its slot.
-    writing: Mutex<()>,
-    /// Locked for moments.
-    known: Mutex<Known>,
-}
-
-/// What the store knows of itself.
-#[derive(Default)]
-struct Known {
-    /// The directory at the path when it was last looked at; `None` until it is written to.
-    opened: Option<Arc<Opened>>,
-    /// The slots that this store is present in.
-    present: HashMap<Slot, Holding>,
-}
-
-/// A slot whose record this store wrote for a holder.
-#[derive(Clone)]
-struct Holding {
-    nonce: Nonce,
-    /// `None` if presence ended without the holder's doing.
-    locked: Option<Arc<LockedCell>>,
-    /// Where it was written.
-    directory: Arc<Opened>,
 }
 
 impl FileStore {
@@ -125,25 +87,8 @@ impl FileStore {
         let root = Path::new(&place.directory).join(namespace.as_str());
         let any_filesystem = url.option("unsafe_filesystem") == Some("allow");
         let shared = blocking(move || {
-            let weaknesses = directory::prepare(&root, any_filesystem, entrance)
-                .map_err(|(kind, why)| Error::new(kind, "open the directory", &name, why))?;
-            let shared = Shared {
-                root,
-                name,
-                purpose: place.purpose,
-                is_look: entrance == Entrance::Look,
-                any_filesystem,
-                weaknesses,
-                writing: Mutex::default(),
-                known: Mutex::default(),
-            };
-            if !shared.is_look {
-                let opened = Opened::at(&shared.root).map_err(|error| {
-                    Trouble::from(error).into_error("open the directory", &shared.name)
-                })?;
-                shared.known().opened = Some(Arc::new(opened));
-            }
-            Ok(shared)
+            Shared::open(root, name.clone(), any_filesystem, place.purpose, entrance)
+                .map_err(|trouble| trouble.into_error("open the directory", &name))
         });
         Ok(Self { shared: Arc::new(shared.await?) })
     }
@@ -175,12 +120,6 @@ enum Trouble {
     Kind(ErrorKind, String),
 }
 
-/// Of meta, what every format has.
-#[derive(Deserialize)]
-struct Format {
-    format: u32,
-}
-
 impl Trouble {
     fn into_error(self, act: &'static str, store: &str) -> Error {
         match self {
@@ -193,6 +132,12 @@ impl Trouble {
             Self::Io(error) => Error::new(ErrorKind::Unavailable, act, store, error),
             Self::Kind(kind, why) => Error::new(kind, act, store, why),
         }
+    }
+}
+
+impl From<(ErrorKind, String)> for Trouble {
+    fn from((kind, why): (ErrorKind, String)) -> Self {
+        Self::Kind(kind, why)
     }
 }
 
@@ -212,139 +157,6 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
-impl Shared {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        // A panic leaves it as it was: entries are whole.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn writing(&self) -> MutexGuard<'_, ()> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The directory to act in: the one that was opened, or the one that has taken its place, if it
-    /// is no copy.
-    fn enter(&self) -> Result<Arc<Opened>, Trouble> {
-        let mut known = self.known();
-        if let Some(opened) = &known.opened {
-            match opened.place(&self.root)? {
-                directory::Place::Same => return Ok(opened.clone()),
-                directory::Place::Away => {
-                    let why = format!("{} is not there: is it mounted?", self.root.display());
-                    return Err(Trouble::Kind(ErrorKind::Unavailable, why));
-                }
-                directory::Place::Replaced => {
-                    tracing::warn!(
-                        directory = %self.root.display(),
-                        "the directory was replaced: every lease in the old one ends"
-                    );
-                    let entrance = Entrance::Use(Copied::Refuse);
-                    directory::prepare(&self.root, self.any_filesystem, entrance)
-                        .map_err(|(kind, why)| Trouble::Kind(kind, why))?;
-                }
-            }
-        }
-        let opened = Arc::new(Opened::at(&self.root)?);
-        known.opened = Some(opened.clone());
-        Ok(opened)
-    }
-
-    /// As [`enter`](Self::enter), but whoever only looks takes what is there.
-    fn enter_to_read(&self) -> Result<(), Trouble> {
-        if self.is_look { Ok(()) } else { self.enter().map(drop) }
-    }
-
-    fn cell(&self, slot: &Slot) -> Cell {
-        Cell::new(&self.root.join(slot.group().letter()), slot.name())
-    }
-
-    fn meta_cell(&self) -> Cell {
-        Cell::new(&self.root, "meta")
-    }
-
-    fn meta(&self) -> Result<Option<Versioned<Meta>>, Trouble> {
-        let corrupt = |why| Trouble::Kind(ErrorKind::Corrupt, format!("meta: {why}"));
-        let Some(bytes) = self.meta_cell().read()? else {
-            // A directory without anything has not forgotten: it may be about to be filled.
-            if !self.is_look {
-                directory::require_identity(&self.root)?;
-            }
-            return Ok(None);
-        };
-        // First, since nothing else is known of a newer format.
-        let Format { format } =
-            serde_json::from_slice(&bytes).map_err(|error| corrupt(error.to_string()))?;
-        if format > FORMAT {
-            let why = format!("format {format}, this version knows {FORMAT}");
-            return Err(Trouble::Kind(ErrorKind::NewerFormat, why));
-        }
-        let stored: cell::Stored<Meta> =
-            serde_json::from_slice(&bytes).map_err(|error| corrupt(error.to_string()))?;
-        Ok(Some(Versioned { version: stored.version, value: stored.value }))
-    }
-
-    fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Trouble> {
-        self.enter()?;
-        let locked = self.meta_cell().lock_patiently()?;
-        let old = self.meta()?.map(|meta| meta.version);
-        if old != expected {
-            return Ok(Put::Conflict);
-        }
-        Ok(Put::Done(locked.write(old.unwrap_or_default(), meta)?))
-    }
-
-    fn look(meta: Option<Versioned<Meta>>, entries: Vec<Entry>) -> Look {
-        Look { meta, entries, clock: None, history: History::default() }
-    }
-
-    fn read(&self, slots: &[Slot]) -> Result<Look, Trouble> {
-        self.enter_to_read()?;
-        let meta = self.meta()?;
-        let entries = slots.iter().map(|slot| self.entry(slot)).collect::<Result<_, _>>()?;
-        Ok(Self::look(meta, entries))
-    }
-
-    fn entry(&self, slot: &Slot) -> Result<Entry, Trouble> {
-        let cell = self.cell(slot);
-        let presence = match cell.is_locked()? {
-            true => Presence::Held { expires_in: None },
-            false => Presence::Free,
-        };
-        let (version, found) = cell.find()?;
-        Ok(Entry { slot: slot.clone(), version, found, presence })
-    }
-
-    /// The slot that carries a nonce which this process wrote.
-    fn served(&self, nonce: Nonce) -> Result<Option<Entry>, Trouble> {
-        let known = self.known();
-        let mut present = known.present.iter();
-        let slot = present.find(|(_, of)| of.nonce == nonce).map(|(slot, _)| slot.clone());
-        drop(known);
-        let entry = slot.map(|slot| self.entry(&slot)).transpose()?;
-        Ok(entry.filter(|entry| entry.nonce() == Some(nonce)))
-    }
-
-    /// Whether somebody is present in a slot; without a look where this process is.
-    fn is_held(&self, slot: &Slot) -> Result<bool, Trouble> {
-        let is_ours = self.known().present.get(slot).is_some_and(|of| of.locked.is_some());
-        Ok(is_ours || self.cell(slot).is_locked()?)
-    }
-
-    fn list(&self, group: Group) -> Result<Vec<Entry>, Trouble> {
-        let names = match directory::slot_names(&self.root.join(group.letter())) {
-            Err(error) if self.is_look && error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Vec::new());
-            }
-            names => names?,
-        };
-        let slots = names.iter().filter_map(|name| Slot::named(group, name).ok());
-        let entries = slots.map(|slot| self.entry(&slot)).collect::<Result<Vec<_>, _>>()?;
-        // An empty lock file without a record: somebody was about to use the slot for the first
-        // time.
-        Ok(entries.into_iter().filter(|entry| entry.found != Found::New).collect())
-    }
-}
-
 #[async_trait]
 impl Store for FileStore {
     fn guarantees(&self) -> Guarantees {
@@ -360,14 +172,7 @@ impl Store for FileStore {
     }
 
     fn is_in_place(&self, slot: &Slot, nonce: Nonce) -> bool {
-        let known = self.shared.known();
-        let holding = known.present.get(slot).filter(|holding| holding.nonce == nonce);
-        let directory = holding.map(|holding| holding.directory.clone());
-        drop(known);
-        // A directory that cannot be looked at is an outage.
-        directory.is_some_and(|directory| {
-            !matches!(directory.place(&self.shared.root), Ok(directory::Place::Replaced))
-        })
+        self.shared.is_in_place(slot, nonce)
     }
 
     fn changes_max(&self) -> usize {

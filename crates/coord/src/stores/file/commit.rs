@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::Trouble;
 use super::cell::LockedCell;
 use super::directory::{Opened, Place};
-use super::{Holding, Shared, Trouble};
+use super::shared::{Holding, Shared};
 use crate::error::ErrorKind;
 use crate::record::{Meta, Record, Version, Versioned};
 use crate::slot::{Group, Slot};
@@ -139,7 +140,9 @@ impl Shared {
         let mut entries = Vec::new();
         for change in &commit.changes {
             let entry = self.entry(&change.slot)?;
-            if meta.is_none() || entry.nonce() != change.nonce {
+            // What was read is still there: somebody else has the lock.
+            let is_passed_by = entry.version == change.version;
+            if is_passed_by || entry.nonce() != change.nonce || meta.is_none() {
                 self.end(change);
             }
             entries.push(entry);

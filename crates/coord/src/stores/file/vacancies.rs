@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Shared, Trouble};
+use super::Trouble;
+use super::shared::Shared;
 use crate::record::UnixMs;
 use crate::slot::{Group, Slot};
 use crate::store::{Entry, Found, Presence, Vacancies, Wanted};
