@@ -197,11 +197,17 @@ impl LockedCell {
         self.replace(old, value)
     }
 
-    /// Removes all files of the cell. Wherever this is cut short, the record is whole or the cell
-    /// was never used. Whoever waits for the lock notices that its file is out of place.
+    /// Removes all files of the cell. Wherever this is cut short, the record is whole, or the cell
+    /// looks as if it was never used. Whoever waits for the lock notices that its file is out of
+    /// place.
     pub(super) fn erase(&self) -> Result<(), Trouble> {
         self.lock.set_len(0)?;
-        fs::remove_file(&self.cell.record)?;
+        for file in [&self.cell.record, &self.cell.draft] {
+            match fs::remove_file(file) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+        }
         let sealed = fs::remove_file(&self.cell.lock)
             .and_then(|()| File::open(&self.cell.directory))
             .and_then(|directory| directory.sync_all());

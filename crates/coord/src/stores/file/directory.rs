@@ -108,7 +108,8 @@ pub(super) fn prepare(
     Ok(weaknesses)
 }
 
-/// The directory that was opened, kept open to notice when another one takes its place.
+/// The directory that was opened, to notice when another one takes its place. It is kept open, so
+/// that no other directory gets its inode.
 #[derive(Debug)]
 pub(super) struct Opened(File);
 
