@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind};
 use crate::namespace::Namespace;
 use crate::store::Store;
-use crate::stores::file::{Copied, Entrance, Place, Purpose};
+use crate::stores::file::{Copied, Entrance, FileStore, Place, Purpose};
 use crate::stores::memory::MemoryStore;
 use crate::url::{Scheme, StoreUrl};
 
@@ -38,7 +38,7 @@ async fn enter(
 ) -> Result<Arc<dyn Store>, Error> {
     match url.scheme {
         Scheme::File | Scheme::Static => {
-            Ok(Arc::new(crate::stores::file::enter(url, place(url)?, namespace, entrance).await?))
+            Ok(Arc::new(FileStore::enter(url, place(url)?, namespace, entrance).await?))
         }
         Scheme::Memory => Ok(Arc::new(MemoryStore::new())),
         #[cfg(feature = "redis")]

@@ -114,6 +114,9 @@ async fn answered<S: Store + ?Sized>(
     if let Some((entry, record)) = look.carrying(claim.nonce)
         && rules::is_served(record, &look.history, look.clock)
     {
+        if entry.presence == Presence::Free {
+            return return_to(store, claim, entry, record).await;
+        }
         let taken = Taken {
             slot: entry.slot.clone(),
             read: entry.version,
@@ -130,6 +133,36 @@ async fn answered<S: Store + ?Sized>(
     // Judged before anything is written: what is written with a wrong clock blocks others.
     let is_off = |clock: &UnixMs| clock.abs_diff(claim.now) > rules::CLOCK_BOUND_MS;
     Ok(look.clock.filter(is_off).map(|store_now| Acquired::ClockOff { store_now }))
+}
+
+/// Writes what the claim was served with once more, so that its holder is present. `None`: somebody
+/// else was faster.
+async fn return_to<S: Store + ?Sized>(
+    store: &S,
+    claim: &Claim,
+    entry: &Entry,
+    record: &Record,
+) -> Result<Option<Acquired>, Error> {
+    let change = Change {
+        slot: entry.slot.clone(),
+        version: entry.version,
+        nonce: Some(claim.nonce),
+        present: Present::Holder,
+        record: record.clone(),
+        stay: Stay::For(claim.ttl),
+    };
+    let commit = Commit { act: Act::Acquire, meta: None, history: None, changes: vec![change] };
+    let Committed::Done { version, expires, look, .. } = store.commit(&commit).await? else {
+        return Ok(None);
+    };
+    let taken = Taken {
+        slot: entry.slot.clone(),
+        read: entry.version,
+        version,
+        record: Record { expires, ..record.clone() },
+        is_takeover: rules::is_takeover(&Found::Lost, claim, &look.history),
+    };
+    hold(store, claim, taken, &look).await.map(Some)
 }
 
 /// A slot as it was seen, with what is to be written to it.

@@ -27,10 +27,11 @@ pub(super) async fn extend<S: Store + ?Sized>(
         };
         let look = match store.commit(&commit).await? {
             Committed::Done { version, expires, look, .. } => {
+                let held = Tenure { version, expires, horizon, ..tenure.clone() };
                 if is_other_namespace(look.meta.as_ref(), tenure) {
+                    leave(store, &held).await;
                     return Ok(Extended::Lost(Loss::Vanished));
                 }
-                let held = Tenure { version, expires, horizon, ..tenure.clone() };
                 return Ok(Extended::Held(acknowledged(held, ask, &look)));
             }
             Committed::Conflict(look) => look,
@@ -46,6 +47,13 @@ pub(super) async fn extend<S: Store + ?Sized>(
         history = look.history.id;
     }
     Err(crowded(store, Act::Extend))
+}
+
+/// Ends the presence of a tenure that is over, so that nobody waits for it. Its horizon stays.
+async fn leave<S: Store + ?Sized>(store: &S, tenure: &Tenure) {
+    if let Err(error) = release(store, tenure, tenure.horizon).await {
+        tracing::warn!(%error, slot = %tenure.slot, "a slot that is lost may look held for a while");
+    }
 }
 
 /// The tenure with what an answer says of the clock and of what has settled.

@@ -1,26 +1,239 @@
-//! TEMPORARY
-#![allow(dead_code, unused)]
-mod cell {
-    pub(super) const FILE_MODE: u32 = 0o600;
-}
+//! A directory on a local disk: coordination between the processes of one machine.
+//!
+//! Each slot has two files. The lock file says who is present: a process holds the kernel's lock
+//! on it, exactly until it lets go or dies. The record file is replaced as a whole. Once the slot
+//! was used the lock file is not empty, so that a record that is gone can be told from one that
+//! never was; it is removed only with a slot that is forgotten, by who has it locked.
+//!
+//! ```text
+//! DIRECTORY/NAMESPACE/identity      which directory this is, to notice a copy
+//! DIRECTORY/NAMESPACE/meta          the namespace's meta record
+//! DIRECTORY/NAMESPACE/w/7           the record of worker 7
+//! DIRECTORY/NAMESPACE/w/.7.lock     its lock
+//! ```
+
+mod cell;
+mod commit;
 mod directory;
 mod promise;
+mod shared;
+mod vacancies;
+mod watch;
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
 pub use self::directory::Copied;
 pub(crate) use self::directory::Entrance;
 pub(crate) use self::promise::Purpose;
-use crate::{Error, Namespace, StoreUrl};
+use self::shared::Shared;
+use crate::error::{Error, ErrorKind};
+use crate::finding::{Finding, sentences};
+use crate::guarantees::Guarantees;
+use crate::namespace::Namespace;
+use crate::nonce::Nonce;
+use crate::record::{Meta, Version};
+use crate::slot::{Group, Slot};
+use crate::store::{
+    Changes, Commit, Committed, Entry, Look, Put, Store, Vacancies, Wanted, Watched,
+};
+use crate::timing::Timing;
+use crate::url::StoreUrl;
+
+/// Coordinates the processes of one machine through a directory. Clones share their locks.
+#[derive(Clone)]
+pub struct FileStore {
+    shared: Arc<Shared>,
+}
+
+/// How many changes a commit tries: each costs microseconds, and in a crowd few of them are taken by
+/// others between a look and the commit.
+const CHANGES_MAX: usize = 8;
+
+/// Which directory, and what for.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) directory: String,
     pub(crate) purpose: Purpose,
 }
-/// Temporary.
-pub type FileStore = crate::stores::memory::MemoryStore;
-pub(crate) async fn enter(
-    url: &StoreUrl,
-    place: Place,
-    namespace: &Namespace,
-    entrance: Entrance,
-) -> Result<FileStore, Error> {
-    Ok(FileStore::new())
+
+impl FileStore {
+    /// Opens the directory that the URL names, and creates it if need be.
+    ///
+    /// # Errors
+    /// If it cannot be created or written, if its file system is not known to keep locks and
+    /// renames, or if it is a copy of another one and `copied` does not accept that.
+    pub async fn open(
+        url: &StoreUrl,
+        namespace: &Namespace,
+        copied: Copied,
+    ) -> Result<Self, Error> {
+        let place = Place { directory: url.path.clone(), purpose: Purpose::Shared };
+        Self::enter(url, place, namespace, Entrance::Use(copied)).await
+    }
+
+    /// Opens a directory for a URL that may be another's; creates it unless it is only looked into.
+    pub(crate) async fn enter(
+        url: &StoreUrl,
+        place: Place,
+        namespace: &Namespace,
+        entrance: Entrance,
+    ) -> Result<Self, Error> {
+        let name = url.to_string();
+        let root = Path::new(&place.directory).join(namespace.as_str());
+        let any_filesystem = url.option("unsafe_filesystem") == Some("allow");
+        let shared = blocking(move || {
+            Shared::open(root, name.clone(), any_filesystem, place.purpose, entrance)
+                .map_err(|trouble| trouble.into_error("open the directory", &name))
+        });
+        Ok(Self { shared: Arc::new(shared.await?) })
+    }
+
+    /// Gives up the presence in a slot without a word, as the kernel does for a process that died.
+    /// For tests.
+    pub fn abandon(&self, slot: &Slot) {
+        if let Some(holding) = self.shared.known().present.get_mut(slot) {
+            holding.locked = None;
+        }
+    }
+
+    /// Does something on a thread that may block.
+    async fn act<T: Send + 'static>(
+        &self,
+        act: &'static str,
+        work: impl FnOnce(&Shared) -> Result<T, Trouble> + Send + 'static,
+    ) -> Result<T, Error> {
+        let shared = self.shared.clone();
+        blocking(move || work(&shared).map_err(|trouble| trouble.into_error(act, &shared.name)))
+            .await
+    }
+}
+
+/// What can go wrong on the way.
+#[derive(Debug)]
+enum Trouble {
+    Io(io::Error),
+    Kind(ErrorKind, String),
+}
+
+impl Trouble {
+    fn into_error(self, act: &'static str, store: &str) -> Error {
+        match self {
+            Self::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Error::new(ErrorKind::Denied, act, store, error)
+            }
+            Self::Io(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                Error::new(ErrorKind::InvalidConfig, act, store, error)
+            }
+            Self::Io(error) => Error::new(ErrorKind::Unavailable, act, store, error),
+            Self::Kind(kind, why) => Error::new(kind, act, store, why),
+        }
+    }
+}
+
+impl From<(ErrorKind, String)> for Trouble {
+    fn from((kind, why): (ErrorKind, String)) -> Self {
+        Self::Kind(kind, why)
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        // Only the end of the runtime cancels a blocking task.
+        Err(error) => Err(Error::new(ErrorKind::Unknown, "work", "file", error)),
+    }
+}
+
+#[async_trait]
+impl Store for FileStore {
+    fn guarantees(&self) -> Guarantees {
+        self.shared.purpose.guarantees(sentences(&self.shared.weaknesses))
+    }
+
+    async fn diagnose(&self, _timing: &Timing) -> Result<Vec<Finding>, Error> {
+        Ok(self.shared.weaknesses.clone())
+    }
+
+    fn is_bound_to_process(&self) -> bool {
+        true
+    }
+
+    fn is_in_place(&self, slot: &Slot, nonce: Nonce) -> bool {
+        self.shared.is_in_place(slot, nonce)
+    }
+
+    fn changes_max(&self) -> usize {
+        CHANGES_MAX
+    }
+
+    async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
+        let slots = slots.to_vec();
+        let read = self.act("read", move |shared| shared.read(&slots)).await;
+        let file = self.shared.root.join("meta");
+        read.map_err(|error| error.with_way_out(format_args!("rm {}", file.display())))
+    }
+
+    async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
+        let list = move |shared: &Shared| {
+            shared.enter_to_read()?;
+            shared.list(group)
+        };
+        self.act("list slots", list).await
+    }
+
+    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
+        let wanted = wanted.clone();
+        let look = move |shared: &Shared| shared.vacancies(&wanted, CHANGES_MAX);
+        self.act("look for free workers", look).await
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {
+        let commit = commit.clone();
+        self.act(commit.act.word(), move |shared| shared.commit(&commit)).await
+    }
+
+    async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
+        let meta = meta.clone();
+        self.act("write meta", move |shared| shared.put_meta(expected, &meta)).await
+    }
+
+    async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {
+        let slot = slot.clone();
+        self.act("forget", move |shared| shared.forget(&slot, version)).await
+    }
+
+    async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {
+        let directory = self.shared.root.join(watched.group().letter());
+        let only = match watched {
+            Watched::Group(_) => None,
+            Watched::Slot(slot) => Some(slot.name()),
+        };
+        watch::changes(&directory, only)
+            .map_err(|error| Error::new(ErrorKind::Unavailable, "watch", self, error))
+    }
+}
+
+impl fmt::Display for FileStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shared.name)
+    }
+}
+
+impl fmt::Debug for FileStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }

@@ -205,12 +205,12 @@ impl Store for Faulty {
         self.inner.is_bound_to_process()
     }
 
-    async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
-        self.ask("diagnose", self.inner.diagnose(timing)).await
-    }
-
     fn is_in_place(&self, slot: &Slot, nonce: Nonce) -> bool {
         self.inner.is_in_place(slot, nonce)
+    }
+
+    async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
+        self.ask("diagnose", self.inner.diagnose(timing)).await
     }
 
     fn changes_max(&self) -> usize {

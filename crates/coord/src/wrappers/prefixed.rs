@@ -86,15 +86,12 @@ impl Store for Prefixed {
         self.inner.is_bound_to_process()
     }
 
-    async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
-        self.inner.diagnose(timing).await
+    fn is_in_place(&self, slot: &Slot, nonce: Nonce) -> bool {
+        self.inward(Act::Read, slot).is_ok_and(|slot| self.inner.is_in_place(&slot, nonce))
     }
 
-    fn is_in_place(&self, slot: &Slot, nonce: Nonce) -> bool {
-        match self.inward(Act::Read, slot) {
-            Ok(slot) => self.inner.is_in_place(&slot, nonce),
-            Err(_) => true,
-        }
+    async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
+        self.inner.diagnose(timing).await
     }
 
     fn changes_max(&self) -> usize {
