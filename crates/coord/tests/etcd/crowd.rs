@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use frazil_coord::time::boot_time;
-use frazil_coord::{Acquired, Store};
+use frazil_coord::{Acquired, Leasing};
 use frazil_rig::Etcd;
 use tokio::task::JoinSet;
 

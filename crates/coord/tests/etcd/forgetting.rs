@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use frazil_coord::{
-    Acquired, Choice, ErrorKind, Extended, Found, Group, Loss, Meta, Put, Record, Slot, Store,
-    Tenure, Version,
+    Acquired, Choice, ErrorKind, Extended, Found, Group, Leasing, Loss, Meta, Put, Record, Slot,
+    Store, Tenure, Version,
 };
 use frazil_rig::Etcd;
 
