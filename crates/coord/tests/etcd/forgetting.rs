@@ -67,6 +67,20 @@ async fn a_store_restored_from_an_older_snapshot_is_caught() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_notices_that_others_were_forgotten_loses_its_tenure_too() {
+    let etcd = Etcd::start().unwrap();
+    let (store, _, meta) = open(&etcd.url()).await;
+    let tenure = extend(&store, &take(&store, &any(meta)).await).await;
+    let directory = tempfile::tempdir().unwrap();
+    let snapshot = directory.path().join("snapshot");
+    etcd.save_snapshot(&snapshot).unwrap();
+    take(&store, &any(meta)).await;
+    etcd.restore_from(&snapshot).unwrap();
+    // Its own record is as it was.
+    assert_eq!(lost(&store, &tenure).await, Loss::Regressed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_was_restarted_on_its_data_has_not_gone_back() {
     let etcd = Etcd::start().unwrap();
     let (store, _, meta) = open(&etcd.url()).await;

@@ -155,7 +155,7 @@ impl Call<'_> {
                 async move { Ok(kv.txn(txn).await?) }
             })
             .await?;
-        self.remote.history.observe(before, answer.header())?;
+        self.remote.history.observe(before, &answer)?;
         Ok(answer)
     }
 
