@@ -96,7 +96,7 @@ async fn a_version_that_matches_is_not_enough_without_its_nonce() {
             let renewal = Change { present: Present::Holder, ..change.clone() };
             for change in [change, renewal] {
                 let found = conflict(&store, &commit(None, vec![change])).await;
-                assert_eq!(found, [seen.clone()]);
+                assert_eq!(found, std::slice::from_ref(&seen));
             }
         }
         end_presence(&etcd);
