@@ -28,7 +28,7 @@ use self::failure::Failure;
 use self::keys::Keys;
 use self::leases::Leases;
 use self::remote::{Call, Nature, Remote};
-use self::snapshot::{Revisions, Snapshot, revision, revisions, version};
+use self::snapshot::{Snapshot, revision, written};
 use self::survey::Survey;
 use crate::Namespace;
 use crate::error::Error;
@@ -95,10 +95,7 @@ impl EtcdStore {
         checked.map_err(|failure| call.error(Nature::Reads, &failure))?;
         let txn = Txn::new().when(compares).and_then(writes);
         match call.transact(Nature::Writes, txn).await {
-            Ok(answer) if answer.succeeded() => {
-                let revision = answer.header().map_or(0, etcd_client::ResponseHeader::revision);
-                Ok(Put::Done(version(revision)))
-            }
+            Ok(answer) if answer.succeeded() => Ok(Put::Done(written(&answer))),
             Ok(_) => Ok(Put::Conflict),
             Err(failure) => Err(call.error(Nature::Writes, &failure)),
         }
@@ -154,19 +151,11 @@ impl Store for EtcdStore {
         if slot.group() == Group::Workers {
             return Ok(Put::Conflict);
         }
-        let [record, own, born] =
-            [self.keys.record(slot), self.keys.own(slot), self.keys.born(slot)];
-        let (record_at, born_at) = match revisions(version) {
-            Revisions::Unused => (0, Some(0)),
-            Revisions::Marker(at) => (0, Some(at)),
-            Revisions::Record(at) => (at, None),
-        };
-        let mut compares = vec![
-            Compare::create_revision(own, CompareOp::Equal, 0),
-            Compare::mod_revision(&*record, CompareOp::Equal, record_at),
-        ];
-        compares.extend(born_at.map(|at| Compare::mod_revision(&*born, CompareOp::Equal, at)));
-        let deletions = [record, born].map(|key| TxnOp::delete(key, None));
+        let nobody = Compare::create_revision(self.keys.own(slot), CompareOp::Equal, 0);
+        let mut compares = self.at_version(slot, version);
+        compares.push(nobody);
+        let keys = [self.keys.record(slot), self.keys.born(slot)];
+        let deletions = keys.map(|key| TxnOp::delete(key, None));
         self.swap(Act::Forget, compares, deletions.into()).await
     }
 

@@ -11,10 +11,11 @@ use etcd_client::{Compare, CompareOp, PutOptions, Txn, TxnOp, TxnOpResponse, Txn
 
 use super::failure::Failure;
 use super::remote::{Call, Nature};
-use super::snapshot::{Revisions, ServedClaim, Snapshot, revision, revisions, version};
+use super::snapshot::{Revisions, ServedClaim, Snapshot, revision, revisions, written};
 use super::{EtcdStore, json};
 use crate::error::Error;
 use crate::nonce::Nonce;
+use crate::record::Version;
 use crate::slot::Slot;
 use crate::store::{Change, Commit, Committed, Look, Present, Stay};
 
@@ -53,7 +54,6 @@ enum Outcome {
 impl EtcdStore {
     pub(super) async fn write(&self, call: &Call<'_>, commit: &Commit) -> Result<Committed, Error> {
         let changes = &commit.changes[..commit.changes.len().min(CHANGES_MAX)];
-        let nonce = served_once(changes);
         let mut learned = Learned::default();
         for _ in 0..ROUNDS_MAX {
             let leases = self.leases_of(call, changes).await?;
@@ -70,24 +70,17 @@ impl EtcdStore {
                 }
                 Err(failure) => return Err(call.error(Nature::Writes, &failure)),
             };
-            let revision = answer.header().map_or(0, etcd_client::ResponseHeader::revision);
             let snapshot = match self.outcome(&answer, indexes.len()) {
                 Outcome::Done { branch, found } => {
                     // It is written, whatever meta looks like.
                     let look = found.look(call, &self.keys).map_err(Error::into_unknown)?;
-                    let (index, version) = (indexes[branch], version(revision));
+                    let (index, version) = (indexes[branch], written(&answer));
                     return Ok(Committed::Done { index, version, expires: None, look });
                 }
                 Outcome::Conflict(snapshot) => snapshot,
             };
-            if let (Some(served), Some(nonce)) = (snapshot.served_claim(), nonce) {
-                match self.served_with(call, served, nonce).await? {
-                    Some(look) => return Ok(Committed::Conflict(look)),
-                    None => learned.claim = served.revision,
-                }
-            } else if !learned.learn_texts(changes, &snapshot) {
-                let slots = changes.iter().map(|change| &change.slot);
-                return Ok(Committed::Conflict(snapshot.look_at(call, &self.keys, slots)?));
+            if let Some(look) = self.conflict(call, changes, &snapshot, &mut learned).await? {
+                return Ok(Committed::Conflict(look));
             }
         }
         Err(call.error(Nature::Writes, &Failure::NoLease))
@@ -173,14 +166,9 @@ impl EtcdStore {
 
     /// That the slot's record still is what was read.
     fn as_read(&self, change: &Change, text: Option<&Vec<u8>>) -> Vec<Compare> {
-        let (key, born) = (self.keys.record(&change.slot), self.keys.born(&change.slot));
-        let is_absent = |key: &str| Compare::create_revision(key, CompareOp::Equal, 0);
-        let is_at = |key: &str, at| Compare::mod_revision(key, CompareOp::Equal, at);
-        let (mut compares, has_text) = match revisions(change.version) {
-            Revisions::Unused => (vec![is_absent(&key), is_absent(&born)], false),
-            Revisions::Marker(at) => (vec![is_absent(&key), is_at(&born, at)], false),
-            Revisions::Record(at) => (vec![is_at(&key, at)], true),
-        };
+        let key = self.keys.record(&change.slot);
+        let mut compares = self.at_version(&change.slot, change.version);
+        let has_text = matches!(revisions(change.version), Revisions::Record(_));
         match text {
             Some(text) => compares.push(Compare::value(key, CompareOp::Equal, &**text)),
             // A text that is not there equals none, so a nonce in it never compares equal.
@@ -194,6 +182,17 @@ impl EtcdStore {
             None => {}
         }
         compares
+    }
+
+    /// That the slot has a version.
+    pub(super) fn at_version(&self, slot: &Slot, version: Version) -> Vec<Compare> {
+        let is_at = |key, at| Compare::mod_revision(key, CompareOp::Equal, at);
+        let (record, born) = (self.keys.record(slot), self.keys.born(slot));
+        match revisions(version) {
+            Revisions::Unused => vec![is_at(record, 0), is_at(born, 0)],
+            Revisions::Marker(at) => vec![is_at(record, 0), is_at(born, at)],
+            Revisions::Record(at) => vec![is_at(record, at)],
+        }
     }
 
     /// What makes a change, and reads meta.
@@ -228,6 +227,25 @@ impl EtcdStore {
             }
         }
         Outcome::Conflict(Snapshot::of(&self.keys, responses))
+    }
+
+    /// What is there instead of what was read. `None`: something was learned, try again.
+    async fn conflict(
+        &self,
+        call: &Call<'_>,
+        changes: &[Change],
+        snapshot: &Snapshot,
+        learned: &mut Learned,
+    ) -> Result<Option<Look>, Error> {
+        if let (Some(served), Some(nonce)) = (snapshot.served_claim(), served_once(changes)) {
+            learned.claim = served.revision;
+            return self.served_with(call, served, nonce).await;
+        }
+        if learned.learn_texts(changes, snapshot) {
+            return Ok(None);
+        }
+        let slots = changes.iter().map(|change| &change.slot);
+        snapshot.look_at(call, &self.keys, slots).map(Some)
     }
 
     /// The slot that a commit was served with before. `None` if it does not carry the nonce any

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use etcd_client::{GetOptions, KeyValue, Txn, TxnOp, TxnOpResponse};
+use etcd_client::{GetOptions, KeyValue, Txn, TxnOp, TxnOpResponse, TxnResponse};
 use serde::Deserialize;
 
 use super::failure::Failure;
@@ -252,8 +252,13 @@ pub(super) fn revisions(version: Version) -> Revisions {
     }
 }
 
+/// The version of all that a successful transaction has written.
+pub(super) fn written(answer: &TxnResponse) -> Version {
+    version(answer.header().map_or(0, etcd_client::ResponseHeader::revision))
+}
+
 /// A revision of etcd as a version; etcd's are not negative.
-pub(super) fn version(revision: i64) -> Version {
+fn version(revision: i64) -> Version {
     Version(u64::try_from(revision).unwrap_or(0))
 }
 
