@@ -45,7 +45,7 @@ async fn enter(
         Scheme::Redis | Scheme::RedisSentinel | Scheme::RedisCluster => {
             Ok(Arc::new(crate::stores::redis::RedisStore::connect(url, namespace).await?))
         }
-        #[cfg(feature = "etcd_")]
+        #[cfg(feature = "etcd")]
         Scheme::Etcd => {
             Ok(Arc::new(crate::stores::etcd::EtcdStore::connect(url, namespace).await?))
         }

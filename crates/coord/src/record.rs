@@ -38,10 +38,11 @@ pub struct Version(pub u64);
 /// The durable state of a slot. It outlives every lease: only presence expires.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Record {
+    /// Of the last acquisition; erased by its release. The first of all fields: etcd can compare
+    /// the beginning of a text, and not a part within it.
+    pub nonce: Option<Nonce>,
     /// Of the last acquisition.
     pub token: Token,
-    /// Of the last acquisition; erased by its release.
-    pub nonce: Option<Nonce>,
     /// Who acquired it last, for people to read. Nobody is recognised by it.
     pub holder: String,
     /// The holder may use only times after this: the horizon of all holders before it.

@@ -278,10 +278,6 @@ pub fn acquire(found: &Found, claim: &Claim, history: &History) -> Result<Record
 /// If the tenure is over.
 pub fn extend(record: &Record, tenure: &Tenure, ask: &Ask) -> Result<Record, Loss> {
     belongs(record, tenure)?;
-    // What has settled cannot be lost: the store was set back.
-    if record.horizon < tenure.settling.settled {
-        return Err(Loss::Regressed);
-    }
     let mut extended = record.clone();
     // What was acknowledged counts even if the record has forgotten it.
     let promised = record.horizon.max(tenure.horizon);
@@ -300,7 +296,9 @@ pub fn release(record: &Record, tenure: &Tenure, last: UnixMs) -> Result<Record,
     released.nonce = None;
     released.released = true;
     released.expires = None;
-    released.horizon = last.clamp(record.floor, record.horizon.max(record.floor));
+    // What was acknowledged may have been used, even if the record has forgotten it.
+    let promised = record.horizon.max(tenure.horizon).max(record.floor);
+    released.horizon = last.clamp(record.floor, promised);
     Ok(released)
 }
 
@@ -354,7 +352,11 @@ impl Census {
 
 fn belongs(record: &Record, tenure: &Tenure) -> Result<(), Loss> {
     match record.nonce {
-        Some(nonce) if nonce == tenure.nonce && record.token == tenure.token => Ok(()),
+        Some(nonce) if nonce == tenure.nonce && record.token == tenure.token => {
+            // What has settled cannot be lost: the store was set back.
+            let is_older = record.horizon < tenure.settling.settled;
+            if is_older { Err(Loss::Regressed) } else { Ok(()) }
+        }
         None if record.token == tenure.token => Err(Loss::Released),
         // Tokens rise, and a successor starts above all that was acknowledged before it: a record
         // that says otherwise has forgotten.

@@ -1,6 +1,6 @@
 //! The stores that come with the crate.
 
-#[cfg(feature = "etcd_")]
+#[cfg(feature = "etcd")]
 pub mod etcd;
 pub mod file;
 pub mod memory;

@@ -1,7 +1,7 @@
 //! Extending and releasing a tenure.
 
 use super::{ROUNDS_MAX, crowded, written};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::lease::{Ask, Extended, Loss, Released, Tenure};
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::rules;
@@ -25,7 +25,15 @@ pub(super) async fn extend<S: Store + ?Sized>(
             history: (!tenure.settling.settles).then(|| history.clone()),
             ..commit(Act::Extend, tenure, known.0, record, Stay::For(ask.ttl))
         };
-        let look = match store.commit(&commit).await? {
+        let committed = match store.commit(&commit).await {
+            // It no longer vouches for what it has acknowledged.
+            Err(error) if error.kind() == ErrorKind::Unsafe => {
+                tracing::warn!(%error, slot = %tenure.slot, "the slot is given up");
+                return Ok(Extended::Lost(Loss::Regressed));
+            }
+            committed => committed?,
+        };
+        let look = match committed {
             Committed::Done { version, expires, look, .. } => {
                 let held = Tenure { version, expires, horizon, ..tenure.clone() };
                 if is_other_namespace(look.meta.as_ref(), tenure) {
@@ -59,7 +67,11 @@ async fn leave<S: Store + ?Sized>(store: &S, tenure: &Tenure) {
 /// The tenure with what an answer says of the clock and of what has settled.
 fn acknowledged(mut tenure: Tenure, ask: &Ask, look: &Look) -> Tenure {
     let acknowledged = written(look).map(|written| (written.clock, tenure.horizon));
-    let settling = tenure.settling.after(&look.history, acknowledged);
+    let mut settling = tenure.settling.after(&look.history, acknowledged);
+    if look.history.id.is_empty() {
+        // Nothing that was acknowledged is ever lost.
+        settling.settled = tenure.horizon;
+    }
     tenure.usable =
         rules::usable_then(&tenure, &settling, tenure.horizon, ask.window_ms, &look.history);
     tenure.store_now = look.clock;
@@ -78,6 +90,8 @@ pub(super) async fn release<S: Store + ?Sized>(
             Ok(record) => record,
             // An earlier sending was carried out, and its answer was lost.
             Err(Loss::Released) if known.1.released => return Ok(Released::Done),
+            // Its horizon is one of the past: it must not become the next floor.
+            Err(Loss::Regressed) => return Err(went_back(store)),
             Err(_) => return Ok(Released::NotHeld),
         };
         let commit = commit(Act::Release, tenure, known.0, record, Stay::Ended);
@@ -91,6 +105,12 @@ pub(super) async fn release<S: Store + ?Sized>(
         };
     }
     Err(crowded(store, Act::Release))
+}
+
+fn went_back<S: Store + ?Sized>(store: &S) -> Error {
+    let why = "the store went back in its history: was it restored from a backup? run frazil store \
+               quarantine, then restart";
+    Error::new(ErrorKind::Unsafe, Act::Release.word(), store, why)
 }
 
 fn commit(act: Act, tenure: &Tenure, version: Version, record: Record, stay: Stay) -> Commit {

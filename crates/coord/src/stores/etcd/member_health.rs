@@ -1,4 +1,4 @@
-//! Asking every member that the URL names, one by one: a cluster that works may still be a member
+//! The health of every member that the URL names: a cluster that works may still be a member
 //! short, or have raised an alarm.
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use etcd_client::StatusResponse;
 use tokio::task::JoinSet;
 
 use super::failure::Failure;
-use super::remote::{Call, greet};
+use super::remote::{Call, probe};
 use crate::finding::Finding;
 
 /// What a member had to say.
@@ -56,12 +56,12 @@ pub(super) async fn findings(call: &Call<'_>) -> Vec<Finding> {
 }
 
 async fn call_all(call: &Call<'_>) -> Vec<Reply> {
-    let doors = &call.remote.doors;
+    let endpoints = &call.remote.endpoints;
     let mut asked = JoinSet::new();
-    for (index, address) in doors.addresses().enumerate() {
-        let (doors, patience) = (Arc::clone(doors), call.remaining());
+    for (index, address) in endpoints.addresses().enumerate() {
+        let (endpoints, patience) = (Arc::clone(endpoints), call.remaining());
         asked.spawn(async move {
-            let status = tokio::time::timeout(patience, greet(&doors, index)).await;
+            let status = tokio::time::timeout(patience, probe(&endpoints, index)).await;
             let silence = |_| Failure::Unanswered(format!("no answer within {patience:?}"));
             let status = status.map_err(silence).and_then(|answer| Ok(answer?.1));
             Reply { address, status }

@@ -1,4 +1,4 @@
-//! The ways in: addresses, TLS and login.
+//! The members of a cluster: addresses, TLS and login.
 
 use std::fmt;
 use std::fs;
@@ -21,7 +21,7 @@ const NO_USER: &str = "the password has no user: write etcd://USER@host, or unse
                        FRAZIL_STORE_PASSWORD";
 
 /// How to reach each member of a cluster.
-pub(super) struct Doors {
+pub(super) struct Endpoints {
     url: StoreUrl,
     tls: Option<TlsOptions>,
     login: Option<(String, Secret)>,
@@ -38,7 +38,7 @@ pub(super) enum Use {
     Streams,
 }
 
-impl Doors {
+impl Endpoints {
     pub(super) fn new(url: &StoreUrl) -> Result<Self, Error> {
         if url.scheme != Scheme::Etcd {
             return Err(unusable(url, "it is not an etcd URL"));
@@ -169,7 +169,7 @@ fn unusable(url: &StoreUrl, why: impl fmt::Display) -> Error {
     Error::new(ErrorKind::InvalidConfig, "connect", url, why)
 }
 
-impl fmt::Display for Doors {
+impl fmt::Display for Endpoints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.url, f)
     }
