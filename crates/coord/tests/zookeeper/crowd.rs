@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use frazil_coord::stores::zookeeper::ZooKeeperStore;
 use frazil_coord::time::boot_time;
-use frazil_coord::{Acquired, Choice, Group, Released, Store, Tenure, Version};
+use frazil_coord::{Acquired, Choice, Group, Leasing, Released, Store, Tenure, Version};
 use frazil_rig::ZooKeeper;
 use tokio::task::JoinSet;
 

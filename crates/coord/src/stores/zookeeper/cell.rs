@@ -2,8 +2,9 @@
 //!
 //! The version of a record is the transaction that last wrote it (`mzxid`): unlike a node's own
 //! count of writes, which begins again when the node is deleted and created, it never repeats.
-//! A multi can compare only those counts. So a version is compared when it is read, and the write
-//! then names the count that was read with it, and the count of the slot's mark under `born`,
+//! A multi can compare only those counts. So a version is compared when it is read, with the nonce
+//! in the record because versions too begin again when all servers are wiped, and the write then
+//! names the count that was read with it, and the count of the slot's mark under `born`,
 //! which rises whenever the record is created: a record that was deleted and created in between
 //! is noticed too.
 
@@ -11,12 +12,18 @@ use serde::Deserialize;
 
 use super::failure::Failure;
 use super::paths::Paths;
-use super::session::{Deadline, Get, Got, Node, Session};
+use super::session::{Get, Got, Node};
 use crate::error::ErrorKind;
-use crate::nonce::Nonce;
-use crate::record::{FORMAT, Meta, Record, Version, Versioned};
+use crate::record::{FORMAT, Meta, Version, Versioned};
 use crate::slot::Slot;
 use crate::store::{Entry, Found, Presence};
+
+/// Meta and some slots as they were read.
+#[derive(Clone, Debug)]
+pub(super) struct Snapshot {
+    pub(super) meta: Option<Node>,
+    pub(super) cells: Vec<Cell>,
+}
 
 /// One slot as it was read.
 #[derive(Clone, Debug)]
@@ -27,26 +34,26 @@ pub(super) struct Cell {
     pub(super) own: Option<Node>,
 }
 
-/// How many nodes a slot has.
-const NODES: usize = 3;
+impl Snapshot {
+    /// What to read for it.
+    pub(super) fn gets(paths: &Paths, slots: &[Slot]) -> impl Iterator<Item = Get> {
+        let nodes = |slot| [paths.record(slot), paths.born(slot), paths.own(slot)];
+        std::iter::once(paths.meta()).chain(slots.iter().flat_map(nodes)).map(Get::Data)
+    }
+
+    pub(super) fn from_got(slots: &[Slot], got: &mut impl Iterator<Item = Got>) -> Self {
+        let mut node = || got.next().and_then(Got::into_node);
+        let meta = node();
+        let mut cell =
+            |slot: &Slot| Cell { slot: slot.clone(), record: node(), born: node(), own: node() };
+        Self { meta, cells: slots.iter().map(&mut cell).collect() }
+    }
+}
 
 impl Cell {
     /// A slot that was never used.
-    pub(super) fn new(slot: Slot) -> Self {
+    pub(super) const fn new(slot: Slot) -> Self {
         Self { slot, record: None, born: None, own: None }
-    }
-
-    pub(super) fn gets(paths: &Paths, slot: &Slot) -> [Get; NODES] {
-        [paths.record(slot), paths.born(slot), paths.own(slot)].map(Get::Data)
-    }
-
-    pub(super) fn from_got(slot: Slot, got: &mut impl Iterator<Item = Got>) -> Self {
-        let mut next = || match got.next() {
-            Some(Got::Data(node)) => node,
-            Some(Got::Children(_)) | None => None,
-        };
-        let (record, born, own) = (next(), next(), next());
-        Self { slot, record, born, own }
     }
 
     pub(super) fn version(&self) -> Version {
@@ -61,52 +68,15 @@ impl Cell {
         }
     }
 
-    /// The record, if there is one and it can be read.
-    pub(super) fn known(&self) -> Option<Record> {
-        match self.found() {
-            Found::Known(record) => Some(record),
-            Found::New | Found::Lost => None,
-        }
-    }
-
-    pub(super) fn is_held(&self) -> bool {
-        self.own.is_some()
-    }
-
-    /// Whether the presence is that of this nonce in this session.
-    pub(super) fn is_own(&self, nonce: Nonce, session: i64) -> bool {
-        self.own.as_ref().is_some_and(|own| {
-            own.stat.ephemeral_owner == session && own.data == nonce.to_string().as_bytes()
-        })
-    }
-
-    pub(super) fn into_entry(self) -> Entry {
+    pub(super) fn entry(&self) -> Entry {
         let presence = match self.own {
             // Until when is known to the servers only.
             Some(_) => Presence::Held { expires_in: None },
             None => Presence::Free,
         };
-        Entry { version: self.version(), found: self.found(), presence, slot: self.slot }
+        let (slot, version) = (self.slot.clone(), self.version());
+        Entry { slot, version, found: self.found(), presence }
     }
-}
-
-/// Meta and some slots at one moment.
-pub(super) async fn look(
-    session: &Session,
-    paths: &Paths,
-    slots: &[Slot],
-    fresh: bool,
-    deadline: Deadline,
-) -> Result<(Option<Node>, Vec<Cell>), Failure> {
-    let mut gets = vec![Get::Data(paths.meta())];
-    gets.extend(slots.iter().flat_map(|slot| Cell::gets(paths, slot)));
-    let mut got = session.read(&gets, fresh, deadline).await?.into_iter();
-    let meta = match got.next() {
-        Some(Got::Data(meta)) => meta,
-        Some(Got::Children(_)) | None => None,
-    };
-    let cells = slots.iter().map(|slot| Cell::from_got(slot.clone(), &mut got));
-    Ok((meta, cells.collect()))
 }
 
 pub(super) fn version_of(node: &Node) -> Version {

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use zookeeper_client as zk;
 use zookeeper_client::{MultiReadResult, MultiWriteError, MultiWriteResult, SessionState};
 
-use super::door::Door;
+use super::endpoints::Endpoints;
 use super::failure::Failure;
 
 /// When an act must have ended.
@@ -31,7 +31,7 @@ const READS_MAX: usize = 900;
 /// A session over one connection at a time.
 #[derive(Debug)]
 pub(super) struct Session {
-    door: Door,
+    endpoints: Endpoints,
     current: Mutex<Current>,
     /// Held by whoever replaces the client.
     renewing: tokio::sync::Mutex<()>,
@@ -67,22 +67,38 @@ pub(super) enum Got {
     Children(Vec<String>),
 }
 
+impl Got {
+    pub(super) fn into_node(self) -> Option<Node> {
+        match self {
+            Self::Data(node) => node,
+            Self::Children(_) => None,
+        }
+    }
+
+    pub(super) fn into_names(self) -> Vec<String> {
+        match self {
+            Self::Children(names) => names,
+            Self::Data(_) => Vec::new(),
+        }
+    }
+}
+
 /// How a multi ended.
-pub(super) enum Committed {
+pub(super) enum Sent {
     Done(Vec<MultiWriteResult>),
     /// An operation found something else than it expected. Nothing was written.
     Refused(zk::Error),
 }
 
 impl Session {
-    pub(super) fn new(door: Door, client: zk::Client) -> Self {
+    pub(super) fn new(endpoints: Endpoints, client: zk::Client) -> Self {
         let current = Mutex::new(Current { client, number: 0, moved: false });
-        Self { door, current, renewing: tokio::sync::Mutex::new(()) }
+        Self { endpoints, current, renewing: tokio::sync::Mutex::new(()) }
     }
 
     /// When an act that begins now must have ended.
     pub(super) fn deadline(&self) -> Deadline {
-        Instant::now() + self.door.timeout
+        Instant::now() + self.endpoints.timeout
     }
 
     /// How long presence lasts without a sign of life, as negotiated.
@@ -137,20 +153,20 @@ impl Session {
         }
     }
 
-    /// Commits a multi once; it is built for the session with this id.
-    pub(super) async fn commit(
+    /// Sends a multi once; it is built for the session with this id.
+    pub(super) async fn send(
         &self,
         build: impl Fn(i64, &mut zk::MultiWriter<'_>) -> Result<(), zk::Error>,
         deadline: Deadline,
-    ) -> Result<Committed, Failure> {
+    ) -> Result<Sent, Failure> {
         let current = self.connected(deadline).await?;
         let mut writer = current.client.new_multi_writer();
         build(current.client.session_id().0, &mut writer)?;
         match within(deadline, writer.commit()).await? {
-            Ok(results) => Ok(Committed::Done(results)),
+            Ok(results) => Ok(Sent::Done(results)),
             Err(MultiWriteError::OperationFailed { source, .. }) => match source {
                 zk::Error::NoNode | zk::Error::NodeExists | zk::Error::BadVersion => {
-                    Ok(Committed::Refused(source))
+                    Ok(Sent::Refused(source))
                 }
                 other => Err(self.noticed(&current, other)),
             },
@@ -189,7 +205,7 @@ impl Session {
             }
             expired |= state.is_terminated();
             let session = (!expired).then(|| broken.client.session().clone());
-            match self.door.open(session).await {
+            match self.endpoints.open(session).await {
                 Ok(client) => {
                     let number = broken.number + 1;
                     *self.lock() = Current { client, number, moved: false };
