@@ -9,11 +9,13 @@
 //! is noticed too.
 
 use serde::Deserialize;
+use zookeeper_client::{SessionId, Stat};
 
 use super::failure::Failure;
 use super::paths::Paths;
-use super::session::{Get, Got, Node};
+use super::session::{Get, Node, Read};
 use crate::error::ErrorKind;
+use crate::nonce::Nonce;
 use crate::record::{FORMAT, Meta, Version, Versioned};
 use crate::slot::Slot;
 use crate::store::{Entry, Found, Presence};
@@ -21,6 +23,8 @@ use crate::store::{Entry, Found, Presence};
 /// Meta and some slots as they were read.
 #[derive(Clone, Debug)]
 pub(super) struct Snapshot {
+    /// What is written over it is written in the session in which it was read.
+    pub(super) session: SessionId,
     pub(super) meta: Option<Node>,
     pub(super) cells: Vec<Cell>,
 }
@@ -41,12 +45,18 @@ impl Snapshot {
         std::iter::once(paths.meta()).chain(slots.iter().flat_map(nodes)).map(Get::Data)
     }
 
-    pub(super) fn from_got(slots: &[Slot], got: &mut impl Iterator<Item = Got>) -> Self {
-        let mut node = || got.next().and_then(Got::into_node);
-        let meta = node();
-        let mut cell =
-            |slot: &Slot| Cell { slot: slot.clone(), record: node(), born: node(), own: node() };
-        Self { meta, cells: slots.iter().map(&mut cell).collect() }
+    pub(super) fn from_read(slots: &[Slot], mut read: Read) -> Self {
+        let (session, meta) = (read.session, read.node());
+        let mut cell = |slot: &Slot| {
+            let (record, born, own) = (read.node(), read.node(), read.node());
+            Cell { slot: slot.clone(), record, born, own }
+        };
+        Self { session, meta, cells: slots.iter().map(&mut cell).collect() }
+    }
+
+    /// The version of meta, if there is one that can be read.
+    pub(super) fn meta_version(&self) -> Option<Version> {
+        parse_meta(self.meta.as_ref()?).ok().map(|meta| meta.version)
     }
 }
 
@@ -57,7 +67,7 @@ impl Cell {
     }
 
     pub(super) fn version(&self) -> Version {
-        self.record.as_ref().map_or(Version(0), version_of)
+        self.record.as_ref().map_or(Version(0), |node| version_of(&node.stat))
     }
 
     pub(super) fn found(&self) -> Found {
@@ -79,12 +89,17 @@ impl Cell {
     }
 }
 
-pub(super) fn version_of(node: &Node) -> Version {
-    version_of_stat(&node.stat)
+/// The version of a record.
+pub(super) fn version_of(stat: &Stat) -> Version {
+    Version(u64::try_from(stat.mzxid).unwrap_or(0))
 }
 
-pub(super) fn version_of_stat(stat: &zookeeper_client::Stat) -> Version {
-    Version(u64::try_from(stat.mzxid).unwrap_or(0))
+/// The version of meta, mixed with its incarnation: a claim names nothing else of meta, and
+/// transactions are counted from the beginning once all servers were wiped.
+pub(super) fn version_of_meta(stat: &Stat, incarnation: Nonce) -> Version {
+    let (high, low) = (incarnation.bits() >> 64, incarnation.bits() & u128::from(u64::MAX));
+    let folded = u64::try_from(high ^ low).unwrap_or(0);
+    Version(version_of(stat).0 ^ folded)
 }
 
 /// Meta out of its node.
@@ -100,6 +115,6 @@ pub(super) fn parse_meta(node: &Node) -> Result<Versioned<Meta>, Failure> {
         let why = format!("meta has format {format}, this version knows {FORMAT}");
         return Err(Failure::Definite(ErrorKind::NewerFormat, why));
     }
-    let value = serde_json::from_slice(&node.data).map_err(corrupt)?;
-    Ok(Versioned { version: version_of(node), value })
+    let value: Meta = serde_json::from_slice(&node.data).map_err(corrupt)?;
+    Ok(Versioned { version: version_of_meta(&node.stat, value.incarnation), value })
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use zookeeper_client as zk;
-use zookeeper_client::{CreateMode, Stat};
+use zookeeper_client::{CreateMode, SessionId, Stat};
 
-use super::cell::{Cell, Snapshot, version_of, version_of_stat};
+use super::cell::{Cell, Snapshot, version_of};
 use super::failure::Failure;
 use super::session::{Deadline, Sent};
 use super::tree::{Tree, first_set};
@@ -18,7 +18,7 @@ use crate::time::{boot_time, millis};
 
 /// For how long what was read is good enough to be written over: for the moment in which a claim is
 /// decided. The longer, the more could be deleted and created again with the same counts of writes.
-const RECENT: Duration = Duration::from_secs(1);
+const RECENT: Duration = Duration::from_millis(100);
 
 impl Tree {
     /// Makes the change if all is as it names it.
@@ -39,11 +39,10 @@ impl Tree {
             let Some(cell) = snapshot.possible(commit, change) else {
                 return Ok(Committed::Conflict(look));
             };
-            if let Some(stat) = self.change(snapshot.meta_count(), cell, change, deadline).await? {
+            if let Some(stat) = self.change(&snapshot, cell, change, deadline).await? {
                 return Ok(self.done(change, &stat, look));
             }
-            // A server refuses a write once it knows all writes before it, so it need not catch up.
-            snapshot = self.snapshot(slots, false, deadline).await?;
+            snapshot = self.look_again(&snapshot, slots, deadline).await?;
         }
     }
 
@@ -57,7 +56,7 @@ impl Tree {
         };
         // Meta is what it was in the look: the multi checked it.
         let look = Look { entries: Vec::new(), clock, ..look };
-        Committed::Done { index: 0, version: version_of_stat(stat), expires, look }
+        Committed::Done { index: 0, version: version_of(stat), expires, look }
     }
 
     /// Keeps what was read for the commit that is decided by it.
@@ -72,13 +71,13 @@ impl Tree {
         let is_recent = boot_time().saturating_sub(read) <= RECENT;
         let is_decided_by_it = is_recent && change.present == Present::Nobody;
         let cell = snapshot.possible(commit, change).filter(|_| is_decided_by_it)?.clone();
-        Some(Snapshot { meta: snapshot.meta, cells: vec![cell] })
+        Some(Snapshot { cells: vec![cell], ..snapshot })
     }
 
     /// Writes a change over what was read. `None`: it is not what was read any more.
     async fn change(
         &self,
-        meta: Option<i32>,
+        read: &Snapshot,
         cell: &Cell,
         change: &Change,
         deadline: Deadline,
@@ -86,17 +85,17 @@ impl Tree {
         let data = serde_json::to_vec(&change.record).map_err(|error| {
             Failure::Definite(ErrorKind::InvalidConfig, format!("the record: {error}"))
         })?;
-        let build = |session: i64, multi: &mut zk::MultiWriter<'_>| {
-            if let Some(count) = meta {
-                multi.add_check_version(&self.paths.meta(), count)?;
+        let build = |multi: &mut zk::MultiWriter<'_>| {
+            if let Some(meta) = &read.meta {
+                multi.add_check_version(&self.paths.meta(), meta.stat.version)?;
             }
             self.add_record(multi, cell, &data)?;
             match change.stay {
-                Stay::For(_) => self.add_presence(multi, cell, change.record.nonce, session),
+                Stay::For(_) => self.add_presence(multi, cell, change.record.nonce, read.session),
                 Stay::Ended => self.add_absence(multi, cell),
             }
         };
-        match self.session.send(build, deadline).await? {
+        match self.session.send(read.session, build, deadline).await? {
             // The record comes before everything else that is set.
             Sent::Done(results) => first_set(&results).map(Some),
             Sent::Refused(error) => self.refused(&error, deadline).await.map(|()| None),
@@ -131,12 +130,12 @@ impl Tree {
         multi: &mut zk::MultiWriter<'_>,
         cell: &Cell,
         nonce: Option<Nonce>,
-        session: i64,
+        session: SessionId,
     ) -> Result<(), zk::Error> {
         let path = self.paths.own(&cell.slot);
         let mark = nonce.map(|nonce| nonce.to_string()).unwrap_or_default();
         if let Some(own) = &cell.own {
-            if own.stat.ephemeral_owner == session && own.data == mark.as_bytes() {
+            if own.stat.ephemeral_owner == session.0 && own.data == mark.as_bytes() {
                 return multi.add_check_version(&path, own.stat.version);
             }
             // That of an earlier session of the same holder: the record is still its own.
@@ -171,7 +170,7 @@ impl Tree {
             let Some(cell) = snapshot.cells.first().filter(may_go) else {
                 return Ok(Put::Conflict);
             };
-            let build = |_: i64, multi: &mut zk::MultiWriter<'_>| {
+            let build = |multi: &mut zk::MultiWriter<'_>| {
                 self.add_absence(multi, cell)?;
                 for (node, path) in
                     [(&cell.record, self.paths.record(slot)), (&cell.born, self.paths.born(slot))]
@@ -182,24 +181,19 @@ impl Tree {
                 }
                 Ok(())
             };
-            match self.session.send(build, deadline).await? {
+            match self.session.send(snapshot.session, build, deadline).await? {
                 Sent::Done(_) => return Ok(Put::Done(Version(0))),
                 Sent::Refused(error) => self.refused(&error, deadline).await?,
             }
-            snapshot = self.snapshot(slots, false, deadline).await?;
+            snapshot = self.look_again(&snapshot, slots, deadline).await?;
         }
     }
 }
 
 impl Snapshot {
-    /// How often meta was written.
-    fn meta_count(&self) -> Option<i32> {
-        self.meta.as_ref().map(|meta| meta.stat.version)
-    }
-
     /// The cell of a change whose conditions hold.
     fn possible(&self, commit: &Commit, change: &Change) -> Option<&Cell> {
-        let is_meta = |read| self.meta.as_ref().map(version_of) == Some(read);
+        let is_meta = |read| self.meta_version() == Some(read);
         let cell = self.cells.iter().find(|cell| cell.slot == change.slot)?;
         let may_be_present = match (&cell.own, change.present) {
             (None, _) => true,

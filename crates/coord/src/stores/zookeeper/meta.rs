@@ -2,7 +2,7 @@
 
 use zookeeper_client as zk;
 
-use super::cell::{version_of, version_of_stat};
+use super::cell::version_of_meta;
 use super::failure::Failure;
 use super::session::{Deadline, Sent};
 use super::tree::{Tree, first_set};
@@ -22,22 +22,22 @@ impl Tree {
             .map_err(|error| Failure::Definite(ErrorKind::InvalidConfig, error.to_string()))?;
         let path = self.paths.meta();
         loop {
-            let node = self.snapshot(&[], true, deadline).await?.meta;
-            if node.as_ref().map(version_of) != expected {
+            let read = self.snapshot(&[], true, deadline).await?;
+            if read.meta_version() != expected || read.meta.is_some() != expected.is_some() {
                 return Ok(Put::Conflict);
             }
-            let build = |_: i64, multi: &mut zk::MultiWriter<'_>| match &node {
+            let build = |multi: &mut zk::MultiWriter<'_>| match &read.meta {
                 Some(node) => multi.add_set_data(&path, &data, Some(node.stat.version)),
                 None => {
                     multi.add_create(&path, b"", &self.persistent())?;
                     multi.add_set_data(&path, &data, None)
                 }
             };
-            match self.session.send(build, deadline).await? {
+            match self.session.send(read.session, build, deadline).await? {
                 Sent::Done(results) => {
                     let stat = first_set(&results)?;
                     self.clock.set(&stat);
-                    return Ok(Put::Done(version_of_stat(&stat)));
+                    return Ok(Put::Done(version_of_meta(&stat, meta.incarnation)));
                 }
                 Sent::Refused(error) => self.refused(&error, deadline).await?,
             }

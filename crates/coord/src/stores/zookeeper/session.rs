@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 use zookeeper_client as zk;
-use zookeeper_client::{MultiReadResult, MultiWriteError, MultiWriteResult, SessionState};
+use zookeeper_client::{
+    MultiReadResult, MultiWriteError, MultiWriteResult, SessionId, SessionState,
+};
 
 use super::endpoints::Endpoints;
 use super::failure::Failure;
@@ -60,6 +62,12 @@ pub(super) struct Node {
     pub(super) stat: zk::Stat,
 }
 
+/// What was read in a session.
+pub(super) struct Read {
+    pub(super) session: SessionId,
+    pub(super) got: std::vec::IntoIter<Got>,
+}
+
 /// What was read; of a node that does not exist, nothing.
 #[derive(Clone, Debug)]
 pub(super) enum Got {
@@ -67,18 +75,18 @@ pub(super) enum Got {
     Children(Vec<String>),
 }
 
-impl Got {
-    pub(super) fn into_node(self) -> Option<Node> {
-        match self {
-            Self::Data(node) => node,
-            Self::Children(_) => None,
+impl Read {
+    pub(super) fn node(&mut self) -> Option<Node> {
+        match self.got.next() {
+            Some(Got::Data(node)) => node,
+            Some(Got::Children(_)) | None => None,
         }
     }
 
-    pub(super) fn into_names(self) -> Vec<String> {
-        match self {
-            Self::Children(names) => names,
-            Self::Data(_) => Vec::new(),
+    pub(super) fn names(&mut self) -> Vec<String> {
+        match self.got.next() {
+            Some(Got::Children(names)) => names,
+            Some(Got::Data(_)) | None => Vec::new(),
         }
     }
 }
@@ -86,7 +94,7 @@ impl Got {
 /// How a multi ended.
 pub(super) enum Sent {
     Done(Vec<MultiWriteResult>),
-    /// An operation found something else than it expected. Nothing was written.
+    /// Something is not as it was read. Nothing was written.
     Refused(zk::Error),
 }
 
@@ -106,6 +114,10 @@ impl Session {
         self.lock().client.session_timeout()
     }
 
+    pub(super) fn id(&self) -> SessionId {
+        self.lock().client.session_id()
+    }
+
     /// Reads nodes as they were at one moment (at several if they are very many). `fresh`: a
     /// server that lags behind catches up first.
     pub(super) async fn read(
@@ -113,14 +125,20 @@ impl Session {
         gets: &[Get],
         fresh: bool,
         deadline: Deadline,
-    ) -> Result<Vec<Got>, Failure> {
-        let mut got = Vec::with_capacity(gets.len());
+    ) -> Result<Read, Failure> {
+        let (mut got, mut session) = (Vec::with_capacity(gets.len()), None);
         for chunk in gets.chunks(READS_MAX) {
             let fresh = fresh && got.is_empty();
-            let read = |client| async move { read(&client, chunk, fresh).await };
-            got.extend(self.retry(deadline, read).await?);
+            let read = |client: zk::Client| async move {
+                Ok((client.session_id(), read(&client, chunk, fresh).await?))
+            };
+            let (of, more) = self.retry(deadline, read).await?;
+            // If a later part was read in another one, nothing can be written over it.
+            session.get_or_insert(of);
+            got.extend(more);
         }
-        Ok(got)
+        let session = session.unwrap_or_else(|| self.id());
+        Ok(Read { session, got: got.into_iter() })
     }
 
     /// Carries out a request that may be repeated: it changes nothing or is sure to change
@@ -153,15 +171,20 @@ impl Session {
         }
     }
 
-    /// Sends a multi once; it is built for the session with this id.
+    /// Sends a multi once, in the session in which was read what it checks: servers that do not know
+    /// the session may have been wiped, and count from the beginning.
     pub(super) async fn send(
         &self,
-        build: impl Fn(i64, &mut zk::MultiWriter<'_>) -> Result<(), zk::Error>,
+        session: SessionId,
+        build: impl Fn(&mut zk::MultiWriter<'_>) -> Result<(), zk::Error>,
         deadline: Deadline,
     ) -> Result<Sent, Failure> {
         let current = self.connected(deadline).await?;
+        if current.client.session_id() != session {
+            return Ok(Sent::Refused(zk::Error::SessionExpired));
+        }
         let mut writer = current.client.new_multi_writer();
-        build(current.client.session_id().0, &mut writer)?;
+        build(&mut writer)?;
         match within(deadline, writer.commit()).await? {
             Ok(results) => Ok(Sent::Done(results)),
             Err(MultiWriteError::OperationFailed { source, .. }) => match source {

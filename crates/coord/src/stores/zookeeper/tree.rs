@@ -10,7 +10,7 @@ use super::cell::{Cell, Snapshot, parse_meta};
 use super::clock::Clock;
 use super::failure::Failure;
 use super::paths::{Paths, slot_of_mark};
-use super::session::{Deadline, Get, Got, Session};
+use super::session::{Deadline, Get, Session};
 use crate::slot::{Group, Slot};
 use crate::store::{Entry, History, Look};
 
@@ -39,8 +39,19 @@ impl Tree {
         deadline: Deadline,
     ) -> Result<Snapshot, Failure> {
         let gets: Vec<_> = Snapshot::gets(&self.paths, slots).collect();
-        let mut got = self.session.read(&gets, fresh, deadline).await?.into_iter();
-        Ok(Snapshot::from_got(slots, &mut got))
+        Ok(Snapshot::from_read(slots, self.session.read(&gets, fresh, deadline).await?))
+    }
+
+    /// The slots after a multi over what was read of them was refused. A server refuses once it
+    /// knows all writes before, so that it need not catch up, unless the session is another.
+    pub(super) async fn look_again(
+        &self,
+        refused: &Snapshot,
+        slots: &[Slot],
+        deadline: Deadline,
+    ) -> Result<Snapshot, Failure> {
+        let fresh = self.session.id() != refused.session;
+        self.snapshot(slots, fresh, deadline).await
     }
 
     /// What a snapshot shows.
@@ -57,9 +68,8 @@ impl Tree {
         deadline: Deadline,
     ) -> Result<Vec<Entry>, Failure> {
         let lists = [Get::Children(self.paths.group(group)), Get::Children(self.paths.births())];
-        let mut got = self.session.read(&lists, true, deadline).await?.into_iter();
-        let mut names = || got.next().map(Got::into_names).unwrap_or_default();
-        let (records, births) = (names(), names());
+        let mut read = self.session.read(&lists, true, deadline).await?;
+        let (records, births) = (read.names(), read.names());
         let named = records.iter().filter_map(|name| Slot::named(group, name).ok());
         let marked = births.iter().filter_map(|mark| slot_of_mark(group, mark));
         let mut slots: Vec<_> = named.chain(marked).collect();

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::cell::{Cell, Snapshot};
 use super::failure::Failure;
 use super::paths::{worker_of, worker_of_mark};
-use super::session::{Deadline, Get, Got};
+use super::session::{Deadline, Get};
 use super::tree::Tree;
 use crate::choose::shuffle;
 use crate::record::UnixMs;
@@ -88,13 +88,12 @@ impl Tree {
         ];
         let slots = guesses(wanted);
         gets.extend(Snapshot::gets(&self.paths, &slots));
-        let mut got = self.session.read(&gets, fresh, deadline).await?.into_iter();
-        let mut names = || got.next().map(Got::into_names).unwrap_or_default();
-        let (owners, records, births) = (names(), names(), names());
+        let mut read = self.session.read(&gets, fresh, deadline).await?;
+        let (owners, records, births) = (read.names(), read.names(), read.names());
         let mut used: HashSet<_> = births.iter().filter_map(|mark| worker_of_mark(mark)).collect();
         used.extend(records.iter().filter_map(|name| worker_of(name)));
         let held = owners.iter().filter_map(|mark| worker_of_mark(mark)).collect();
-        Ok(Pool { wanted, held, used, seen: Snapshot::from_got(&slots, &mut got) })
+        Ok(Pool { wanted, held, used, seen: Snapshot::from_read(&slots, read) })
     }
 }
 
@@ -120,7 +119,6 @@ impl Pool<'_> {
     }
 
     fn see(&mut self, more: Snapshot) {
-        self.seen.meta = more.meta;
         self.seen.cells.extend(more.cells);
     }
 }
