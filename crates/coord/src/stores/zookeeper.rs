@@ -69,7 +69,7 @@ impl ZooKeeperStore {
         Self::enter(url, namespace, false).await
     }
 
-    async fn enter(url: &StoreUrl, namespace: &Namespace, makes: bool) -> Result<Self, Error> {
+    async fn enter(url: &StoreUrl, namespace: &Namespace, writes: bool) -> Result<Self, Error> {
         let fail = |failure: Failure| error("connect", url, failure);
         let invalid = |why| fail(Failure::Definite(ErrorKind::InvalidConfig, why));
         let paths = Paths::new(url, namespace).map_err(invalid)?;
@@ -89,10 +89,10 @@ impl ZooKeeperStore {
         };
         let setup = Setup::look(&client, &endpoints, deadline).await;
         let authenticated = endpoints.authenticated;
-        let tree = Tree::new(Session::new(endpoints, client), paths, authenticated);
-        if makes {
+        let tree = Tree::new(Session::new(endpoints, client), paths, authenticated, writes);
+        if writes {
             tree.make_parents(deadline).await.map_err(fail)?;
-            tree.set_clock(deadline).await.map_err(fail)?;
+            tree.keep_clock(deadline).await.map_err(fail)?;
         }
         let readable = [Get::Data(tree.paths.meta()), Get::Children(tree.paths.owners())];
         tree.session.read(&readable, false, deadline).await.map_err(fail)?;
@@ -140,6 +140,7 @@ impl Store for ZooKeeperStore {
     async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
         let deadline = self.tree.session.deadline();
         let read = async {
+            self.tree.keep_clock(deadline).await?;
             let snapshot = self.tree.snapshot(slots, true, deadline).await?;
             let look = self.tree.look(&snapshot)?;
             self.tree.remember(snapshot);

@@ -47,7 +47,7 @@ impl Tree {
     }
 
     fn done(&self, change: &Change, stat: &Stat, look: Look) -> Committed {
-        let clock = self.clock.set(stat);
+        let clock = self.told(stat);
         // Presence lasts for at least a session from the write.
         let lasts = millis(self.session.lasts());
         let expires = match change.stay {

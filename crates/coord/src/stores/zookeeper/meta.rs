@@ -36,7 +36,7 @@ impl Tree {
             match self.session.send(read.session, build, deadline).await? {
                 Sent::Done(results) => {
                     let stat = first_set(&results)?;
-                    self.clock.set(&stat);
+                    self.told(&stat);
                     return Ok(Put::Done(version_of_meta(&stat, meta.incarnation)));
                 }
                 Sent::Refused(error) => self.refused(&error, deadline).await?,

@@ -11,15 +11,19 @@ use super::clock::Clock;
 use super::failure::Failure;
 use super::paths::{Paths, slot_of_mark};
 use super::session::{Deadline, Get, Session};
+use crate::record::UnixMs;
 use crate::slot::{Group, Slot};
 use crate::store::{Entry, History, Look};
+use crate::time::boot_time;
 
 /// One namespace's nodes, over one session.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) session: Session,
     pub(super) paths: Paths,
-    pub(super) clock: Clock,
+    clock: Clock,
+    /// Whether it was opened to be used, and not to be read only.
+    writes: bool,
     /// Whether we say who we are.
     authenticated: bool,
     /// What the last look read, and when in boot time.
@@ -27,8 +31,9 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    pub(super) fn new(session: Session, paths: Paths, authenticated: bool) -> Self {
-        Self { session, paths, clock: Clock::default(), authenticated, recent: Mutex::default() }
+    pub(super) fn new(session: Session, paths: Paths, authenticated: bool, writes: bool) -> Self {
+        let (clock, recent) = (Clock::default(), Mutex::default());
+        Self { session, paths, clock, writes, authenticated, recent }
     }
 
     /// Meta and some slots at one moment. `fresh`: a server that lags behind catches up first.
@@ -58,7 +63,7 @@ impl Tree {
     pub(super) fn look(&self, snapshot: &Snapshot) -> Result<Look, Failure> {
         let meta = snapshot.meta.as_ref().map(parse_meta).transpose()?;
         let entries = snapshot.cells.iter().map(Cell::entry).collect();
-        Ok(Look { meta, entries, clock: self.clock.now(), history: History::default() })
+        Ok(Look { meta, entries, clock: self.clock.at(boot_time()), history: History::default() })
     }
 
     /// Every slot of a kind that has a record or a mark of birth.
@@ -79,12 +84,34 @@ impl Tree {
         Ok(snapshot.cells.iter().map(Cell::entry).collect())
     }
 
-    /// Sets the clock before anything else is written, by a write that changes nothing.
-    pub(super) async fn set_clock(&self, deadline: Deadline) -> Result<(), Failure> {
+    /// Sets the clock if it is due, by a write that changes nothing; not where nothing is written.
+    pub(super) async fn keep_clock(&self, deadline: Deadline) -> Result<(), Failure> {
+        if !self.writes || !self.clock.is_due(boot_time()) {
+            return Ok(());
+        }
         let base = self.paths.base();
-        let write = |client: zk::Client| async move { client.set_data(base, b"", None).await };
-        self.clock.set(&self.session.retry(deadline, write).await?);
-        Ok(())
+        let write = |client: zk::Client| async move {
+            match client.set_data(base, b"", None).await {
+                Err(zk::Error::NoNode) => Ok(None),
+                written => written.map(Some),
+            }
+        };
+        loop {
+            match self.session.retry(deadline, write).await? {
+                Some(stat) => {
+                    self.told(&stat);
+                    return Ok(());
+                }
+                None => self.make_parents(deadline).await?,
+            }
+        }
+    }
+
+    /// The time of a write that was answered just now. The clock is set by it.
+    pub(super) fn told(&self, written: &Stat) -> Option<UnixMs> {
+        let told = u64::try_from(written.mtime).ok()?;
+        self.clock.set(told, boot_time());
+        Some(told)
     }
 
     /// After a multi that was refused.

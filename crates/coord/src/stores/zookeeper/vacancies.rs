@@ -36,6 +36,7 @@ impl Tree {
         wanted: &Wanted,
         deadline: Deadline,
     ) -> Result<Vacancies, Failure> {
+        self.keep_clock(deadline).await?;
         let mut pool = self.pool(wanted, false, deadline).await?;
         if let Some(number) = pool.free(|number| !pool.used.contains(&number)).first() {
             pool.seen.cells.push(Cell::new(Slot::worker(*number)));
@@ -119,6 +120,7 @@ impl Pool<'_> {
     }
 
     fn see(&mut self, more: Snapshot) {
+        self.seen.cells.retain(|cell| more.cells.iter().all(|newer| newer.slot != cell.slot));
         self.seen.cells.extend(more.cells);
     }
 }
