@@ -88,8 +88,7 @@ impl ZooKeeperStore {
             Ok(Err(other)) => return Err(invalid(other.to_string())),
         };
         let setup = Setup::look(&client, &endpoints, deadline).await;
-        let authenticated = endpoints.authenticated;
-        let tree = Tree::new(Session::new(endpoints, client), paths, authenticated, writes);
+        let tree = Tree::new(Session::new(endpoints, client), paths, writes);
         if writes {
             tree.make_parents(deadline).await.map_err(fail)?;
             tree.keep_clock(deadline).await.map_err(fail)?;

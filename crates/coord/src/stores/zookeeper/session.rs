@@ -114,6 +114,11 @@ impl Session {
         self.lock().client.session_timeout()
     }
 
+    /// Whether we say who we are.
+    pub(super) const fn is_authenticated(&self) -> bool {
+        self.endpoints.authenticated
+    }
+
     pub(super) fn id(&self) -> SessionId {
         self.lock().client.session_id()
     }

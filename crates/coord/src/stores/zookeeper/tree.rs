@@ -24,16 +24,13 @@ pub(super) struct Tree {
     clock: Clock,
     /// Whether it was opened to be used, and not to be read only.
     writes: bool,
-    /// Whether we say who we are.
-    authenticated: bool,
     /// What the last look read, and when in boot time.
     recent: Mutex<Option<(Duration, Snapshot)>>,
 }
 
 impl Tree {
-    pub(super) fn new(session: Session, paths: Paths, authenticated: bool, writes: bool) -> Self {
-        let (clock, recent) = (Clock::default(), Mutex::default());
-        Self { session, paths, clock, writes, authenticated, recent }
+    pub(super) fn new(session: Session, paths: Paths, writes: bool) -> Self {
+        Self { session, paths, clock: Clock::default(), writes, recent: Mutex::default() }
     }
 
     /// Meta and some slots at one moment. `fresh`: a server that lags behind catches up first.
@@ -133,7 +130,8 @@ impl Tree {
             Acl::new(Permission::READ | Permission::CREATE, AuthId::anyone()),
         ];
         // Namespaces of different users may share the root; what is theirs is below.
-        let root = if self.authenticated { Acls::new(&shared) } else { Acls::anyone_all() };
+        let root =
+            if self.session.is_authenticated() { Acls::new(&shared) } else { Acls::anyone_all() };
         let root = CreateMode::Persistent.with_acls(root);
         let mut wanted = vec![self.paths.root().to_owned()];
         wanted.extend(self.paths.parents());
@@ -167,8 +165,8 @@ impl Tree {
     }
 
     /// Who logged in keeps what it writes to itself.
-    pub(super) const fn acls(&self) -> Acls<'static> {
-        if self.authenticated { Acls::creator_all() } else { Acls::anyone_all() }
+    pub(super) fn acls(&self) -> Acls<'static> {
+        if self.session.is_authenticated() { Acls::creator_all() } else { Acls::anyone_all() }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Option<(Duration, Snapshot)>> {
