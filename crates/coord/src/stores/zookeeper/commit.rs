@@ -28,6 +28,25 @@ impl Tree {
         change: &Change,
         deadline: Deadline,
     ) -> Result<Committed, Failure> {
+        let mut silent = None;
+        loop {
+            match self.try_commit(commit, change, deadline).await {
+                Ok(committed) => return Ok(committed),
+                // As when another client took the session up. The same is sent again: both name
+                // what was read, so that at most one is carried out.
+                Err(failure @ Failure::Silent(_)) => silent = Some(failure),
+                // This says nothing of what was sent before.
+                Err(failure) => return Err(silent.unwrap_or(failure)),
+            }
+        }
+    }
+
+    async fn try_commit(
+        &self,
+        commit: &Commit,
+        change: &Change,
+        deadline: Deadline,
+    ) -> Result<Committed, Failure> {
         let slots = std::slice::from_ref(&change.slot);
         let mut snapshot = match self.recent(commit, change) {
             Some(recent) => recent,
