@@ -11,12 +11,14 @@ mod ownership;
 mod records;
 mod subject;
 mod tenure;
+mod without_clock;
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
 pub use self::subject::{Bench, Subject};
+pub use self::without_clock::WithoutClock;
 
 /// One case of the contract.
 #[derive(Clone, Copy)]

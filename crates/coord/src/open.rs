@@ -49,7 +49,7 @@ async fn enter(
         Scheme::Etcd => {
             Ok(Arc::new(crate::stores::etcd::EtcdStore::connect(url, namespace).await?))
         }
-        #[cfg(feature = "zookeeper_")]
+        #[cfg(feature = "zookeeper")]
         Scheme::ZooKeeper => {
             use crate::stores::zookeeper::ZooKeeperStore;
             Ok(Arc::new(match entrance {

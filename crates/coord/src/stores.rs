@@ -6,5 +6,5 @@ pub mod file;
 pub mod memory;
 #[cfg(feature = "redis")]
 pub mod redis;
-#[cfg(feature = "zookeeper_")]
+#[cfg(feature = "zookeeper")]
 pub mod zookeeper;

@@ -27,7 +27,7 @@ const NO_USER: &str = "the password has no user: write zk://USER@host, or unset 
 
 /// Everything that it takes to connect.
 #[derive(Clone, Debug)]
-pub(super) struct Door {
+pub(super) struct Endpoints {
     connector: zk::Connector,
     cluster: String,
     pub(super) hosts: Vec<(String, u16)>,
@@ -48,7 +48,7 @@ pub(super) struct Pem {
     pub(super) identity: Option<(String, String)>,
 }
 
-impl Door {
+impl Endpoints {
     pub(super) fn new(url: &StoreUrl) -> Result<Self, Error> {
         let timeout = url.timeout();
         let session = url.session().unwrap_or(SESSION_DEFAULT);
