@@ -1,11 +1,11 @@
 //! Meta, listing, putting and watching.
 
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
-use crate::lease::Acquired;
+use crate::lease::{Acquired, Released};
 use crate::protocol::Leasing;
 use crate::record::{Record, Token, Version};
 use crate::slot::{Group, Slot};
-use crate::store::{Found, Presence, Put, Watched};
+use crate::store::{Committed, Found, Presence, Put, Watched};
 
 declare_cases! {
     meta_is_swapped []
@@ -113,5 +113,16 @@ async fn refusal_leaves_nothing(bench: &Bench<'_>) -> Result<(), Violation> {
     ensure!(!bench.is_held(&slot).await?, "a refused claim left presence behind");
     let tenure = bench.take(&bench.b, &bench.this(&slot).await?).await?;
     ensure!(tenure.floor == 0, "a refused claim left a floor of {}", tenure.floor);
+    // A commit that is refused by the store itself, over a slot that was used and one that was not.
+    want!(bench.b.release(&tenure, bench.now - 1).await?, Released::Done => ());
+    for slot in [slot, Slot::worker(4)] {
+        let before = bench.look(&slot).await?;
+        let claim = bench.this(&slot).await?;
+        let mut commit = bench.commit(&claim, std::slice::from_ref(&slot)).await?;
+        commit.meta = Some(Version(bench.meta.version.0 + 1));
+        want!(bench.a.commit(&commit).await?, Committed::Conflict(_) => ());
+        let after = bench.look(&slot).await?;
+        ensure!(after == before, "a refused commit made {after:?} of {before:?}");
+    }
     Ok(())
 }
