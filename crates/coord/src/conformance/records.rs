@@ -86,7 +86,10 @@ async fn put_swaps(bench: &Bench<'_>) -> Result<(), Violation> {
     let listed = bench.record(&slot).await?;
     ensure!(listed == record, "put {record:?}, listed {listed:?}");
     record.horizon = bench.now + 500;
+    // Only its holder can say that a slot was released.
+    record.released = true;
     want!(bench.b.put(&slot, version, &record).await?, Put::Done(_) => ());
+    ensure!(!bench.record(&slot).await?.released, "what was put counts as released");
     want!(bench.a.put(&slot, version, &record).await?, Put::Conflict => ());
     let tenure = bench.take(&bench.a, &bench.this(&slot).await?).await?;
     ensure!(tenure.floor == record.horizon, "the floor is {}", tenure.floor);

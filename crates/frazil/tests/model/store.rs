@@ -66,7 +66,9 @@ fn acquire(scope: &Scope, state: &mut State, request: Request) -> Reply {
         Err(Outlook::Blocked { floor }) if scope.variant == Variant::StackedFloors => {
             // As if its floor were now.
             let claim = Claim { now: floor, ask: floor + ms(scope.window), ..claim.clone() };
-            let Ok(record) = rules::acquire(&found, &claim, &history()) else { return Reply::NotNow };
+            let Ok(record) = rules::acquire(&found, &claim, &history()) else {
+                return Reply::NotNow;
+            };
             record
         }
         Err(_) => return Reply::NotNow,
