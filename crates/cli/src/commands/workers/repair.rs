@@ -2,7 +2,7 @@
 
 use frazil::coord::rules::{Outlook, outlook};
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Claim, Found, Leasing, Presence, Put, Record, Slot};
+use frazil::coord::{Claim, Found, Leasing, Presence, Put, Record, Slot, Store, Version};
 use frazil_id::Id;
 
 use super::pool::Pool;
@@ -59,16 +59,8 @@ pub(super) async fn run(args: &WorkersRepairArgs) -> Result<(), Failure> {
     if record.horizon <= horizon {
         say(format_args!("nothing to lower: the horizon is {}", instant(record.horizon)));
     } else {
-        args.loss.check(store.as_ref()).await?;
         let repaired = Record { horizon, floor: record.floor.min(horizon), nonce: None, ..record };
-        match store.put(&slot, entry.version, &repaired).await? {
-            Put::Done(_) => {}
-            Put::Conflict => {
-                let why = format!("worker {} was taken meanwhile", args.worker);
-                return Err(Failure::new(Exit::No, why));
-            }
-        }
-        args.loss.settle(store.as_ref()).await?;
+        write(args, store.as_ref(), entry.version, &repaired).await?;
         say(format_args!("worker {} may be used after {}", args.worker, instant(horizon)));
     }
     if args.json {
@@ -80,4 +72,21 @@ pub(super) async fn run(args: &WorkersRepairArgs) -> Result<(), Failure> {
         data.flush()?;
     }
     Ok(())
+}
+
+/// Writes the record over the version that was read, so that it lasts.
+async fn write(
+    args: &WorkersRepairArgs,
+    store: &dyn Store,
+    read: Version,
+    record: &Record,
+) -> Result<(), Failure> {
+    args.loss.check(store).await?;
+    match store.put(&Slot::worker(args.worker), read, record).await? {
+        Put::Done(_) => args.loss.settle(store).await,
+        Put::Conflict => {
+            let why = format!("worker {} was taken meanwhile", args.worker);
+            Err(Failure::new(Exit::No, why))
+        }
+    }
 }
