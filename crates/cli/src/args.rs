@@ -33,9 +33,9 @@ pub(crate) use self::key::{
 pub(crate) use self::serve::{CONFIG_VARIABLE, RollbackArg, ServeArgs};
 pub(crate) use self::server::{ServerArg, TrustArg};
 pub(crate) use self::store::{
-    ExportArgs, ImportArgs, InitArgs, PlaceArg, QuarantineArgs, RepairArgs, STORE_VARIABLE,
-    ShowArgs, StoreCommand, WorkersArg, WorkersCommand, WorkersLsArgs, WorkersRepairArgs,
-    WorkersWatchArgs,
+    ExportArgs, ImportArgs, InitArgs, LossArg, PlaceArg, QuarantineArgs, RepairArgs,
+    STORE_VARIABLE, ShowArgs, StoreCommand, WorkersArg, WorkersCommand, WorkersLsArgs,
+    WorkersRepairArgs, WorkersWatchArgs,
 };
 pub(crate) use self::verbs::{DrainArgs, ReleaseArgs, RotateArgs, TargetArg};
 

@@ -15,6 +15,7 @@ mod man;
 mod next;
 mod place;
 mod serve;
+mod settle;
 mod store;
 mod workers;
 

@@ -5,6 +5,7 @@
 //! to catch them on a naive store.
 
 mod amnesia;
+mod commits;
 mod crowd;
 mod outage;
 mod ownership;
@@ -56,8 +57,16 @@ impl fmt::Debug for Case {
 /// Every case.
 #[must_use]
 pub fn cases() -> Vec<Case> {
-    [ownership::CASES, tenure::CASES, records::CASES, amnesia::CASES, crowd::CASES, outage::CASES]
-        .concat()
+    let kinds = [
+        ownership::CASES,
+        tenure::CASES,
+        records::CASES,
+        commits::CASES,
+        amnesia::CASES,
+        crowd::CASES,
+        outage::CASES,
+    ];
+    kinds.concat()
 }
 
 /// Puts the store through every case.

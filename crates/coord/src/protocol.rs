@@ -109,7 +109,8 @@ async fn put<S: Store + ?Sized>(
         version: expected,
         nonce: entry.nonce(),
         present: Present::Nobody,
-        record: Record { expires: None, ..record.clone() },
+        // A release is its holder's own word, which an operator cannot give.
+        record: Record { expires: None, released: false, ..record.clone() },
         stay: Stay::Ended,
     };
     let commit = Commit { act: Act::Put, meta: None, history: None, changes: vec![change] };
@@ -119,7 +120,9 @@ async fn put<S: Store + ?Sized>(
     })
 }
 
-fn guard(look: &Look) -> Option<Guard> {
+/// See [`Leasing::guard`]: of a look that was had already.
+#[must_use]
+pub fn guard(look: &Look) -> Option<Guard> {
     let judge = Claim::to_judge(look.meta.as_ref()?, 0);
     let until = rules::history_floor(&judge, &look.history);
     let reason = "the store restarted or another server took over, and may have lost its last \

@@ -15,8 +15,8 @@ use frazil_coord::keeper::{
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
-    Acquired, Choice, Claim, Entry, Found, Group, Nonce, Presence, Slot, Store, Tenure, Timing,
-    Version,
+    Acquired, Act, Choice, Claim, Entry, Found, Group, Leasing, Nonce, Presence, Slot, Store,
+    Tenure, Timing, Version,
 };
 
 use self::lane::{Diary, Event, TestLane};
@@ -241,7 +241,7 @@ async fn a_worker_is_swapped_without_a_gap() {
 async fn a_keeper_that_is_stuck_uses_nothing_beyond_what_was_acknowledged() {
     let (scene, _) = Scene::held(0).await;
     scene.store.mood().hangs_in_extend = true;
-    until(async || scene.events().last() == Some(&Event::Asked("extend"))).await;
+    until(async || scene.events().last() == Some(&Event::Asked(Act::Extend))).await;
     let horizon = scene.lane.grant().unwrap().horizon;
     until(async || scene.lane.use_one().is_none()).await;
     assert!(unix_ms() + 1 >= horizon, "it stopped before it had to");

@@ -41,7 +41,6 @@ mod tests {
             Loss::Overlapped { token, holder },
             Loss::Released,
             Loss::Vanished,
-            Loss::Lapsed,
             Loss::Regressed,
         ];
         let losses = Losses::default();

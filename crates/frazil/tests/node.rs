@@ -8,7 +8,7 @@ use std::time::Duration;
 use frazil::coord::election::{Elections, Settings};
 use frazil::coord::keeper::{LeaseState, Refusal, Waiting};
 use frazil::coord::stores::file::Copied;
-use frazil::coord::{Namespace, Timing};
+use frazil::coord::{Leasing, Namespace, Timing};
 use frazil::{Layout, Node, NotIssued, StartError};
 
 fn directory() -> (tempfile::TempDir, String) {

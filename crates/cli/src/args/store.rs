@@ -80,6 +80,19 @@ pub(crate) struct WorkersArg {
     pub(crate) workers: Option<(u32, u32)>,
 }
 
+/// What an operator writes must outlast a crash of the store.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub(crate) struct LossArg {
+    /// Write although the store may lose it.
+    ///
+    /// What an operator writes is reported once the store cannot lose it any more. A Redis without
+    /// an append-only file, or one that does not say whether it keeps one, may lose it at any
+    /// time: then nothing is written without this flag. With it nothing is waited for. No other
+    /// store needs it.
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
+}
+
 /// Look at the workers of a namespace, let nodes release them, and mend them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkersCommand {
@@ -153,6 +166,8 @@ pub(crate) struct WorkersRepairArgs {
     pub(crate) layout: LayoutArg,
     #[command(flatten)]
     pub(crate) place: PlaceArg,
+    #[command(flatten)]
+    pub(crate) loss: LossArg,
     /// Print the worker's JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -238,6 +253,8 @@ pub(crate) struct ImportArgs {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) place: PlaceArg,
+    #[command(flatten)]
+    pub(crate) loss: LossArg,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -263,6 +280,8 @@ pub(crate) struct QuarantineArgs {
     /// more.
     #[arg(long)]
     pub(crate) adopt: bool,
+    #[command(flatten)]
+    pub(crate) loss: LossArg,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -291,6 +310,8 @@ pub(crate) struct RepairArgs {
     /// The window that the namespace had, if its meta record is gone.
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(crate) window: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) loss: LossArg,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

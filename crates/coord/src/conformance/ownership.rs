@@ -4,6 +4,7 @@ use super::{Bench, Case, Violation, declare_cases, ensure, want};
 use crate::lease::{Acquired, Choice, Extended, Loss, Released};
 use crate::protocol::Leasing;
 use crate::slot::Slot;
+use crate::store::Committed;
 use crate::{Group, Version};
 
 declare_cases! {
@@ -105,11 +106,14 @@ async fn same_name(bench: &Bench<'_>) -> Result<(), Violation> {
 async fn repeated_acquire(bench: &Bench<'_>) -> Result<(), Violation> {
     let slot = Slot::worker(9);
     let claim = bench.this(&slot).await?;
+    let late = bench.commit(&claim, std::slice::from_ref(&slot)).await?;
     let mine = bench.take(&bench.a, &claim).await?;
     bench.a.release(&mine, bench.now - 2).await?;
     let theirs = bench.take(&bench.b, &bench.this(&slot).await?).await?;
     want!(bench.b.release(&theirs, bench.now - 1).await?, Released::Done => ());
     want!(bench.a.acquire(&claim).await?, Acquired::Taken => ());
+    // What is sent does not look again before it is carried out.
+    want!(bench.a.commit(&late).await?, Committed::Conflict(_) => ());
     ensure!(!bench.is_held(&slot).await?, "an outdated request took the slot");
     Ok(())
 }
@@ -128,6 +132,13 @@ async fn idempotent_acquire(bench: &Bench<'_>) -> Result<(), Violation> {
     let still = bench.take(&bench.a, &claim).await?;
     ensure!(still.token == first.token, "served, and then not: {still:?}");
     want!(bench.a.extend(&again, &bench.ask(again.horizon)).await?, Extended::Held(_) => ());
+    // The same for one that did not say which.
+    let mut any = bench.any()?;
+    any.meta = want!(bench.a.meta().await?, Some(meta) => meta.version);
+    let first = bench.take(&bench.a, &any).await?;
+    let again = bench.take(&bench.b, &any).await?;
+    let same = (&again.slot, again.token) == (&first.slot, first.token);
+    ensure!(same, "the repetition gave {again:?} after {first:?}");
     Ok(())
 }
 

@@ -12,8 +12,9 @@ use crate::lease::{Acquired, Ask, Choice, Claim, Tenure};
 use crate::nonce::Nonce;
 use crate::protocol::Leasing;
 use crate::record::{FORMAT, Meta, Record, Version, Versioned};
+use crate::rules;
 use crate::slot::{Group, Slot};
-use crate::store::{Entry, Found, Presence, Put, Store};
+use crate::store::{Act, Change, Commit, Entry, Found, Presence, Present, Put, Stay, Store};
 use crate::time::unix_ms;
 
 /// A store under test. Every [`open`](Subject::open) is a client of its own, as in another process.
@@ -116,6 +117,38 @@ impl<'a> Bench<'a> {
     pub async fn this(&self, slot: &Slot) -> Result<Claim, Violation> {
         let version = self.entry(slot).await?.map_or(Version(0), |entry| entry.version);
         self.claim(Choice::This(slot.clone(), version))
+    }
+
+    /// The commit by which a claim would take the first possible of these slots as they are now.
+    pub async fn commit(&self, claim: &Claim, slots: &[Slot]) -> Result<Commit, Violation> {
+        let look = self.b.read(slots).await?;
+        let mut changes = Vec::new();
+        for slot in slots {
+            let Some(entry) = look.entry(slot) else {
+                return Err(Violation::new(format_args!("a reading lacks {slot}: {look:?}")));
+            };
+            let record = rules::acquire(&entry.found, claim, &look.history)
+                .map_err(|outlook| Violation::new(format_args!("{slot} is {outlook:?}")))?;
+            changes.push(Change {
+                slot: slot.clone(),
+                version: entry.version,
+                nonce: entry.nonce(),
+                present: Present::Nobody,
+                record,
+                stay: Stay::For(claim.ttl),
+            });
+        }
+        let history = Some(look.history.id);
+        Ok(Commit { act: Act::Acquire, meta: Some(claim.meta), history, changes })
+    }
+
+    /// A slot as the second client reads it.
+    pub async fn look(&self, slot: &Slot) -> Result<Entry, Violation> {
+        let look = self.b.read(std::slice::from_ref(slot)).await?;
+        match look.entry(slot) {
+            Some(entry) => Ok(entry.clone()),
+            None => Err(Violation::new(format_args!("a reading lacks {slot}: {look:?}"))),
+        }
     }
 
     /// Acquires, and fails the case otherwise.

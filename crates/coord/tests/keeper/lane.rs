@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use frazil_coord::keeper::{Grant, Lane};
 use frazil_coord::time::unix_ms;
-use frazil_coord::{Loss, UnixMs};
+use frazil_coord::{Act, Loss, UnixMs};
 
 /// What happened, in the order in which it did, on both sides of a keeper.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) enum Event {
     /// The store was asked to release.
     Release,
     /// The store was asked for something else.
-    Asked(&'static str),
+    Asked(Act),
 }
 
 pub(crate) type Diary = Arc<Mutex<Vec<Event>>>;

@@ -1,7 +1,7 @@
 //! `frazil store init`.
 
 use frazil::coord::stores::file::Copied;
-use frazil::coord::{Group, Put};
+use frazil::coord::{Group, Leasing, Put};
 
 use super::new_meta::Wish;
 use crate::args::InitArgs;
