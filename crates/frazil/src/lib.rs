@@ -26,7 +26,8 @@
 //! | take Ids apart, describe layouts | [`id`] |
 //! | look into stores, write one | [`coord`] |
 //!
-//! The file store is always there; the features `redis`, `etcd` and `zookeeper` add those.
+//! The file store is always there; the features `redis`, `etcd` and `zookeeper` add those. The
+//! feature `scopes` adds elections (`frazil::election`), and a leader's proof as a [`Mandate`].
 
 // Loom and shuttle replace the atomics, and what needs a runtime cannot be built with them: only
 // the relay is.
@@ -66,6 +67,8 @@ mod strict;
 
 #[cfg(not(any(loom, shuttle)))]
 pub use frazil_coord as coord;
+#[cfg(all(feature = "scopes", not(any(loom, shuttle))))]
+pub use frazil_election as election;
 pub use frazil_id as id;
 pub use frazil_id::{Batch, Id, Layout};
 

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use frazil::coord::election::{Candidate, Elections, Observer, Settings, Standings, store_url};
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::boot_time;
 use frazil::coord::{Group, Namespace, Scheme, Slot, StoreUrl};
+use frazil::election::{Candidate, Elections, Observer, Settings, Standings, store_url};
 use frazil_wire::{ApiError, Election, Leader, Reason};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;

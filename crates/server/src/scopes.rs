@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicUsize;
 
 use arc_swap::ArcSwapOption;
 use frazil::Strict;
-use frazil::coord::election::{LeaderInfo, Proof};
+use frazil::election::{LeaderInfo, Proof};
 use frazil_wire::{ScopeInfo, ScopeLeader};
 use tokio::sync::{Semaphore, watch};
 

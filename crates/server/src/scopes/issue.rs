@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use frazil::coord::Token;
-use frazil::coord::election::Proof;
 use frazil::coord::time::boot_time;
+use frazil::election::Proof;
 use frazil::{Batch, Issued, NotScoped, Strict};
 use frazil_wire::{ApiError, Reason};
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use frazil::coord::election::{Elections, Leadership, Settings};
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::boot_time;
 use frazil::coord::{Group, Namespace, Slot};
+use frazil::election::{Elections, Leadership, Settings};
 use frazil_rig::Certificates;
 use frazil_server::keys::Role;
 use tokio::io::AsyncReadExt;

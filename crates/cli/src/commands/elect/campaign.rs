@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use frazil::coord::election::{Candidate, Elections, LeaderInfo, Leadership, Observer};
 use frazil::coord::time::boot_time;
+use frazil::election::{Candidate, Elections, LeaderInfo, Leadership, Observer};
 use rustix::process::Signal;
 
 use super::deadline::Deadline;

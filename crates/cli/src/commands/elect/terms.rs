@@ -3,8 +3,8 @@
 use std::env;
 use std::time::Duration;
 
-use frazil::coord::election::Settings;
 use frazil::coord::{Group, Slot};
+use frazil::election::Settings;
 
 use crate::args::{ElectArgs, TermsArg, duration};
 use crate::output::Failure;

@@ -1,0 +1,162 @@
+//! Keeping what was won: renewing it until it is resigned or lost, and then telling the store.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use frazil_coord::time::{boot_time, millis, unix_ms};
+use frazil_coord::{Ask, Error, ErrorKind, Extended, Tenure};
+use tokio::sync::{oneshot, watch};
+use tokio::time::{sleep, timeout};
+
+use super::Elections;
+use super::campaign::FIRST_PAUSE;
+use super::leadership::Resignation;
+use super::settings::Settings;
+use super::state::{LeaderLoss, State};
+use super::term::Term;
+
+/// The task of a leader.
+pub(super) struct Reign {
+    pub(super) elections: Elections,
+    pub(super) settings: Arc<Settings>,
+    pub(super) state: watch::Sender<State>,
+    pub(super) term: Arc<Term>,
+    pub(super) tenure: Tenure,
+    /// For how long an acknowledgement is good from when it was asked for; `None` where no time
+    /// ends presence.
+    pub(super) trust: Option<Duration>,
+    /// When the last request was sent that was acknowledged, in boot time.
+    pub(super) renewed: Duration,
+}
+
+/// How it ended.
+enum End {
+    Resigned(Option<Resignation>),
+    Lost(LeaderLoss),
+}
+
+/// Whoever resigns waits no longer than this for the store; it goes on being told.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Reign {
+    pub(super) async fn run(mut self, mut resigned: oneshot::Receiver<Resignation>) {
+        let end = self.renew_until(&mut resigned).await;
+        let (loss, resignation, is_over) = match end {
+            End::Resigned(resignation) => (LeaderLoss::Released, resignation, false),
+            // Nobody needs to be told of what the store itself said.
+            End::Lost(loss) => (loss.clone(), None, loss != LeaderLoss::Expired),
+        };
+        self.term.end(loss.clone());
+        tracing::debug!(slot = %self.tenure.slot, token = %self.tenure.token, %loss, "leads no more");
+        self.tell(State::Lost { token: self.tenure.token, loss });
+        if !is_over {
+            self.release(resignation).await;
+        }
+    }
+
+    async fn renew_until(&mut self, resigned: &mut oneshot::Receiver<Resignation>) -> End {
+        let mut next = self.renewed + self.settings.heartbeat;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            tokio::select! {
+                biased;
+                // A leadership that is dropped is resigned.
+                asked = &mut *resigned => return End::Resigned(asked.ok()),
+                () = self.over() => return End::Lost(LeaderLoss::Expired),
+                () = sleep(next.saturating_sub(boot_time())) => {}
+            }
+            let sent = boot_time();
+            let renewal = tokio::select! {
+                biased;
+                asked = &mut *resigned => return End::Resigned(asked.ok()),
+                () = self.over() => return End::Lost(LeaderLoss::Expired),
+                renewal = self.extend() => renewal,
+            };
+            match renewal {
+                // After the deadline it is over, whatever the store says: others may have been told.
+                Ok(_) if !self.term.lasts() => return End::Lost(LeaderLoss::Expired),
+                Ok(Extended::Held(tenure)) => {
+                    let deadline = self.trust.map(|trust| sent + trust);
+                    self.term.prolong(deadline, tenure.horizon);
+                    self.tenure = tenure;
+                    self.tell(State::Leader { token: self.tenure.token });
+                    (next, pause) = (sent + self.settings.heartbeat, FIRST_PAUSE);
+                }
+                Ok(Extended::Lost(loss)) => return End::Lost(loss.into()),
+                Err(error) => {
+                    tracing::debug!(%error, slot = %self.tenure.slot, "a renewal failed");
+                    self.tell(State::Jeopardy { token: self.tenure.token });
+                    next = boot_time() + pause;
+                    pause = (pause * 2).min(self.settings.heartbeat);
+                }
+            }
+        }
+    }
+
+    /// Waits until the deadline has passed.
+    async fn over(&self) {
+        loop {
+            match self.term.remaining() {
+                None => pending().await,
+                Some(Duration::ZERO) => return,
+                Some(left) => sleep(left).await,
+            }
+        }
+    }
+
+    async fn extend(&self) -> Result<Extended, Error> {
+        let now = unix_ms();
+        let window = self.settings.window;
+        let ask = Ask {
+            horizon: window.map_or(0, |window| now + millis(window)),
+            ttl: self.settings.ttl,
+            now,
+            window_ms: millis(window.unwrap_or(self.settings.ttl)),
+        };
+        self.elections.store().extend(&self.tenure, &ask).await
+    }
+
+    /// Gives the slot back, and does not stop trying before the store has answered: other slots of
+    /// this process may keep its presence alive, and then nobody else could ever lead.
+    async fn release(self, resignation: Option<Resignation>) {
+        let (mut done, last) = match resignation {
+            Some(Resignation { last, done }) => (Some(done), last),
+            None => (None, None),
+        };
+        let last = last.unwrap_or(match self.settings.window {
+            // Nobody said which times were used.
+            Some(_) => self.tenure.horizon,
+            None => 0,
+        });
+        let store = self.elections.store();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let error = match timeout(PATIENCE, store.release(&self.tenure, last)).await {
+                Ok(Ok(_)) => break,
+                Ok(Err(error)) => error,
+                Err(_) => Error::new(ErrorKind::Unknown, "resign", store, "no answer yet"),
+            };
+            tracing::debug!(%error, slot = %self.tenure.slot, "a release failed");
+            if let Some(told) = done.take() {
+                // Whoever resigned may have gone.
+                let _ = told.send(Err(error));
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(self.settings.retry);
+        }
+        if let Some(told) = done {
+            let _ = told.send(Ok(()));
+        }
+    }
+
+    fn tell(&self, state: State) {
+        self.state.send_if_modified(|known| {
+            let is_new = *known != state;
+            if is_new {
+                *known = state;
+            }
+            is_new
+        });
+    }
+}
