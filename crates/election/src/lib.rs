@@ -12,6 +12,7 @@ mod panicked;
 pub mod processor;
 
 pub use self::election::{
-    BadSettings, Callbacks, Candidate, Elections, Elector, LeaderInfo, LeaderLoss, Leadership,
-    NotACandidate, NotLeader, Observer, Pace, Proof, Settings, Standings, State, View, store_url,
+    BadSettings, BadVariable, Callbacks, Candidate, Elections, Elector, LeaderInfo, LeaderLoss,
+    Leadership, NotACandidate, NotLeader, Observer, Pace, Proof, Settings, Standings, State,
+    Variable, View, store_url,
 };

@@ -105,6 +105,18 @@ pub enum NotACandidate {
 }
 
 impl Settings {
+    /// These, with another time to live, and a heartbeat and a retry interval that go with it.
+    #[must_use]
+    pub fn with_ttl(self, ttl: Duration) -> Self {
+        Self { ttl, heartbeat: ttl * 3 / 10, retry: ttl / 5, ..self }
+    }
+
+    /// These, on a machine of another name, by which the instance is called too.
+    #[must_use]
+    pub fn with_host(self, host: String) -> Self {
+        Self { instance: format!("{host}:{}", std::process::id()), host, ..self }
+    }
+
     /// Checks how the settings relate.
     ///
     /// # Errors
