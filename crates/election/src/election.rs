@@ -31,6 +31,8 @@
 //! | show leaders | [`Elections::leaders`], [`LeaderInfo`] |
 
 mod board;
+mod callbacks;
+mod caller;
 mod campaign;
 mod candidate;
 mod charter;
@@ -40,6 +42,7 @@ mod info;
 mod leadership;
 mod observer;
 mod reign;
+mod run;
 mod seek;
 mod settings;
 mod state;
@@ -47,18 +50,21 @@ mod term;
 
 use std::sync::{Arc, OnceLock};
 
-use frazil_coord::{BadName, Error, Group, Slot, Store};
+use frazil_coord::stores::file::Copied;
+use frazil_coord::{BadName, Error, Group, Namespace, Slot, Store, StoreUrl};
 
 use self::board::Board;
 use self::charter::Charter;
 
 pub use self::board::View;
+pub use self::callbacks::Callbacks;
 pub use self::candidate::{Candidate, Pace};
-pub use self::elector::{Callbacks, Elector};
+pub use self::elector::Elector;
 pub use self::environment::{BadVariable, Variable};
 pub use self::info::{LeaderInfo, Standings};
 pub use self::leadership::{Leadership, NotLeader, Proof};
 pub use self::observer::Observer;
+pub use self::run::{run, run_until};
 pub use self::settings::{BadSettings, NotACandidate, Settings, store_url};
 pub use self::state::{LeaderLoss, State};
 
@@ -79,6 +85,20 @@ struct Shared {
 }
 
 impl Elections {
+    /// Opens a client of its own of the store behind a URL, fitted to what the settings say: see
+    /// [`store_url`].
+    ///
+    /// # Errors
+    /// If the store cannot be reached, does not let us in, or cannot be used.
+    pub async fn open(
+        url: &StoreUrl,
+        namespace: &Namespace,
+        settings: &Settings,
+    ) -> Result<Self, Error> {
+        let url = store_url(url, settings.ttl);
+        Ok(Self::new(frazil_coord::open(&url, namespace, Copied::Refuse).await?))
+    }
+
     /// The elections behind a store.
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
@@ -150,8 +170,19 @@ impl Elections {
     /// # Errors
     /// If the store does not answer.
     pub async fn leader(&self, name: &str) -> Result<Option<LeaderInfo>, Error> {
-        let entries = self.shared.store.list(Group::Elections).await?;
-        let entry = entries.iter().find(|entry| entry.slot.name() == name);
+        match Slot::named(Group::Elections, name) {
+            Ok(slot) => self.leader_of(&slot).await,
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Who holds a slot of any kind, as the store has it now.
+    ///
+    /// # Errors
+    /// If the store does not answer.
+    pub async fn leader_of(&self, slot: &Slot) -> Result<Option<LeaderInfo>, Error> {
+        let entries = self.shared.store.list(slot.group()).await?;
+        let entry = entries.iter().find(|entry| entry.slot == *slot);
         Ok(entry.and_then(LeaderInfo::of))
     }
 

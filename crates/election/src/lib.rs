@@ -14,5 +14,5 @@ pub mod processor;
 pub use self::election::{
     BadSettings, BadVariable, Callbacks, Candidate, Elections, Elector, LeaderInfo, LeaderLoss,
     Leadership, NotACandidate, NotLeader, Observer, Pace, Proof, Settings, Standings, State,
-    Variable, View, store_url,
+    Variable, View, run, run_until, store_url,
 };

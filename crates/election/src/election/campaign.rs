@@ -27,6 +27,8 @@ pub(super) struct Campaign {
     pub(super) slot: Slot,
     pub(super) settings: Arc<Settings>,
     pub(super) state: watch::Sender<State>,
+    /// Of the candidate.
+    pub(super) mark: Nonce,
 }
 
 /// What a claim came to.
@@ -151,7 +153,7 @@ impl Campaign {
             choice: Choice::This(self.slot.clone(), version),
             nonce,
             holder: self.settings.instance.clone(),
-            info: LeaderInfo::written(&self.settings, now),
+            info: LeaderInfo::written(&self.settings, self.mark, now),
             ttl: self.settings.ttl,
             now,
             ask,
@@ -172,6 +174,7 @@ impl Campaign {
             (tenure.floor, tenure.horizon),
             trust.map(|trust| sent + trust),
         ));
+        let begins = term.lasts();
         let reign = Reign {
             elections: self.elections.clone(),
             settings: self.settings.clone(),
@@ -180,13 +183,18 @@ impl Campaign {
             tenure,
             trust,
             renewed: sent,
+            answered: boot_time(),
+            in_jeopardy: false,
+            begins,
         };
         let (resign, resigned) = oneshot::channel();
-        if !term.lasts() {
+        if !begins {
             reign.run(resigned).await;
             return Some(elected);
         }
-        self.state.send_replace(State::Leader { token: term.token });
+        let (slot, token) = (&self.slot, term.token);
+        tracing::info!(%slot, %token, instance = self.settings.instance, "became the leader");
+        self.state.send_replace(State::Leader { token });
         // If nobody waits any more, this drops the leadership, which resigns it.
         let _ = elected.send(Ok(Leadership::new(term, resign)));
         reign.run(resigned).await;

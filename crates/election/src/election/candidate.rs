@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::{Error, ErrorKind, Slot};
+use frazil_coord::{Error, ErrorKind, Nonce, Slot};
 use tokio::sync::{oneshot, watch};
 
 use super::board::View;
 use super::campaign::Campaign;
+use super::info::LeaderInfo;
 use super::leadership::Leadership;
 use super::settings::Settings;
 use super::state::State;
@@ -24,12 +25,16 @@ pub struct Candidate {
     slot: Slot,
     settings: Arc<Settings>,
     state: watch::Sender<State>,
+    /// By which it knows itself among others of its name.
+    mark: Nonce,
 }
 
 impl Candidate {
     pub(super) fn new(elections: Elections, slot: Slot, settings: Settings) -> Self {
         let state = watch::Sender::new(State::Follower);
-        Self { elections, slot, settings: Arc::new(settings), state }
+        // Without random bits no claim can be made either.
+        let mark = Nonce::mint().unwrap_or(Nonce::from_bits(0));
+        Self { elections, slot, settings: Arc::new(settings), state, mark }
     }
 
     /// Waits until elected, however long the store is away. Dropping this withdraws: what was
@@ -56,6 +61,7 @@ impl Candidate {
             slot: self.slot.clone(),
             settings: self.settings.clone(),
             state: self.state.clone(),
+            mark: self.mark,
         };
         // It lives as long as the leadership that comes of it.
         tokio::spawn(campaign.run(pace, elected));
@@ -81,6 +87,13 @@ impl Candidate {
     #[must_use]
     pub fn instance(&self) -> &str {
         &self.settings.instance
+    }
+
+    /// Whether this leader is this very candidate. Names repeat: `host:1` is what many containers
+    /// are called.
+    #[must_use]
+    pub fn is(&self, leader: &LeaderInfo) -> bool {
+        leader.name == self.name() && leader.candidate == Some(self.mark)
     }
 
     /// How it campaigns.

@@ -1,101 +1,37 @@
 //! Campaigning for ever, with callbacks for what becomes of it.
 
-use std::fmt;
-use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use frazil_coord::Error;
-use futures_util::FutureExt;
-use tokio::sync::{oneshot, watch};
-use tokio::task::JoinHandle;
+use tokio::sync::{mpsc, oneshot, watch};
 
+use super::callbacks::{Callbacks, Hook};
+use super::caller::{self, Call, Calling, is_within};
 use super::candidate::Candidate;
 use super::info::LeaderInfo;
 use super::leadership::{Leadership, Proof};
 use super::observer::Observer;
 use super::state::{LeaderLoss, State};
-use crate::panicked;
 
-type Done = Pin<Box<dyn Future<Output = ()> + Send>>;
-type Callback<T> = Box<dyn FnMut(T) -> Done + Send>;
-
-/// What is called when, one after the other: the next is not called before the one before has
-/// returned. A callback that panics while leading resigns the leadership.
-#[derive(Default)]
-pub struct Callbacks {
-    elected: Option<Callback<Proof>>,
-    jeopardy: Option<Callback<Proof>>,
-    lost: Option<Callback<(Proof, LeaderLoss)>>,
-    changed: Option<Callback<Option<LeaderInfo>>>,
-}
-
-impl Callbacks {
-    /// None.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Called when elected. It should return soon, and what it starts should end when the
-    /// [proof](Proof::cancelled) says so.
-    #[must_use]
-    pub fn on_elected<F>(mut self, mut callback: impl FnMut(Proof) -> F + Send + 'static) -> Self
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        self.elected = Some(Box::new(move |proof| Box::pin(callback(proof))));
-        self
-    }
-
-    /// Called when a renewal failed while leading.
-    #[must_use]
-    pub fn on_jeopardy<F>(mut self, mut callback: impl FnMut(Proof) -> F + Send + 'static) -> Self
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        self.jeopardy = Some(Box::new(move |proof| Box::pin(callback(proof))));
-        self
-    }
-
-    /// Called after leading, exactly once for each time that `on_elected` was. When the elector is
-    /// stopped it is called before the store is told, so that the next leader starts after what
-    /// this one stops here.
-    #[must_use]
-    pub fn on_lost<F>(
-        mut self,
-        mut callback: impl FnMut(Proof, LeaderLoss) -> F + Send + 'static,
-    ) -> Self
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        self.lost = Some(Box::new(move |(proof, loss)| Box::pin(callback(proof, loss))));
-        self
-    }
-
-    /// Called when it is seen that somebody else leads than before, or nobody does.
-    #[must_use]
-    pub fn on_leader_changed<F>(
-        mut self,
-        mut callback: impl FnMut(Option<LeaderInfo>) -> F + Send + 'static,
-    ) -> Self
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        self.changed = Some(Box::new(move |leader| Box::pin(callback(leader))));
-        self
-    }
-}
-
-/// Campaigns whenever it does not lead, until it is stopped or dropped; both resign.
-#[derive(Debug)]
+/// Campaigns whenever it does not lead, until it is stopped or its last clone is dropped; both
+/// resign. Clones are the same elector.
+#[derive(Clone, Debug)]
 pub struct Elector {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
     candidate: Candidate,
     led: Arc<RwLock<Option<Proof>>>,
     leader: watch::Receiver<Option<LeaderInfo>>,
-    stop: Option<oneshot::Sender<()>>,
-    task: JoinHandle<Result<(), Error>>,
+    calls: mpsc::UnboundedSender<Call>,
+    /// Of what calls back.
+    number: u64,
+    /// Dropping it stops too.
+    stop: watch::Sender<bool>,
+    ended: watch::Receiver<Option<Result<(), Error>>>,
 }
 
 impl Elector {
@@ -103,59 +39,115 @@ impl Elector {
     #[must_use]
     pub fn start(candidate: Candidate, callbacks: Callbacks) -> Self {
         let led = Arc::new(RwLock::new(None));
-        let (stop, stopped) = oneshot::channel();
+        let (stop, stopped) = watch::channel(false);
         let (publish, leader) = watch::channel(None);
+        let (end, ended) = watch::channel(None);
+        let calling = caller::start(callbacks);
+        let (calls, number) = (calling.calls.clone(), calling.number);
         let electing = Electing {
             observer: candidate.observe(),
             candidate: candidate.clone(),
-            callbacks,
+            calling,
             led: led.clone(),
             publish,
         };
-        let task = tokio::spawn(electing.run(stopped));
-        Self { candidate, led, leader, stop: Some(stop), task }
+        tokio::spawn(async move { end.send_replace(Some(electing.run(stopped).await)) });
+        Self { shared: Arc::new(Shared { candidate, led, leader, calls, number, stop, ended }) }
+    }
+
+    /// Adds what is called when elected; at once if it leads. What it starts should end when the
+    /// [proof](Proof::cancelled) says so. It may also do the work itself and return when that has
+    /// ended, but then other callbacks wait for it.
+    pub fn on_elected<F>(&self, callback: impl FnMut(Proof) -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.add(Hook::elected(callback));
+    }
+
+    /// Adds what is called when a renewal failed while leading.
+    pub fn on_jeopardy<F>(&self, callback: impl FnMut(Proof) -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.add(Hook::jeopardy(callback));
+    }
+
+    /// Adds what is called after leading, exactly once for each time that it was told of an
+    /// election. By then [`is_leader`](Self::is_leader) says no and proofs are
+    /// [cancelled](Proof::cancelled), so this can wait for what the leader was doing. If it was not
+    /// lost but is being stopped, the store is told when this has returned: until then nobody else
+    /// leads, for as long as [`Callbacks::drain_limit`] allows.
+    pub fn on_lost<F>(&self, callback: impl FnMut(Proof, LeaderLoss) -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.add(Hook::lost(callback));
+    }
+
+    /// Adds what is called when it is seen that somebody else leads than before, or nobody does; at
+    /// once if that is known.
+    pub fn on_leader_changed<F>(
+        &self,
+        callback: impl FnMut(Option<LeaderInfo>) -> F + Send + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.add(Hook::changed(callback));
+    }
+
+    fn add(&self, hook: Hook) {
+        // After the end nothing is called for.
+        let _ = self.shared.calls.send(Call::Add(hook));
     }
 
     /// Whether it leads, by the time that it is now.
     #[must_use]
     pub fn is_leader(&self) -> bool {
-        let led = self.led.read().unwrap_or_else(PoisonError::into_inner);
-        led.as_ref().is_some_and(Proof::is_leader)
+        self.proof().is_some()
     }
 
     /// The proof of its leadership, while it leads.
     #[must_use]
     pub fn proof(&self) -> Option<Proof> {
-        let led = self.led.read().unwrap_or_else(PoisonError::into_inner);
+        let led = self.shared.led.read().unwrap_or_else(PoisonError::into_inner);
         led.clone().filter(Proof::is_leader)
     }
 
-    /// Who leads, as last seen, and whenever that changes.
+    /// Who leads, as last seen, and whenever somebody else does. What it says of the last heartbeat
+    /// is kept up without being told of.
     #[must_use]
     pub fn leader(&self) -> watch::Receiver<Option<LeaderInfo>> {
-        self.leader.clone()
+        self.shared.leader.clone()
     }
 
     /// Where it stands, and whenever that changes.
     #[must_use]
     pub fn state(&self) -> watch::Receiver<State> {
-        self.candidate.state()
+        self.shared.candidate.state()
     }
 
     /// Who it is.
     #[must_use]
     pub fn instance(&self) -> &str {
-        self.candidate.instance()
+        self.shared.candidate.instance()
     }
 
-    /// Stops campaigning; if it leads, calls `on_lost` and then resigns, and waits for both.
+    /// Stops campaigning; if it leads, it leads no more, calls `on_lost`, and then resigns, and waits
+    /// for all of that. Any clone can stop it, and it can be stopped more than once. In one of its
+    /// own callbacks this does not wait, because the callback is waited for.
     ///
     /// # Errors
     /// Why it had stopped campaigning before, or why the store was not told.
-    pub async fn stop(mut self) -> Result<(), Error> {
-        drop(self.stop.take());
-        // Its callbacks' panics are caught: it ends by itself, or with the runtime.
-        (&mut self.task).await.unwrap_or(Ok(()))
+    pub async fn stop(&self) -> Result<(), Error> {
+        self.shared.stop.send_replace(true);
+        if is_within(self.shared.number) {
+            return Ok(());
+        }
+        let mut ended = self.shared.ended.clone();
+        // If nobody says how it ended, its runtime did.
+        let told = ended.wait_for(Option::is_some).await.map(|ended| ended.clone());
+        told.ok().flatten().unwrap_or(Ok(()))
     }
 }
 
@@ -166,35 +158,48 @@ enum Led {
     Panicked,
 }
 
+/// The task of an elector.
 struct Electing {
     candidate: Candidate,
     observer: Observer,
-    callbacks: Callbacks,
+    calling: Calling,
     led: Arc<RwLock<Option<Proof>>>,
     publish: watch::Sender<Option<LeaderInfo>>,
 }
 
 impl Electing {
-    async fn run(mut self, mut stopped: oneshot::Receiver<()>) -> Result<(), Error> {
+    async fn run(mut self, mut stopped: watch::Receiver<bool>) -> Result<(), Error> {
+        let ended = self.elect(&mut stopped).await;
+        if let Err(error) = &ended {
+            let election = self.candidate.name();
+            tracing::error!(%error, election, "this candidate campaigns no more");
+        }
+        self.call(Call::Close);
+        // Panics of callbacks are caught: it ends by itself, or with the runtime.
+        let _ = self.calling.task.await;
+        ended
+    }
+
+    async fn elect(&mut self, stopped: &mut watch::Receiver<bool>) -> Result<(), Error> {
         loop {
             let candidate = self.candidate.clone();
             let mut campaign = std::pin::pin!(candidate.campaign());
             let leadership = loop {
                 tokio::select! {
                     biased;
-                    _ = &mut stopped => return Ok(()),
+                    () = stop(stopped) => return Ok(()),
                     elected = &mut campaign => break elected?,
-                    leader = self.observer.changed() => { self.leader_changed(leader).await; }
+                    () = self.follow() => {}
                 }
             };
-            let pause = match self.lead(leadership, &mut stopped).await? {
+            let pause = match self.lead(leadership, stopped).await? {
                 Led::Stopped => return Ok(()),
                 Led::Lost => Duration::ZERO,
                 // Another shall have a chance.
                 Led::Panicked => self.candidate.settings().retry,
             };
             tokio::select! {
-                _ = &mut stopped => return Ok(()),
+                () = stop(stopped) => return Ok(()),
                 () = tokio::time::sleep(pause) => {}
             }
         }
@@ -204,42 +209,71 @@ impl Electing {
     async fn lead(
         &mut self,
         leadership: Leadership,
-        stopped: &mut oneshot::Receiver<()>,
+        stopped: &mut watch::Receiver<bool>,
     ) -> Result<Led, Error> {
         let proof = leadership.proof();
+        let (mut panics, mut state) = (self.calling.panics.clone(), self.candidate.state());
+        panics.mark_unchanged();
         self.note(Some(proof.clone()));
-        let mut fine = called(&mut self.callbacks.elected, proof.clone()).await;
-        let mut state = self.candidate.state();
-        let mut is_stopped = false;
-        while fine && !is_stopped && leadership.is_leader() {
+        self.call(Call::Elected(proof.clone()));
+        let mut led = Led::Lost;
+        while matches!(led, Led::Lost) && leadership.is_leader() {
             tokio::select! {
                 biased;
-                _ = &mut *stopped => is_stopped = true,
+                () = stop(stopped) => led = Led::Stopped,
                 () = leadership.cancelled() => {}
+                Ok(()) = panics.changed() => led = Led::Panicked,
                 Ok(()) = state.changed() => {
-                    let now = state.borrow_and_update().clone();
-                    if now == (State::Jeopardy { token: proof.token() }) {
-                        fine = called(&mut self.callbacks.jeopardy, proof.clone()).await;
+                    if *state.borrow_and_update() == (State::Jeopardy { token: proof.token() }) {
+                        self.call(Call::Jeopardy(proof.clone()));
                     }
                 }
-                leader = self.observer.changed() => fine = self.leader_changed(leader).await,
+                () = self.follow() => {}
             }
         }
         let loss = leadership.loss().unwrap_or(LeaderLoss::Released);
+        // Over here before anybody is called, and kept in the store until all have returned.
+        leadership.step_down();
         self.note(None);
-        called(&mut self.callbacks.lost, (proof, loss)).await;
+        self.drained(proof, loss).await;
         let told = leadership.resign().await;
-        match (is_stopped, fine) {
-            (true, _) => told.map(|()| Led::Stopped),
+        match led {
+            Led::Stopped => told.map(|()| led),
             // The store goes on being told.
-            (false, true) => Ok(Led::Lost),
-            (false, false) => Ok(Led::Panicked),
+            Led::Lost | Led::Panicked => Ok(led),
         }
     }
 
-    async fn leader_changed(&mut self, leader: Option<LeaderInfo>) -> bool {
-        self.publish.send_replace(leader.clone());
-        called(&mut self.callbacks.changed, leader).await
+    /// Calls for the end of a leadership, and waits until all callbacks have returned.
+    async fn drained(&mut self, proof: Proof, loss: LeaderLoss) {
+        let (waiting, mut returned) = oneshot::channel();
+        self.call(Call::Lost(proof, loss, waiting));
+        loop {
+            tokio::select! {
+                biased;
+                _ = &mut returned => return,
+                () = self.follow() => {}
+            }
+        }
+    }
+
+    /// Waits until the store was looked at again, and tells who leads.
+    async fn follow(&mut self) {
+        let leader = self.observer.looked().await;
+        let is_news = self.observer.is_news(leader.as_ref());
+        // A heartbeat is no news, and seen by whoever looks.
+        self.publish.send_if_modified(|known| {
+            known.clone_from(&leader);
+            is_news
+        });
+        if is_news {
+            self.call(Call::Changed(leader));
+        }
+    }
+
+    fn call(&self, call: Call) {
+        // It is there until it is told to close.
+        let _ = self.calling.calls.send(call);
     }
 
     fn note(&self, proof: Option<Proof>) {
@@ -247,25 +281,7 @@ impl Electing {
     }
 }
 
-/// Calls back, if there is somebody to. `false`: it panicked.
-async fn called<T>(callback: &mut Option<Callback<T>>, with: T) -> bool {
-    let Some(callback) = callback else { return true };
-    // A callback that panicked is called again with whatever state it left itself in.
-    let calling = AssertUnwindSafe(async { callback(with).await });
-    match calling.catch_unwind().await {
-        Ok(()) => true,
-        Err(panic) => {
-            tracing::error!(
-                panic = panicked::words(panic.as_ref()),
-                "a callback of an election panicked"
-            );
-            false
-        }
-    }
-}
-
-impl fmt::Debug for Callbacks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Callbacks")
-    }
+/// Waits until it is to stop: it was told to, or nobody is left to tell.
+async fn stop(stopped: &mut watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|stopped| *stopped).await;
 }

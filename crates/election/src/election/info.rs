@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use frazil_coord::{Entry, Found, Presence, Token, UnixMs};
+use frazil_coord::{Entry, Found, Nonce, Presence, Token, UnixMs};
 
 use super::settings::Settings;
 
@@ -29,6 +29,9 @@ pub struct LeaderInfo {
     pub token: Token,
     /// What else it wants known.
     pub metadata: BTreeMap<String, String>,
+    /// Which candidate it is, among those of the same name too; `None` of one that does not say.
+    #[serde(skip)]
+    pub(super) candidate: Option<Nonce>,
 }
 
 /// An election and how it stands.
@@ -45,6 +48,8 @@ pub struct Standings {
     pub expires_in_ms: Option<u64>,
 }
 
+/// The name of a candidate's own mark.
+const CANDIDATE: &str = "candidate";
 /// Before the names of a leader's own metadata.
 const METADATA: &str = "meta.";
 
@@ -71,16 +76,22 @@ impl LeaderInfo {
             renewed_ms: record.renewed,
             token: record.token,
             metadata: metadata.collect(),
+            candidate: text(CANDIDATE).parse().ok(),
         })
     }
 
     /// What a candidate writes into the record.
-    pub(super) fn written(settings: &Settings, now: UnixMs) -> BTreeMap<String, String> {
+    pub(super) fn written(
+        settings: &Settings,
+        candidate: Nonce,
+        now: UnixMs,
+    ) -> BTreeMap<String, String> {
         let own = [
             ("host", settings.host.clone()),
             ("pid", std::process::id().to_string()),
             ("version", env!("CARGO_PKG_VERSION").to_owned()),
             ("elected", now.to_string()),
+            (CANDIDATE, candidate.to_string()),
         ];
         let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
         let more = settings.metadata.iter();
@@ -109,7 +120,7 @@ impl Standings {
 
 #[cfg(test)]
 mod tests {
-    use frazil_coord::{Group, Nonce, Record, Slot, Version};
+    use frazil_coord::{Group, Record, Slot, Version};
 
     use super::*;
 

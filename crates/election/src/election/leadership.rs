@@ -108,6 +108,13 @@ impl Leadership {
         self.proof.horizon()
     }
 
+    /// Leads no more from here on, and nobody else does yet: proofs say so at once, and the slot is
+    /// kept in the store until this is [resigned](Self::resign) or dropped. So what stops when its
+    /// proof is [cancelled](Proof::cancelled) can be waited for before anybody else starts.
+    pub fn step_down(&self) {
+        self.proof.term.end(LeaderLoss::Released);
+    }
+
     /// Leads no more from here on, and waits until the store knows, so that the next leader need
     /// not wait.
     ///
@@ -128,7 +135,7 @@ impl Leadership {
     }
 
     async fn give_up(mut self, last: Option<UnixMs>) -> Result<(), Error> {
-        self.proof.term.end(LeaderLoss::Released);
+        self.step_down();
         let (done, told) = oneshot::channel();
         if let Some(resign) = self.resign.take() {
             // If the task is gone, the leadership was lost before.
@@ -141,7 +148,7 @@ impl Leadership {
 impl Drop for Leadership {
     fn drop(&mut self) {
         // Not when the task gets to it: now.
-        self.proof.term.end(LeaderLoss::Released);
+        self.step_down();
     }
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::{Slot, Token};
+use frazil_coord::time::boot_time;
+use frazil_coord::{Error, Slot, Token};
 use tokio::sync::watch;
 
 use super::Elections;
@@ -18,6 +19,8 @@ pub struct Observer {
     views: watch::Receiver<Arc<View>>,
     /// The token of the leader that was told of last; `None` before anything was.
     told: Option<Option<Token>>,
+    /// When the look was asked for that was told of last, in boot time.
+    asked: Duration,
 }
 
 /// Should the store not tell of a change, it is looked for this often.
@@ -28,13 +31,19 @@ impl Observer {
         let board = elections.board(slot.group());
         let views = board.subscribe();
         board.look();
-        Self { elections, slot, views, told: None }
+        Self { elections, slot, views, told: None, asked: Duration::ZERO }
     }
 
-    /// The leader as it was last seen; `None` also before the store was looked at.
+    /// The leader as it was last seen; `None` also before the store was looked at. If that was more
+    /// than a few seconds ago, the store is looked at again for whoever asks next, so that the last
+    /// heartbeat is not an old one; see also [`fetch`](Self::fetch).
     #[must_use]
     pub fn leader(&self) -> Option<LeaderInfo> {
-        self.views.borrow().entries.get(self.slot.name()).and_then(LeaderInfo::of)
+        let view = self.views.borrow();
+        if boot_time().saturating_sub(view.asked) > LOOK_AGAIN {
+            self.elections.board(self.slot.group()).look();
+        }
+        view.entries.get(self.slot.name()).and_then(LeaderInfo::of)
     }
 
     /// Whether the store was looked at yet.
@@ -47,14 +56,21 @@ impl Observer {
     /// it is known who does. Dropping this misses nothing.
     pub async fn changed(&mut self) -> Option<LeaderInfo> {
         loop {
+            let leader = self.looked().await;
+            if self.is_news(leader.as_ref()) {
+                return leader;
+            }
+        }
+    }
+
+    /// Waits until the store was looked at since this was called last, which is at least every few
+    /// seconds; the leader as it was seen then. Dropping this misses nothing.
+    pub async fn looked(&mut self) -> Option<LeaderInfo> {
+        loop {
             let view = self.views.borrow_and_update().clone();
-            if !view.asked.is_zero() {
-                let leader = view.entries.get(self.slot.name()).and_then(LeaderInfo::of);
-                let token = leader.as_ref().map(|leader| leader.token);
-                if self.told != Some(token) {
-                    self.told = Some(token);
-                    return leader;
-                }
+            if view.asked > self.asked {
+                self.asked = view.asked;
+                return view.entries.get(self.slot.name()).and_then(LeaderInfo::of);
             }
             tokio::select! {
                 // The board outlives this.
@@ -64,5 +80,19 @@ impl Observer {
                 }
             }
         }
+    }
+
+    /// Whether this is not the leader that was told of last; it is from here on.
+    pub(super) fn is_news(&mut self, leader: Option<&LeaderInfo>) -> bool {
+        let token = Some(leader.map(|leader| leader.token));
+        std::mem::replace(&mut self.told, token) != token
+    }
+
+    /// The leader as the store has it now, its last heartbeat included.
+    ///
+    /// # Errors
+    /// If the store does not answer.
+    pub async fn fetch(&self) -> Result<Option<LeaderInfo>, Error> {
+        self.elections.leader_of(&self.slot).await
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use frazil_coord::{Found, Presence, Slot, Version};
+use frazil_coord::{Found, Presence, Slot, Token, Version};
 
 use super::board::View;
 
@@ -14,12 +14,24 @@ pub(super) struct Seeking {
     /// Whether the slot was ever there: one that is gone afterwards was forgotten, and whoever held
     /// it may not know yet.
     was_there: bool,
-    /// The version that was seen free, and since when it is, in boot time.
-    vacancy: Option<(Version, Duration)>,
+    /// How the slot was last seen free, if it was not held since.
+    vacancy: Option<Vacancy>,
     /// Views that were asked for before this say nothing: the slot was claimed in vain since.
     stale_before: Duration,
     /// Nothing is claimed before this boot time.
     not_before: Duration,
+}
+
+/// A slot that was seen free.
+#[derive(Clone, Copy, Debug)]
+struct Vacancy {
+    version: Version,
+    /// Of the last one who held it.
+    token: Option<Token>,
+    /// Since when, in boot time.
+    since: Duration,
+    /// What is waited for from then on.
+    delay: Duration,
 }
 
 /// What to wait for.
@@ -60,34 +72,50 @@ impl Seeking {
                 _ => Wait::ForALook,
             };
         }
-        let (version, delay) = match view.entries.get(slot.name()) {
-            None if self.was_there => (Version(0), self.after_amnesia()),
-            None => (Version(0), Duration::ZERO),
+        let (version, token, delay) = match view.entries.get(slot.name()) {
+            None if self.was_there => (Version(0), None, self.after_amnesia()),
+            None => (Version(0), None, Duration::ZERO),
             Some(entry) if entry.presence != Presence::Free => {
                 (self.was_there, self.vacancy) = (true, None);
                 return Wait::ForAChange;
             }
             Some(entry) => match &entry.found {
-                Found::New => (entry.version, Duration::ZERO),
-                // Whoever releases erases its mark.
-                Found::Known(record) if record.nonce.is_none() => (entry.version, Duration::ZERO),
-                Found::Known(_) => (entry.version, self.lock_delay),
-                Found::Lost => (entry.version, self.after_amnesia()),
+                Found::New => (entry.version, None, Duration::ZERO),
+                Found::Known(record) => {
+                    // Whoever releases erases its mark.
+                    let is_released = record.nonce.is_none();
+                    let delay = if is_released { Duration::ZERO } else { self.lock_delay };
+                    (entry.version, Some(record.token), delay)
+                }
+                Found::Lost => (entry.version, None, self.after_amnesia()),
             },
         };
-        let since = match self.vacancy {
-            Some((known, since)) if known == version => since,
-            _ => {
-                self.vacancy = Some((version, view.seen));
-                view.seen
-            }
-        };
+        let Vacancy { since, delay, .. } = self.seen_free(version, token, (view.seen, delay));
         let Some(pace) = pace(view) else { return Wait::ForAChange };
         let ready = (since + delay.max(pace)).max(self.not_before);
         match ready.checked_sub(now) {
             Some(pause) if !pause.is_zero() => Wait::For(pause),
             _ => Wait::No(version),
         }
+    }
+
+    /// Since when the slot is free, and what is waited for. A leader that releases after it was seen
+    /// to be gone shortens nothing: it may have been frozen, and its work with it.
+    fn seen_free(
+        &mut self,
+        version: Version,
+        token: Option<Token>,
+        (seen, delay): (Duration, Duration),
+    ) -> Vacancy {
+        let vacancy = match self.vacancy {
+            Some(known) if known.version == version => known,
+            Some(known) if token.is_some() && known.token == token && known.delay > delay => {
+                Vacancy { version, ..known }
+            }
+            _ => Vacancy { version, token, since: seen, delay },
+        };
+        self.vacancy = Some(vacancy);
+        vacancy
     }
 
     /// How long a leader that the store has forgotten may go on believing that it leads. Work that
@@ -99,7 +127,7 @@ impl Seeking {
 
 #[cfg(test)]
 mod tests {
-    use frazil_coord::{Entry, Group, Nonce, Record, Token};
+    use frazil_coord::{Entry, Group, Nonce, Record};
 
     use super::*;
 
@@ -153,6 +181,21 @@ mod tests {
         // Counted from when it was first seen, not from the last look.
         let again = view(at(11), 8, Presence::Free, Some(Nonce::from_bits(1)));
         assert_eq!(judge(&mut seeking, &again, at(11)), Wait::No(Version(8)));
+    }
+
+    #[test]
+    fn a_leader_that_wakes_and_releases_does_not_shorten_the_wait() {
+        let mut seeking = Seeking::new(at(20), TTL);
+        let left = view(at(10), 8, Presence::Free, Some(Nonce::from_bits(1)));
+        assert_eq!(judge(&mut seeking, &left, at(10)), Wait::For(at(20)));
+        // The same leader, whose mark is gone now: the version is new, the token is not.
+        let mut late = view(at(15), 8, Presence::Free, None);
+        late.entries.get_mut("x").unwrap().version = Version(9);
+        assert_eq!(judge(&mut seeking, &late, at(15)), Wait::For(at(15)));
+        assert_eq!(judge(&mut seeking, &late, at(30)), Wait::No(Version(9)));
+        // Another leader that resigns is not waited for.
+        let resigned = view(at(31), 10, Presence::Free, None);
+        assert_eq!(judge(&mut seeking, &resigned, at(31)), Wait::No(Version(10)));
     }
 
     #[test]

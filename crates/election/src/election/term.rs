@@ -1,6 +1,6 @@
 //! The truth about one leadership, shared by whoever holds it, renews it and asks about it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use frazil_coord::mutant::{self, Mutant};
@@ -17,14 +17,15 @@ pub(super) struct Term {
     pub(super) token: Token,
     pub(super) floor: UnixMs,
     horizon: AtomicU64,
-    /// Until when it lasts, in nanoseconds of boot time; [`NEVER`] if no time ends it, [`OVER`]
-    /// once it is over.
+    /// Until when the store keeps the slot for it at least, in nanoseconds of boot time; [`NEVER`]
+    /// if no time ends that.
     deadline: AtomicU64,
+    /// Set once it is over here, which may be before the slot is given back.
+    is_over: AtomicBool,
     ended: watch::Sender<Option<LeaderLoss>>,
 }
 
 const NEVER: u64 = u64::MAX;
-const OVER: u64 = 0;
 
 impl Term {
     /// A term that lasts until a boot time, or until it is ended.
@@ -36,12 +37,20 @@ impl Term {
     ) -> Self {
         let deadline = AtomicU64::new(deadline.map_or(NEVER, nanos));
         let (horizon, ended) = (AtomicU64::new(horizon), watch::Sender::new(None));
-        Self { name, token, floor, horizon, deadline, ended }
+        let is_over = AtomicBool::new(false);
+        Self { name, token, floor, horizon, deadline, is_over, ended }
     }
 
     /// Whether it lasts: derived from the time, each time.
     #[inline]
     pub(super) fn lasts(&self) -> bool {
+        // Acquire: whoever sees the end sees all that came before it.
+        !self.is_over.load(Ordering::Acquire) && self.is_held()
+    }
+
+    /// Whether the store keeps the slot for it: also when it is over here, and not given back yet.
+    #[inline]
+    pub(super) fn is_held(&self) -> bool {
         // The deadline first: it only ever moves on, so what is read may be too early, never late.
         let deadline = self.deadline();
         nanos(boot_time()) < deadline
@@ -49,6 +58,12 @@ impl Term {
 
     /// How long it lasts from now: nothing if it is over, `None` if no time ends it.
     pub(super) fn remaining(&self) -> Option<Duration> {
+        // As in `lasts`.
+        if self.is_over.load(Ordering::Acquire) { Some(Duration::ZERO) } else { self.held_for() }
+    }
+
+    /// How long the store keeps the slot for it from now; `None` if no time ends that.
+    pub(super) fn held_for(&self) -> Option<Duration> {
         match self.deadline() {
             NEVER => None,
             deadline => Some(Duration::from_nanos(deadline.saturating_sub(nanos(boot_time())))),
@@ -59,23 +74,21 @@ impl Term {
     fn deadline(&self) -> u64 {
         // Acquire: whoever sees a deadline sees what came before it was set.
         let deadline = self.deadline.load(Ordering::Acquire);
-        if mutant::is(Mutant::StaleLeader) && deadline != OVER { NEVER } else { deadline }
+        if mutant::is(Mutant::StaleLeader) { NEVER } else { deadline }
     }
 
-    /// It lasts until this boot time at least. What is over stays over.
+    /// The store keeps the slot until this boot time at least. What is over stays over.
     pub(super) fn prolong(&self, deadline: Option<Duration>, horizon: UnixMs) {
         // Release on both: whoever sees the new bounds sees the answer that gave them.
         self.horizon.fetch_max(horizon, Ordering::Release);
-        let deadline = deadline.map_or(NEVER, nanos);
-        let _ = self.deadline.fetch_update(Ordering::Release, Ordering::Relaxed, |known| {
-            (known != OVER).then(|| known.max(deadline))
-        });
+        self.deadline.fetch_max(deadline.map_or(NEVER, nanos), Ordering::Release);
     }
 
-    /// It is over. The first reason stays.
+    /// It is over for everybody who asks, whatever the store still believes. The first reason
+    /// stays.
     pub(super) fn end(&self, loss: LeaderLoss) {
         // Release: whoever sees the end sees all that came before it.
-        self.deadline.store(OVER, Ordering::Release);
+        self.is_over.store(true, Ordering::Release);
         self.ended.send_if_modified(|ended| {
             let is_first = ended.is_none();
             if is_first {
@@ -93,6 +106,12 @@ impl Term {
     pub(super) fn loss(&self) -> Option<LeaderLoss> {
         let told = self.ended.borrow().clone();
         told.or_else(|| (!self.lasts()).then_some(LeaderLoss::Expired))
+    }
+
+    /// Waits until it was ended, by somebody and not by time alone.
+    pub(super) async fn ended(&self) {
+        // It cannot be dropped before this ends.
+        let _ = self.ended.subscribe().wait_for(Option::is_some).await;
     }
 
     /// Waits until no more than a margin is left of it.
@@ -146,6 +165,8 @@ mod tests {
         term.prolong(Some(boot_time() + Duration::from_hours(1)), 0);
         term.end(LeaderLoss::Expired);
         assert!(!term.lasts());
+        assert_eq!(term.remaining(), Some(Duration::ZERO));
+        assert!(term.is_held(), "the store keeps the slot all the same");
         assert_eq!(term.loss(), Some(LeaderLoss::Released), "the first reason stays");
     }
 

@@ -45,7 +45,7 @@ fn diarist(diary: &Diary) -> Callbacks {
 }
 
 /// Waits until it knows that it leads: the store may tell everybody of it before.
-async fn leads(elector: &Elector) {
+pub(crate) async fn leads(elector: &Elector) {
     soon(async {
         while !elector.is_leader() {
             tokio::task::yield_now().await
@@ -118,7 +118,7 @@ async fn whoever_stops_hands_over_after_its_last_callback(stage: Stage) {
     leads(&elector).await;
     let candidate = stage.candidate("b").await;
     let waiting = tokio::spawn(async move { candidate.campaign().await });
-    let stopping = tokio::spawn(elector.stop());
+    let stopping = tokio::spawn(async move { elector.stop().await });
     soon(begun).await.unwrap();
     // The work is still being stopped.
     renewals(&stage.elections().await).await;

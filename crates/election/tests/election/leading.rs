@@ -122,6 +122,8 @@ async fn observers_see_every_leader_and_do_not_contend(stage: Stage) {
 async fn two_with_the_same_name_are_not_taken_for_each_other(stage: Stage) {
     let (a, b) = (stage.candidate("twin").await, stage.candidate("twin").await);
     let first = soon(a.campaign()).await.unwrap();
+    let leader = soon(b.observe().changed()).await.expect("somebody leads");
+    assert!(a.is(&leader) && !b.is(&leader), "both are called {}", leader.instance);
     let second = tokio::spawn(async move { b.campaign().await });
     // In which a store that goes by names would mix them up.
     renewals(&stage.elections().await).await;
