@@ -158,7 +158,7 @@ impl Scopes {
         let Some(leader) = leader else {
             return Err(none(format!("nobody leads the scope {scope} at this moment")));
         };
-        if leader.node == self.name {
+        if leader.is_here {
             let detail =
                 format!("this node leads the scope {scope} in the store, and not yet here");
             return Err(none(detail));
