@@ -21,6 +21,7 @@
 //! | issue Ids in async code | [`Node`], [`Builder`] |
 //! | issue Ids in blocking code | [`blocking::Node`] |
 //! | issue Ids that increase across nodes | [`Strict`] |
+//! | elect a leader in the namespace of a node | `Node::elections`, with the feature `scopes` |
 //! | move to other workers while Ids are issued | [`Node::rotate`] |
 //! | know how a node is doing | [`Node::info`], [`Node::watch`] |
 //! | take Ids apart, describe layouts | [`id`] |
@@ -39,6 +40,8 @@ pub mod blocking;
 mod builder;
 #[cfg(not(any(loom, shuttle)))]
 mod clock;
+#[cfg(all(feature = "scopes", not(any(loom, shuttle))))]
+mod elections;
 #[cfg(not(any(loom, shuttle)))]
 mod fixed;
 #[cfg(not(any(loom, shuttle)))]
