@@ -156,7 +156,8 @@ async fn any_clone_stops_it_and_all_wait_for_the_end() {
     leads(&elector).await;
     let clone = elector.clone();
     let (first, second) = soon(async { tokio::join!(clone.stop(), elector.stop()) }).await;
-    (first.unwrap(), second.unwrap());
+    first.unwrap();
+    second.unwrap();
     soon(elector.stop()).await.unwrap();
     assert!(soon(other.campaign()).await.unwrap().is_leader());
 }

@@ -60,7 +60,15 @@ pub(in crate::commands) fn settings(args: &TermsArg) -> Result<Settings, Failure
         let flag = flags.iter().find(|(variable, _)| variable.name == name);
         flag.and_then(|(_, text)| text.clone()).or_else(|| env::var(name).ok())
     };
-    Settings::from_variables(given).map_err(Failure::usage)
+    let mut settings = Settings::from_variables(given).map_err(Failure::usage)?;
+    // An empty flag is a mistake, where an empty variable is none.
+    if let Some(host) = &args.hostname {
+        settings.host.clone_from(host);
+    }
+    if let Some(instance) = &args.instance {
+        settings.instance.clone_from(instance);
+    }
+    Ok(settings)
 }
 
 /// With a longer grace, a single renewal that fails would end the command.
