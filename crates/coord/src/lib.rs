@@ -8,10 +8,7 @@
 //! |---|---|
 //! | read every rule in one place | [`rules`] |
 //! | keep a worker leased | [`keeper::Keeper`] |
-//! | lead, or follow who leads | [`election`] |
-//! | spread jobs over nodes, each led by one | [`processor`] |
 //! | open a store by its URL | [`open`](fn@open), [`StoreUrl`] |
-//! | refuse the late writes of a former leader | [`fence`] |
 //! | write a store | [`Store`], and the suite `conformance` |
 //! | know what a store promises | [`Guarantees`] |
 //! | share, count or hurt a store | [`Prefixed`], [`Metered`], [`Faulty`] |
@@ -20,9 +17,7 @@ mod anchor;
 pub mod choose;
 #[cfg(feature = "conformance")]
 pub mod conformance;
-pub mod election;
 mod error;
-pub mod fence;
 mod finding;
 mod guarantees;
 pub mod keeper;
@@ -31,8 +26,6 @@ pub mod mend;
 mod namespace;
 mod nonce;
 mod open;
-mod panicked;
-pub mod processor;
 pub mod protocol;
 mod record;
 pub mod rules;
@@ -53,7 +46,7 @@ pub use self::guarantees::{Guarantees, Strength};
 pub use self::lease::{
     Acquired, Ask, Census, Choice, Claim, Extended, Guard, Loss, Released, Settling, Tenure,
 };
-pub use self::namespace::{BadNamespace, Namespace};
+pub use self::namespace::{BadNamespace, Namespace, etcd_prefix};
 pub use self::nonce::{BadNonce, Nonce};
 pub use self::open::{look, open};
 pub use self::protocol::Leasing;
@@ -67,4 +60,5 @@ pub use self::store::{
 pub use self::tally::Tally;
 pub use self::timing::{BadTiming, Timing};
 pub use self::url::{BadUrl, PASSWORD_VARIABLE, Scheme, Secret, StoreUrl, duration};
+pub use self::watching::Watching;
 pub use self::wrappers::{Chances, Faults, Faulty, Metered, Operations, Outcome, Prefixed};

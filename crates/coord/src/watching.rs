@@ -11,9 +11,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// that comes later than this after the store is well again costs nobody more than that.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// A watch, had anew when it ended.
+/// A watch on a kind of slots, had anew when it ended.
 #[derive(Debug)]
-pub(crate) struct Watching {
+pub struct Watching {
     watched: Watched,
     changes: Option<Changes>,
     /// Watches in a row that could not be had, or ended without a word.
@@ -24,12 +24,13 @@ pub(crate) struct Watching {
 
 impl Watching {
     /// Nothing is watched yet.
-    pub(crate) const fn new(watched: Watched) -> Self {
+    #[must_use]
+    pub const fn new(watched: Watched) -> Self {
         Self { watched, changes: None, failures: 0, not_before: Duration::ZERO }
     }
 
     /// Makes sure that there is a watch, unless one failed a short while ago.
-    pub(crate) async fn begin(&mut self, store: &dyn Store, now: Duration) {
+    pub async fn begin(&mut self, store: &dyn Store, now: Duration) {
         if self.changes.is_some() || now < self.not_before {
             return;
         }
@@ -44,7 +45,7 @@ impl Watching {
     }
 
     /// Waits for a change; for ever if there is no watch, or if it ends. Dropping this is safe.
-    pub(crate) async fn changed(&mut self) {
+    pub async fn changed(&mut self) {
         if let Some(changes) = &mut self.changes {
             if changes.next().await.is_some() {
                 self.failures = 0;

@@ -273,7 +273,9 @@ impl Builder {
             lanes.add().map_err(StartError::Refused)?;
         }
         let Self { layout, namespace, .. } = self;
-        let shared = Shared { layout, namespace, holder, store, clock, losses, lanes };
+        // As it was chosen, without what follows from the times of leases.
+        let url = store_or_default(self.store).unwrap_or_else(|| url.clone());
+        let shared = Shared { layout, namespace, holder, url, store, clock, losses, lanes };
         Ok(Node { shared: Arc::new(shared) })
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use frazil_coord::keeper::{Lane, LeaseState, LeaseStatus, Refusal};
 use frazil_coord::time::unix_ms;
-use frazil_coord::{Loss, Metered, Namespace, Operations, Store, Token, UnixMs};
+use frazil_coord::{Loss, Metered, Namespace, Operations, Store, StoreUrl, Token, UnixMs};
 use frazil_id::{Batch, Id, Layout, NotReady};
 use tokio::sync::watch;
 
@@ -38,6 +38,7 @@ pub(crate) struct Shared {
     pub(crate) layout: Layout,
     pub(crate) namespace: Namespace,
     pub(crate) holder: String,
+    pub(crate) url: StoreUrl,
     pub(crate) store: Arc<Metered>,
     pub(crate) clock: Arc<DisciplinedClock>,
     pub(crate) losses: Arc<Losses>,
@@ -277,6 +278,12 @@ impl Node {
     #[must_use]
     pub fn store(&self) -> &dyn Store {
         &*self.shared.store
+    }
+
+    /// Where that store is, as it was chosen.
+    #[must_use]
+    pub fn store_url(&self) -> &StoreUrl {
+        &self.shared.url
     }
 
     /// What was done on the store so far, by act and outcome.

@@ -1,11 +1,13 @@
 //! Ids of a strict scope: one after the other, across lanes, workers and nodes.
 
+#[cfg(feature = "scopes")]
+mod elected;
+
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use frazil_coord::UnixMs;
-use frazil_coord::election::Proof;
 use frazil_coord::time::unix_ms;
 use frazil_id::{Id, NotReady, Within};
 
@@ -206,21 +208,6 @@ impl Past {
             self.lane = Some(seat.number);
         }
         Some(Issued { batch, worker, token, lane: seat.number })
-    }
-}
-
-/// A leader elected with a window issues.
-impl Mandate for Proof {
-    fn is_valid(&self) -> bool {
-        self.is_leader()
-    }
-
-    fn floor(&self) -> UnixMs {
-        Self::floor(self)
-    }
-
-    fn horizon(&self) -> UnixMs {
-        Self::horizon(self)
     }
 }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use frazil::coord::election::{Elections, Settings};
 use frazil::coord::keeper::{LeaseState, Refusal, Waiting};
 use frazil::coord::stores::file::Copied;
 use frazil::coord::{Leasing, Namespace, Timing};
 use frazil::{Layout, Node, NotIssued, StartError};
+use frazil_election::{Elections, Settings};
 
 fn directory() -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().unwrap();

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
+use frazil::election::Settings;
 
 use super::{PlaceArg, duration};
 
@@ -70,24 +71,24 @@ pub(crate) struct ElectArgs {
 pub(crate) struct TermsArg {
     /// How long a leader leads without renewing: one that crashed is replaced after this. By default
     /// 10s.
-    #[arg(long, value_name = "D", env = "FRAZIL_ELECTION_TTL", value_parser = duration)]
+    #[arg(long, value_name = "D", env = Settings::TTL.name, value_parser = duration)]
     pub(crate) ttl: Option<Duration>,
     /// Between two renewals, at most a third of the TTL. By default three tenths.
-    #[arg(long, value_name = "D", env = "FRAZIL_ELECTION_HEARTBEAT", value_parser = duration)]
+    #[arg(long, value_name = "D", env = Settings::HEARTBEAT.name, value_parser = duration)]
     pub(crate) heartbeat: Option<Duration>,
     /// How often a candidate looks, should the store not tell of a change. By default a fifth of the
     /// TTL.
-    #[arg(long, value_name = "D", env = "FRAZIL_ELECTION_RETRY", value_parser = duration)]
+    #[arg(long, value_name = "D", env = Settings::RETRY.name, value_parser = duration)]
     pub(crate) retry: Option<Duration>,
     /// How much longer to wait after a leader that was lost without resigning: for what checks no
     /// token. By default 1s; 0s where every write is fenced.
-    #[arg(long, value_name = "D", env = "FRAZIL_ELECTION_LOCK_DELAY", value_parser = delay)]
+    #[arg(long, value_name = "D", env = Settings::LOCK_DELAY.name, value_parser = delay)]
     pub(crate) lock_delay: Option<Duration>,
     /// Who this is, for people to read. By default HOST:PID.
-    #[arg(long, value_name = "I", env = "FRAZIL_ELECTION_INSTANCE_ID")]
+    #[arg(long, value_name = "I", env = Settings::INSTANCE.name)]
     pub(crate) instance: Option<String>,
     /// The name of this machine, for people to read. By default its own.
-    #[arg(long, value_name = "H", env = "FRAZIL_ELECTION_HOSTNAME")]
+    #[arg(long, value_name = "H", env = Settings::HOST.name)]
     pub(crate) hostname: Option<String>,
 }
 
@@ -110,5 +111,7 @@ const DELAY_MAX: Duration = Duration::from_hours(1);
 
 fn delay(text: &str) -> Result<Duration, String> {
     let valid = frazil_coord::duration(text).filter(|delay| *delay <= DELAY_MAX);
-    valid.ok_or_else(|| "write a whole number with ms, s, m or h, from 0s to 1h".to_owned())
+    valid.ok_or_else(|| {
+        "write whole numbers with ms, s, m or h (10s, 1m30s), from 0s to 1h".to_owned()
+    })
 }

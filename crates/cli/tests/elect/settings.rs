@@ -9,7 +9,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_done() {
     for (flags, text) in [
         (&["--ttl", "500ms"][..], "TTL of 500ms"),
         (&["--ttl", "0s"], "from 1ms to 24h"),
-        (&["--ttl", "soon"], "whole number with ms, s, m or h"),
+        (&["--ttl", "soon"], "whole numbers with ms, s, m or h"),
         (&["--ttl", "2h"], "TTL of 7200s"),
         (&["--heartbeat", "4s"], "at most a third"),
         (&["--retry", "1ms"], "retry interval"),

@@ -98,3 +98,22 @@ fn an_unknown_scheme_is_repeated_only_if_it_looks_like_one() {
         assert!(error.contains("is no scheme: use file:, "), "{error}");
     }
 }
+
+#[test]
+fn durations_have_one_unit_or_several_the_larger_first() {
+    for (text, expected_ms) in [
+        ("0s", 0),
+        ("500ms", 500),
+        ("10s", 10_000),
+        ("1m30s", 90_000),
+        ("2h", 7_200_000),
+        ("1h0m5s", 3_605_000),
+        ("1s500ms", 1500),
+    ] {
+        assert_eq!(duration(text), Some(Duration::from_millis(expected_ms)), "{text}");
+    }
+    let huge = "18446744073709551615h";
+    for text in ["", "10", "s", "1.5s", "30s1m", "1m1m", "1m 30s", "-1s", "1d", "1m30", huge] {
+        assert_eq!(duration(text), None, "{text}");
+    }
+}

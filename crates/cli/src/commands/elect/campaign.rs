@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use frazil::coord::election::{Candidate, Elections, LeaderInfo, Leadership, Observer};
 use frazil::coord::time::boot_time;
+use frazil::election::{Candidate, Elections, LeaderInfo, Leadership, Observer};
 use rustix::process::Signal;
 
 use super::deadline::Deadline;
@@ -99,13 +99,8 @@ async fn elected_at_once(
 
 /// Waits until somebody leads who is not this process.
 async fn somebody_else(observer: &mut Observer, candidate: &Candidate) -> LeaderInfo {
-    let own = candidate.settings();
     loop {
-        let is_other = |leader: &LeaderInfo| {
-            (leader.pid, &leader.host, &leader.instance)
-                != (std::process::id(), &own.host, &own.instance)
-        };
-        if let Some(leader) = observer.changed().await.filter(is_other) {
+        if let Some(leader) = observer.changed().await.filter(|leader| !candidate.is(leader)) {
             return leader;
         }
     }

@@ -32,7 +32,7 @@ pub(super) enum Place {
 
 impl Keys {
     pub(super) fn new(root: &str, namespace: &Namespace) -> Self {
-        Self { prefix: crate::fence::etcd_prefix(root, namespace) }
+        Self { prefix: crate::etcd_prefix(root, namespace) }
     }
 
     pub(super) fn meta(&self) -> String {
