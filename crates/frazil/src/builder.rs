@@ -9,6 +9,7 @@ use frazil_coord::keeper::{FirstUse, LeaseState, LeaseStatus, Setup, Waiting};
 use frazil_coord::stores::file::Copied;
 use frazil_coord::time::{boot_time, unix_ms};
 use frazil_coord::{BadUrl, Metered, Namespace, Scheme, Store, StoreUrl, Timing};
+use frazil_fork::Birthmark;
 use frazil_id::{Layout, Options};
 use tokio::sync::watch;
 
@@ -267,6 +268,7 @@ impl Builder {
             losses: losses.clone(),
             store: store.clone(),
             setup: self.setup(url, &holder),
+            mark: Birthmark::new(),
         };
         let lanes = Lanes::new(mould);
         for _ in 0..self.lanes {

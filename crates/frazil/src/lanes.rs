@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::{ArcSwap, Guard};
 use frazil_coord::Store;
 use frazil_coord::keeper::{Keeper, LeaseStatus, Refusal, Setup};
+use frazil_fork::Birthmark;
 use frazil_id::{Layout, Options, StartError as GeneratorError};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -25,6 +26,8 @@ pub(crate) struct Mould {
     pub(crate) losses: Arc<Losses>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) setup: Setup,
+    /// Of the process that the node was started in.
+    pub(crate) mark: Birthmark,
 }
 
 /// The lanes in use, and the leases behind them.
@@ -85,6 +88,9 @@ impl Lanes {
     /// # Errors
     /// If the operating system gives no random bits.
     pub(crate) fn add(&self) -> Result<bool, Refusal> {
+        if self.is_copy() {
+            return Ok(false);
+        }
         let mut keepers = self.keepers();
         if keepers.is_over {
             return Ok(false);
@@ -102,6 +108,9 @@ impl Lanes {
 
     /// Takes the last lane out of use, releases its worker and waits for that. The first stays.
     pub(crate) async fn drop_last(&self) -> bool {
+        if self.is_copy() {
+            return false;
+        }
         let keeper = {
             let mut keepers = self.keepers();
             if keepers.kept.len() < 2 {
@@ -116,14 +125,24 @@ impl Lanes {
         true
     }
 
-    /// Ends all lanes for good and waits until their workers are released.
+    /// Ends all lanes for good and waits until their workers are released. In a forked child it does
+    /// nothing: the workers are the parent's.
     pub(crate) async fn end(&self) {
+        if self.is_copy() {
+            return;
+        }
         let (kept, coming) = {
             let mut keepers = self.keepers();
             keepers.is_over = true;
             (std::mem::take(&mut keepers.kept), std::mem::take(&mut keepers.coming))
         };
         end_all(kept.into_iter().chain(coming).map(|kept| kept.keeper)).await;
+    }
+
+    /// Whether this is a forked child's copy of its parent's lanes. Nothing in it may be locked: a
+    /// thread that is not in the child may hold the lock.
+    pub(crate) fn is_copy(&self) -> bool {
+        !self.mould.mark.is_here()
     }
 
     /// The lanes in use.

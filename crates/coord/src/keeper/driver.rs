@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use frazil_fork::Birthmark;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -24,7 +25,7 @@ use crate::watching::Watching;
 const RELEASE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Keeps one lane in a worker until it is shut down or dropped; both close the lane first and
-/// release the worker then.
+/// release the worker then. A copy in a forked child does neither: the lease is the parent's.
 #[derive(Debug)]
 pub struct Keeper {
     status: watch::Receiver<LeaseStatus>,
@@ -47,7 +48,8 @@ impl Keeper {
         let plan = Plan::new(setup, now);
         let (publish, status) = watch::channel(plan.status().clone());
         let (stop, stopped) = oneshot::channel();
-        let driver = Driver { store, lane, plan, publish, watching: Watching::new(Group::Workers) };
+        let (watching, mark) = (Watching::new(Group::Workers), Birthmark::new());
+        let driver = Driver { store, lane, plan, publish, watching, mark };
         let task = tokio::spawn(driver.run(stopped));
         Ok(Self { status, stop: Some(stop), task: Some(task) })
     }
@@ -75,11 +77,13 @@ struct Driver {
     publish: watch::Sender<LeaseStatus>,
     /// Open while a slot is sought and none is free.
     watching: Watching,
+    /// Of the process that the lease belongs to.
+    mark: Birthmark,
 }
 
 impl Driver {
     async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
-        loop {
+        while self.mark.is_here() {
             match self.turn(&mut stopped).await {
                 Ok(true) => break,
                 Ok(false) => {}
@@ -91,6 +95,9 @@ impl Driver {
                 }
             }
             self.tell();
+        }
+        if !self.mark.is_here() {
+            return self.leave_to_parent();
         }
         self.finish().await;
         self.tell();
@@ -260,6 +267,12 @@ impl Driver {
 
     fn is_crowded(&self) -> bool {
         self.plan.status().pool.as_ref().is_some_and(Pool::is_crowded)
+    }
+
+    /// The task was copied by a fork, together with a runtime that goes on in the child. The lease is
+    /// the parent's: it is neither renewed nor released here, and nothing behind it is dropped.
+    fn leave_to_parent(self) {
+        std::mem::forget(self);
     }
 
     /// Closes the lane, then releases.

@@ -39,6 +39,9 @@ impl Lanes {
         worker: Option<u32>,
         patience: Duration,
     ) -> Result<Vec<Moved>, NotRotated> {
+        if self.is_copy() {
+            return Err(NotRotated::Forked);
+        }
         let _turn = self.rotating.lock().await;
         let deadline = boot_time().saturating_add(patience);
         let mut successors = self.begin(worker)?;
