@@ -40,7 +40,7 @@ async fn enter(
         Scheme::File | Scheme::Static => {
             Ok(Arc::new(FileStore::enter(url, place(url)?, namespace, entrance).await?))
         }
-        Scheme::Memory => Ok(Arc::new(MemoryStore::new())),
+        Scheme::Memory => Ok(Arc::new(MemoryStore::named(&url.path, namespace))),
         #[cfg(feature = "redis")]
         Scheme::Redis | Scheme::RedisSentinel | Scheme::RedisCluster => {
             Ok(Arc::new(crate::stores::redis::RedisStore::connect(url, namespace).await?))

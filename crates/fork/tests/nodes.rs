@@ -5,6 +5,7 @@ mod forking;
 
 use std::time::Duration;
 
+use frazil::coord::keeper::{LeaseState, LeaseStatus};
 use frazil::coord::time::unix_ms;
 use frazil::coord::{Timing, UnixMs};
 use frazil::id::{Generator, Options, SystemClock};
@@ -165,25 +166,23 @@ fn a_child_that_goes_on_with_the_runtime_leaves_the_lease_alone() {
     let grant = node.as_ref().unwrap().info().lanes[0].status.grant.unwrap();
     let told = in_child(|| {
         let copy = node.take().unwrap();
-        let answer = runtime.block_on(async {
+        let mut watch = copy.watch();
+        let answers = runtime.block_on(async {
             copy.shutdown().await;
-            let added = copy.add_lane();
-            // As long as a heartbeat: whatever the tasks were to do, they do.
-            tokio::time::sleep(Duration::from_millis(200)).await;
-            (copy.next().await, added)
+            (word(copy.next().await), u64::from(copy.add_lane() == Ok(false)))
         });
         drop(copy);
-        runtime.block_on(async { tokio::time::sleep(Duration::from_millis(200)).await });
-        vec![word(answer.0), u64::from(answer.1 == Ok(false))]
+        let released = watch.wait_for(|all| all[0].state == LeaseState::Released);
+        // Several heartbeats: whatever the tasks were to do, they do.
+        let waiting = async { tokio::time::timeout(Duration::from_millis(300), released).await };
+        vec![answers.0, answers.1, u64::from(runtime.block_on(waiting).is_err())]
     });
-    assert_eq!(told, [FORKED, 1]);
+    assert_eq!(told, [FORKED, 1, 1]);
     let node = node.unwrap();
     let mut watch = node.watch();
     let status = runtime.block_on(async {
         watch.mark_unchanged();
-        let renewed = |all: &Vec<frazil::coord::keeper::LeaseStatus>| {
-            all[0].losses > 0 || all[0].renewals > 3
-        };
+        let renewed = |all: &Vec<LeaseStatus>| all[0].losses > 0 || all[0].renewals > 3;
         let all = watch.wait_for(renewed).await.unwrap();
         all[0].clone()
     });

@@ -19,7 +19,7 @@ The store. By default a directory under the state directory.
 
   file:DIRECTORY                        the processes of one machine
   static:N                              the fixed worker N, for one process at a time
-  memory:                               this process alone: for trying out
+  memory:[NAME]                         this process alone: for trying out
   redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]
   redis+sentinel://HOST,HOST/MASTER     Redis behind Sentinel
   redis+cluster://HOST,HOST             a Redis Cluster

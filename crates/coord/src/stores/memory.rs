@@ -1,5 +1,7 @@
 //! A store inside the process: for tests, and as the shortest complete example of a store.
 
+mod registry;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,6 +12,7 @@ use async_trait::async_trait;
 use crate::choose::candidates;
 use crate::error::Error;
 use crate::guarantees::{Guarantees, Strength};
+use crate::namespace::Namespace;
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::rules;
 use crate::slot::{Group, Slot};
@@ -43,10 +46,17 @@ struct Cell {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// An empty store of its own.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The one store that a name and a namespace have in this process, for as long as it runs.
+    /// `memory:` is the empty name.
+    #[must_use]
+    pub fn named(name: &str, namespace: &Namespace) -> Self {
+        Self { shared: registry::shared(name, namespace) }
     }
 
     /// Ends the presence in a slot, as if its time had run out.
