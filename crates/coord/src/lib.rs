@@ -30,6 +30,7 @@ pub mod mend;
 #[doc(hidden)]
 pub mod mutant;
 mod namespace;
+mod neighbours;
 mod nonce;
 mod open;
 mod panicked;
@@ -51,6 +52,7 @@ pub use self::error::{Error, ErrorKind};
 pub use self::finding::{Finding, Severity};
 pub use self::guarantees::{Guarantees, Strength};
 pub use self::namespace::{BadNamespace, Namespace};
+pub use self::neighbours::{Neighbour, neighbours, warn_of_neighbours};
 pub use self::nonce::{BadNonce, Nonce};
 pub use self::open::{look, open};
 pub use self::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};

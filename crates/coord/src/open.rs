@@ -67,7 +67,7 @@ async fn enter(
 
 /// A fixed worker keeps its horizon in files too: in a directory of its own, so that each number
 /// has its own small namespace.
-fn place(url: &StoreUrl) -> Result<Place, Error> {
+pub(crate) fn place(url: &StoreUrl) -> Result<Place, Error> {
     if url.scheme == Scheme::File {
         return Ok(Place { directory: url.path.clone(), purpose: Purpose::Shared });
     }

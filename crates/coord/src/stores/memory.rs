@@ -59,6 +59,11 @@ impl MemoryStore {
         Self { shared: registry::shared(name, namespace) }
     }
 
+    /// The namespaces that were opened under a name in this process.
+    pub(crate) fn namespaces(name: &str) -> Vec<Namespace> {
+        registry::namespaces(name)
+    }
+
     /// Ends the presence in a slot, as if its time had run out.
     pub fn expire(&self, slot: &Slot) {
         let mut state = self.lock();
