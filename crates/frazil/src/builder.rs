@@ -11,6 +11,7 @@ use frazil_coord::time::{boot_time, unix_ms};
 use frazil_coord::{BadUrl, Metered, Namespace, Scheme, Store, StoreUrl, Timing};
 use frazil_fork::Birthmark;
 use frazil_id::{Layout, Options};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::clock::DisciplinedClock;
@@ -158,7 +159,8 @@ impl Builder {
         self
     }
 
-    /// How the node is called in the store. By default its host and process id.
+    /// How the node is called in the store. By default its host and process id. A node that is given
+    /// a name begins with the worker that a node of this name had last, if that one is free.
     #[must_use]
     pub fn holder(self, holder: impl Into<String>) -> Self {
         Self { holder: Some(holder.into()), ..self }
@@ -217,7 +219,10 @@ impl Builder {
     pub async fn begin(self) -> Result<Node, StartError> {
         let url = self.checked_url()?;
         let store = frazil_coord::open(&url, &self.namespace, Copied::Refuse).await?;
-        self.launch(&url, store)
+        let holder = self.holder.clone().unwrap_or_else(default_holder);
+        let setup = self.setup(&url, &holder);
+        frazil_coord::warn_of_neighbours(&url, &self.namespace, store.as_ref(), &setup).await;
+        self.launch(store, holder, setup)
     }
 
     fn checked_url(&self) -> Result<StoreUrl, StartError> {
@@ -256,19 +261,25 @@ impl Builder {
         Ok(())
     }
 
-    fn launch(self, url: &StoreUrl, store: Arc<dyn Store>) -> Result<Node, StartError> {
+    fn launch(
+        self,
+        store: Arc<dyn Store>,
+        holder: String,
+        setup: Setup,
+    ) -> Result<Node, StartError> {
         let store = Arc::new(Metered::new(store));
         let clock = Arc::new(DisciplinedClock::new(&self.layout));
         let losses = Arc::new(Losses::default());
-        let holder = self.holder.clone().unwrap_or_else(default_holder);
         let mould = Mould {
             layout: self.layout,
             clock: clock.clone(),
             options: self.options,
             losses: losses.clone(),
             store: store.clone(),
-            setup: self.setup(url, &holder),
+            is_named: setup.holder != default_holder(),
+            setup,
             mark: Birthmark::new(),
+            runtime: Handle::current(),
         };
         let lanes = Lanes::new(mould);
         for _ in 0..self.lanes {

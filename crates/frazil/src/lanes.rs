@@ -9,6 +9,7 @@ use frazil_coord::Store;
 use frazil_coord::keeper::{Keeper, LeaseStatus, Refusal, Setup};
 use frazil_fork::Birthmark;
 use frazil_id::{Layout, Options, StartError as GeneratorError};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -26,8 +27,13 @@ pub(crate) struct Mould {
     pub(crate) losses: Arc<Losses>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) setup: Setup,
+    /// Whether the node was given its name, so that it goes on with the workers of that name.
+    pub(crate) is_named: bool,
     /// Of the process that the node was started in.
     pub(crate) mark: Birthmark,
+    /// The runtime that the node was started in. Leases live there: whoever adds a lane or rotates may
+    /// do so from a runtime that ends before the node does.
+    pub(crate) runtime: Handle,
 }
 
 /// The lanes in use, and the leases behind them.
@@ -97,12 +103,12 @@ impl Lanes {
         }
         let lane = Arc::new(NodeLane::new(&self.mould));
         let berth = Arc::new(Berth::seated(lane.clone()));
-        let keeper = self.mould.keeper(berth.clone())?;
+        let keeper = self.mould.first_keeper(berth.clone())?;
         let (number, status) = (keepers.next_number, keeper.status());
         keepers.next_number += 1;
         keepers.kept.push(Kept { number, keeper, berth });
         self.change(|seats| seats.push(Seat { number, lane, status: status.clone() }));
-        tokio::spawn(pass_on(status, self.roll.clone()));
+        self.mould.runtime.spawn(pass_on(status, self.roll.clone()));
         Ok(true)
     }
 
@@ -175,8 +181,18 @@ impl Lanes {
 }
 
 impl Mould {
+    /// The first lease of a lane.
+    fn first_keeper(&self, berth: Arc<Berth>) -> Result<Keeper, Refusal> {
+        let _home = self.runtime.enter();
+        match self.is_named {
+            true => Keeper::resume(self.store.clone(), berth, self.setup.clone()),
+            false => self.keeper(berth),
+        }
+    }
+
     /// A lease that begins by itself.
     fn keeper(&self, berth: Arc<Berth>) -> Result<Keeper, Refusal> {
+        let _home = self.runtime.enter();
         Keeper::start(self.store.clone(), berth, self.setup.clone())
     }
 }

@@ -273,9 +273,30 @@ async fn a_node_on_memory_starts_above_the_one_before_it() {
     let mut last = None;
     for _ in 0..20 {
         let node = of_memory("memory:relay").workers(7..=7).start().await.unwrap();
-        let id = Some(node.next().await.unwrap());
-        assert!(id > last, "{id:?} after {last:?}");
-        last = id;
+        // So many that their times run ahead of the clock.
+        let (first, highest) = node.batch(20_000).await.unwrap().ends().unwrap();
+        assert!(Some(first) > last, "{first:?} after {last:?}");
+        last = Some(highest);
         node.shutdown().await;
     }
+}
+
+#[tokio::test]
+async fn a_node_with_a_name_comes_back_to_its_last_worker_and_one_without_does_not() {
+    let (_directory, url) = directory();
+    let mut workers = Vec::new();
+    for name in [Some("web1"), Some("web2"), Some("web1"), None, Some("web2"), None] {
+        let builder = Node::builder().store(&url).unwrap();
+        let builder = if let Some(name) = name { builder.holder(name) } else { builder };
+        let node = builder.start().await.unwrap();
+        node.next().await.unwrap();
+        workers.push(node.info().workers()[0]);
+        node.shutdown().await;
+        while frazil::coord::time::unix_ms() <= node.last_ms() {
+            tokio::task::yield_now().await;
+        }
+    }
+    let [web1, web2, web1_again, first, web2_again, second] = workers[..] else { unreachable!() };
+    assert_eq!((web1, web2), (web1_again, web2_again));
+    assert_ne!(first, second, "both have the name of this process, which nobody gave them");
 }

@@ -7,17 +7,19 @@ use frazil_fork::Birthmark;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
+use super::journal::{Journal, SAY_AGAIN};
 use super::plan::{Effect, Next, Now, Plan};
 use super::setup::Setup;
 use super::status::{LeaseState, LeaseStatus, Pool, Refusal, Waiting};
 use super::{Lane, StoreTime};
+use crate::choose::last_worker_of;
 use crate::error::Error;
 use crate::mend;
 use crate::mutant::{self, Mutant};
 use crate::nonce::Nonce;
 use crate::record::{Meta, UnixMs, Versioned};
 use crate::slot::Group;
-use crate::store::{Acquired, Ask, Claim, Extended, Store, Tenure};
+use crate::store::{Acquired, Ask, Choice, Claim, Extended, Released, Store, Tenure};
 use crate::time::boot_time;
 use crate::watching::Watching;
 
@@ -44,12 +46,35 @@ impl Keeper {
         lane: Arc<dyn Lane>,
         setup: Setup,
     ) -> Result<Self, Refusal> {
+        Self::begin(store, lane, setup, false)
+    }
+
+    /// As [`start`](Self::start), and begins with the worker that a holder of the same name had last,
+    /// if that one can be taken.
+    ///
+    /// # Errors
+    /// As for `start`.
+    pub fn resume(
+        store: Arc<dyn Store>,
+        lane: Arc<dyn Lane>,
+        setup: Setup,
+    ) -> Result<Self, Refusal> {
+        Self::begin(store, lane, setup, true)
+    }
+
+    fn begin(
+        store: Arc<dyn Store>,
+        lane: Arc<dyn Lane>,
+        setup: Setup,
+        resumes: bool,
+    ) -> Result<Self, Refusal> {
         let now = present(lane.as_ref())?;
         let plan = Plan::new(setup, now);
         let (publish, status) = watch::channel(plan.status().clone());
         let (stop, stopped) = oneshot::channel();
         let (watching, mark) = (Watching::new(Group::Workers), Birthmark::new());
-        let driver = Driver { store, lane, plan, publish, watching, mark };
+        let journal = Journal::default();
+        let driver = Driver { store, lane, plan, publish, watching, mark, journal, resumes };
         let task = tokio::spawn(driver.run(stopped));
         Ok(Self { status, stop: Some(stop), task: Some(task) })
     }
@@ -79,6 +104,9 @@ struct Driver {
     watching: Watching,
     /// Of the process that the lease belongs to.
     mark: Birthmark,
+    journal: Journal,
+    /// Whether the first claim asks for the last worker of a holder of the same name.
+    resumes: bool,
 }
 
 impl Driver {
@@ -136,6 +164,7 @@ impl Driver {
             Next::Wait(until) => {
                 // What is waited for is told before, not after.
                 self.tell();
+                self.journal.waits(self.plan.status(), now);
                 self.wait(until.saturating_sub(now.boot)).await?;
             }
             Next::ReadMeta => {
@@ -146,7 +175,10 @@ impl Driver {
                 let written = self.store.put_meta(expected, &meta).await;
                 self.plan.meta_written(present(self.lane.as_ref())?, written);
             }
-            Next::Acquire(claim) => self.acquire(&claim, now).await?,
+            Next::Acquire(mut claim) => {
+                self.prefer_last(&mut claim).await;
+                self.acquire(&claim, now).await?;
+            }
             Next::Extend(tenure, ask) => self.extend(&tenure, &ask, now).await?,
             Next::Return(tenure) => {
                 if let Err(error) = self.store.release(&tenure, tenure.floor).await {
@@ -175,6 +207,19 @@ impl Driver {
         Ok(false)
     }
 
+    /// Lets the first claim ask for the worker that a holder of the same name had last.
+    async fn prefer_last(&mut self, claim: &mut Claim) {
+        if !std::mem::take(&mut self.resumes) {
+            return;
+        }
+        // Without an answer any worker is as good; whether the store answers, the claim will tell.
+        let Ok(entries) = self.store.list(Group::Workers).await else { return };
+        let last = last_worker_of(&claim.holder, &entries, claim);
+        if let Choice::Any { favourite, .. } = &mut claim.choice {
+            *favourite = favourite.or(last);
+        }
+    }
+
     async fn acquire(&mut self, claim: &Claim, asked: Now) -> Result<(), Refusal> {
         let answer = self.store.acquire(claim).await;
         let answered = present(self.lane.as_ref())?;
@@ -197,7 +242,7 @@ impl Driver {
         let clock = match &answer {
             Ok(Extended::Held(tenure)) => tenure.store_now,
             Ok(Extended::Lost(loss)) => {
-                tracing::warn!(%loss, "a lease was lost");
+                self.journal.lost(tenure, loss);
                 self.lane.lost(loss);
                 None
             }
@@ -231,6 +276,7 @@ impl Driver {
             Effect::None => {}
             Effect::Open(grant) => {
                 self.watching = Watching::new(Group::Workers);
+                self.journal.leased(grant);
                 self.lane.open(grant);
             }
             Effect::Raise(horizon) => self.lane.raise(horizon),
@@ -249,11 +295,15 @@ impl Driver {
 
     /// Waits, and while a slot is sought also for the store to say that something changed.
     async fn wait(&mut self, pause: Duration) -> Result<(), Refusal> {
-        let seeking = matches!(
-            self.plan.status().state,
-            LeaseState::Seeking(Waiting::Pool(_)) | LeaseState::Replacing(_, Waiting::Pool(_))
-        );
-        if !seeking {
+        let (LeaseState::Seeking(waiting) | LeaseState::Replacing(_, waiting)) =
+            &self.plan.status().state
+        else {
+            tokio::time::sleep(pause).await;
+            return Ok(());
+        };
+        // The plan, asked again too early, says again how long to wait.
+        let pause = pause.min(SAY_AGAIN);
+        if !matches!(waiting, Waiting::Pool(_)) {
             tokio::time::sleep(pause).await;
             return Ok(());
         }
@@ -282,7 +332,8 @@ impl Driver {
         let Some(tenure) = self.plan.end() else { return };
         let release = self.store.release(&tenure, last);
         match tokio::time::timeout(RELEASE_PATIENCE, release).await {
-            Ok(Ok(_)) => {}
+            Ok(Ok(Released::Done)) => self.journal.released(&tenure, last),
+            Ok(Ok(Released::NotHeld)) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the worker lapses by itself"),
             Err(_) => tracing::warn!("no answer to the release: the worker lapses by itself"),
         }
