@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::lease::{Census, Claim};
 use crate::rules::{Outlook, floor_of, is_takeover, outlook};
 use crate::slot::Slot;
-use crate::store::{Entry, Presence, Vacancies, Wanted};
+use crate::store::{Entry, Found, History, Presence, Vacancies, Wanted};
 
 /// The free workers of a range in the order to try them, and a count of those that cannot be taken.
 ///
@@ -61,6 +61,22 @@ fn in_range(entries: Vec<Entry>, wanted: &Wanted, is_complete: bool) -> Vec<Entr
     range.map(|number| known.remove(&number).unwrap_or_else(|| unused(number))).collect()
 }
 
+/// The worker that a holder of this name had last, if it is free and its floor has passed.
+#[must_use]
+pub fn last_worker_of(holder: &str, entries: &[Entry], claim: &Claim) -> Option<u32> {
+    let had = |entry: &Entry| match &entry.found {
+        Found::Known(record) if record.holder == holder => {
+            Some((record.renewed, record.token, entry.slot.number()?))
+        }
+        _ => None,
+    };
+    let is_ready = |entry: &&Entry| {
+        entry.presence == Presence::Free
+            && outlook(&entry.found, claim, &History::default()) == Outlook::Passed
+    };
+    entries.iter().filter(is_ready).filter_map(had).max().map(|(_, _, worker)| worker)
+}
+
 /// A number that looks random for each pair (Fibonacci hashing of the two).
 #[must_use]
 pub fn shuffle(nonce: u128, number: u32) -> u64 {
@@ -68,4 +84,60 @@ pub fn shuffle(nonce: u128, number: u32) -> u64 {
         u64::try_from((nonce ^ (nonce >> 64)) & u128::from(u64::MAX)).expect("masked to 64 bits");
     let mixed = (folded ^ u64::from(number)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::nonce::Nonce;
+    use crate::record::{FORMAT, Meta, Record, Token, UnixMs, Versioned};
+
+    const NOW: UnixMs = 1_000_000;
+
+    fn entry(worker: u32, holder: &str, renewed: UnixMs, horizon: UnixMs) -> Entry {
+        let record = Record {
+            token: Token(renewed),
+            nonce: None,
+            holder: holder.into(),
+            floor: 0,
+            horizon,
+            renewed,
+            expires: None,
+            info: BTreeMap::new(),
+        };
+        let (slot, found) = (Slot::worker(worker), Found::Known(record));
+        Entry { slot, version: Version(1), found, presence: Presence::Free }
+    }
+
+    fn chosen(entries: &[Entry]) -> Option<u32> {
+        let meta = Meta {
+            format: FORMAT,
+            layout: "x".into(),
+            last_worker: 9,
+            window_ms: 600_000,
+            ..Meta::blank(Nonce::from_bits(1), 0)
+        };
+        let claim = Claim::to_judge(&Versioned { version: Version(1), value: meta }, NOW);
+        last_worker_of("web1", entries, &claim)
+    }
+
+    #[test]
+    fn the_last_worker_of_a_name_is_the_one_renewed_last() {
+        let entries =
+            [entry(3, "web1", 10, 20), entry(5, "web1", 30, 40), entry(7, "web2", 50, 60)];
+        assert_eq!(chosen(&entries), Some(5));
+        assert_eq!(chosen(&entries[2..]), None);
+        assert_eq!(chosen(&[]), None);
+    }
+
+    #[test]
+    fn a_worker_that_is_held_or_whose_floor_has_not_passed_is_not_asked_for() {
+        let mut held = entry(5, "web1", 30, 40);
+        held.presence = Presence::Held { expires_in: None };
+        let (older, ahead) = (entry(3, "web1", 10, 20), entry(8, "web1", 60, NOW + 1));
+        assert_eq!(chosen(&[older, held, ahead.clone()]), Some(3));
+        assert_eq!(chosen(&[ahead]), None);
+    }
 }

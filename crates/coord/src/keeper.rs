@@ -5,6 +5,7 @@
 //! carries out what the plan says and tells the [`Lane`].
 
 mod driver;
+mod journal;
 mod leash;
 mod plan;
 mod setup;

@@ -24,6 +24,7 @@ pub mod keeper;
 mod lease;
 pub mod mend;
 mod namespace;
+mod neighbours;
 mod nonce;
 mod open;
 pub mod protocol;
@@ -47,6 +48,7 @@ pub use self::lease::{
     Acquired, Ask, Census, Choice, Claim, Extended, Guard, Loss, Released, Settling, Tenure,
 };
 pub use self::namespace::{BadNamespace, Namespace, etcd_prefix};
+pub use self::neighbours::{Neighbour, neighbours, warn_of_neighbours};
 pub use self::nonce::{BadNonce, Nonce};
 pub use self::open::{look, open};
 pub use self::protocol::Leasing;

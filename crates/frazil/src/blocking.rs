@@ -13,7 +13,7 @@ use crate::rotation::{Moved, NotRotated};
 use crate::start_error::StartError;
 
 /// A [`Node`](crate::Node) with a thread of its own for its leases. Dropping it shuts it down and
-/// waits for that.
+/// waits for that; in a forked child it does nothing, as the node is the parent's.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -25,7 +25,8 @@ use crate::start_error::StartError;
 #[derive(Debug)]
 pub struct Node {
     node: crate::Node,
-    runtime: Runtime,
+    /// `None` while it is dropped.
+    runtime: Option<Runtime>,
 }
 
 impl Node {
@@ -41,7 +42,7 @@ impl Node {
             .build()
             .map_err(StartError::Thread)?;
         let node = runtime.block_on(builder.start())?;
-        Ok(Self { node, runtime })
+        Ok(Self { node, runtime: Some(runtime) })
     }
 
     /// See [`Node::next`](crate::Node::next).
@@ -70,7 +71,12 @@ impl Node {
         worker: Option<u32>,
         patience: Duration,
     ) -> Result<Vec<Moved>, NotRotated> {
-        self.runtime.block_on(self.node.rotate(worker, patience))
+        // In a forked child the thread that would drive it is not there.
+        if self.node.is_copy() {
+            return Err(NotRotated::Forked);
+        }
+        let runtime = self.runtime.as_ref().ok_or(NotRotated::Ended)?;
+        runtime.block_on(self.node.rotate(worker, patience))
     }
 
     /// See [`Node::info`](crate::Node::info).
@@ -96,6 +102,11 @@ fn pause(wait: Duration) {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.runtime.block_on(self.node.shutdown());
+        let Some(runtime) = self.runtime.take() else { return };
+        if self.node.is_copy() {
+            // Its threads are the parent's: to end it would wait for them for ever.
+            return std::mem::forget(runtime);
+        }
+        runtime.block_on(self.node.shutdown());
     }
 }

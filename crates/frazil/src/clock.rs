@@ -49,7 +49,9 @@ impl DisciplinedClock {
         let look = Look::now();
         // Also when nobody issues: a jump must be seen to end.
         self.belief.judge(look);
-        self.counter.note(look);
+        if let Some(step_us) = self.counter.note(look) {
+            report(step_us);
+        }
     }
 
     /// Takes in what the store's clock showed. If it confirms a jump ahead, that is followed from now on.
@@ -61,6 +63,23 @@ impl DisciplinedClock {
     #[must_use]
     pub fn steps(&self) -> Steps {
         self.counter.steps()
+    }
+}
+
+/// Tells the operator of a step.
+fn report(step_us: i64) {
+    let by = Duration::from_micros(step_us.unsigned_abs());
+    if step_us < 0 {
+        tracing::error!(
+            step_us,
+            "this machine's clock stepped back by {by:?}: no Id follows it. Find out what set it"
+        );
+    } else {
+        tracing::warn!(
+            step_us,
+            "this machine's clock jumped ahead by {by:?}: Ids follow a jump of more than 2 s once it \
+             has lasted for a minute, or the store's clock confirms it"
+        );
     }
 }
 

@@ -21,6 +21,10 @@ use crate::rotation::{Moved, NotRotated};
 /// Nobody wakes a waiting caller, so a longer wait looks around from time to time.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
+/// What is said of a forked child.
+pub(crate) const FORKED: &str = "this process was forked from the one that the node belongs to, and \
+                                 its workers are the parent's: start another node in the child";
+
 /// Issues Ids in the name of workers that it leases. Clones are the same node.
 ///
 /// Ids of one lane strictly increase. With several lanes the first one is used while it has Ids to
@@ -28,6 +32,11 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 ///
 /// When the last clone is dropped, the node shuts down in the background, if its runtime still
 /// runs; [`shutdown`](Self::shutdown) waits for that.
+///
+/// After a fork the node belongs to the parent. In the child every call that would issue is
+/// [`NotIssued::Forked`], and to shut the copy down or to drop it does nothing. The child must not
+/// go on with the parent's runtime, which shares the parent's connections: start a runtime and a
+/// node of its own.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub(crate) shared: Arc<Shared>,
@@ -77,6 +86,8 @@ pub enum NotIssued {
     /// A worker is held, but nothing can be issued with it: the layout's time is about to end, or
     /// the clock is before its beginning.
     Unusable(frazil_id::StartError),
+    /// This process was forked from the one that the node belongs to.
+    Forked,
 }
 
 impl Node {
@@ -243,12 +254,20 @@ impl Node {
 
     #[cold]
     pub(crate) fn no_worker(&self) -> NotIssued {
+        if self.is_copy() {
+            return NotIssued::Forked;
+        }
         if let Some(fault) = self.shared.lanes.fault() {
             return NotIssued::Unusable(fault);
         }
         let statuses = self.shared.lanes.statuses();
         let state = statuses.borrow().first().map(|status| status.state.clone());
         NotIssued::NoWorker(state.unwrap_or(LeaseState::Released))
+    }
+
+    /// Whether this process was forked from the one that the node belongs to.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.shared.lanes.is_copy()
     }
 
     /// What the node says of itself.
@@ -311,7 +330,7 @@ impl Node {
     }
 
     /// Adds a lane with a worker of its own, which issues as soon as it has one. `false`: there
-    /// are as many as can be, or the node was shut down.
+    /// are as many as can be, the node was shut down, or this is a forked child.
     ///
     /// # Errors
     /// If the operating system gives no random bits.
@@ -319,7 +338,8 @@ impl Node {
         if self.lanes() >= LANES_MAX { Ok(false) } else { self.shared.lanes.add() }
     }
 
-    /// Takes the lane added last out of use and releases its worker. `false`: only one is left.
+    /// Takes the lane added last out of use and releases its worker. `false`: only one is left, or
+    /// this is a forked child.
     pub async fn drop_lane(&self) -> bool {
         self.shared.lanes.drop_last().await
     }
@@ -343,9 +363,20 @@ impl Node {
         self.shared.lanes.rotate(worker, patience).await
     }
 
-    /// Ends issuing, releases the workers and waits until that is done. Further calls do nothing.
+    /// Ends issuing, releases the workers and waits until that is done. Further calls do nothing, and
+    /// neither does a call in a forked child.
     pub async fn shutdown(&self) {
         self.shared.lanes.end().await;
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // In a forked child nothing behind it is dropped: that would wake tasks and take locks of
+        // threads that are not there, and a store that says good-bye would speak for the parent.
+        if self.is_copy() {
+            std::mem::forget(Arc::clone(&self.shared));
+        }
     }
 }
 
@@ -375,6 +406,7 @@ impl fmt::Display for NotIssued {
         match self {
             Self::NotReady(why) => why.fmt(f),
             Self::NoWorker(state) => write!(f, "no Id without a worker: {state}"),
+            Self::Forked => f.write_str(FORKED),
             Self::Unusable(fault) => write!(f, "no Id with the worker that is held: {fault}"),
         }
     }

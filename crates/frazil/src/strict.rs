@@ -137,6 +137,10 @@ impl<M: Mandate> Strict<M> {
         &self,
         ask: impl Fn(&NodeLane, Within) -> Option<Result<Stamped, NotReady>>,
     ) -> Result<Issued, NotScoped> {
+        // Before the lock, which a thread of the parent may have held.
+        if self.node.is_copy() {
+            return Err(NotScoped::NotIssued(NotIssued::Forked));
+        }
         let mut past = self.past();
         // Whoever asks has received its request, so it is certain for this request that nobody
         // else had begun when it came.

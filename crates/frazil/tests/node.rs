@@ -233,3 +233,70 @@ fn the_blocking_node_issues_and_releases() {
         assert!(node.next().unwrap() > *ids.last().unwrap());
     }
 }
+
+fn of_memory(url: &str) -> frazil::Builder {
+    Node::builder().store(url).unwrap()
+}
+
+#[tokio::test]
+async fn two_nodes_on_memory_in_one_process_never_share_a_worker() {
+    let worker = |node: &Node| node.info().lanes[0].status.grant.unwrap().worker;
+    for url in ["memory:", "memory:pair"] {
+        let builder = || of_memory(url).workers(7..=8);
+        let (one, two) = (builder().start().await.unwrap(), builder().start().await.unwrap());
+        assert_ne!(worker(&one), worker(&two), "{url}");
+        let mut ids = BTreeSet::new();
+        for node in [&one, &two, &one, &two] {
+            ids.extend(&node.batch(1000).await.unwrap());
+        }
+        assert_eq!(ids.len(), 4000);
+        let third = builder().patience(Duration::from_millis(200)).start().await;
+        assert!(matches!(third, Err(StartError::NoWorker(Waiting::Pool(_)))), "{third:?}");
+        one.shutdown().await;
+        two.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn names_and_namespaces_of_memory_are_stores_of_their_own() {
+    let apart = "apart".parse::<Namespace>().unwrap();
+    let pool_of_one = |url: &str| of_memory(url).workers(7..=7);
+    let one = pool_of_one("memory:one").start().await.unwrap();
+    let two = pool_of_one("memory:two").start().await.unwrap();
+    let other = pool_of_one("memory:one").namespace(apart).start().await.unwrap();
+    assert!(one.next().await.is_ok() && two.next().await.is_ok() && other.next().await.is_ok());
+}
+
+/// The floor of a worker outlives the node that held it, or the next one would begin in the same tick.
+#[tokio::test]
+async fn a_node_on_memory_starts_above_the_one_before_it() {
+    let mut last = None;
+    for _ in 0..20 {
+        let node = of_memory("memory:relay").workers(7..=7).start().await.unwrap();
+        // So many that their times run ahead of the clock.
+        let (first, highest) = node.batch(20_000).await.unwrap().ends().unwrap();
+        assert!(Some(first) > last, "{first:?} after {last:?}");
+        last = Some(highest);
+        node.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_node_with_a_name_comes_back_to_its_last_worker_and_one_without_does_not() {
+    let (_directory, url) = directory();
+    let mut workers = Vec::new();
+    for name in [Some("web1"), Some("web2"), Some("web1"), None, Some("web2"), None] {
+        let builder = Node::builder().store(&url).unwrap();
+        let builder = if let Some(name) = name { builder.holder(name) } else { builder };
+        let node = builder.start().await.unwrap();
+        node.next().await.unwrap();
+        workers.push(node.info().workers()[0]);
+        node.shutdown().await;
+        while frazil::coord::time::unix_ms() <= node.last_ms() {
+            tokio::task::yield_now().await;
+        }
+    }
+    let [web1, web2, web1_again, first, web2_again, second] = workers[..] else { unreachable!() };
+    assert_eq!((web1, web2), (web1_again, web2_again));
+    assert_ne!(first, second, "both have the name of this process, which nobody gave them");
+}

@@ -19,7 +19,7 @@ The store. By default a directory under the state directory.
 
   file:DIRECTORY                        the processes of one machine
   static:N                              the fixed worker N, for one process at a time
-  memory:                               this process alone: for trying out
+  memory:[NAME]                         this process alone: for trying out
   redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]
   redis+sentinel://HOST,HOST/MASTER     Redis behind Sentinel
   redis+cluster://HOST,HOST             a Redis Cluster
@@ -54,7 +54,8 @@ pub(crate) struct PlaceArg {
     #[arg(long, value_name = "URL", env = STORE_VARIABLE, hide_env_values = true,
           long_help = STORE_HELP)]
     pub(crate) store: Option<String>,
-    /// The namespace: those who share it never get the same Id.
+    /// The namespace: those who share it never get the same Id. It is a space of Ids: two
+    /// namespaces with the same layout and overlapping workers issue the same Ids.
     #[arg(long, value_name = "NAME", default_value = "default", env = "FRAZIL_NAMESPACE",
           value_parser = namespace)]
     pub(crate) namespace: Namespace,

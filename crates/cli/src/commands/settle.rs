@@ -96,7 +96,8 @@ mod tests {
 
         async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
             let (since, forked, settled) = (0, 0, self.settled);
-            let history = History { id: "one".into(), since, forked, settled };
+            let history =
+                History { id: "one".into(), since, forked, settled, ..History::default() };
             Ok(Look { history, clock: Some(1000), ..self.memory.read(slots).await? })
         }
 

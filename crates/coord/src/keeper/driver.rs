@@ -3,16 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use frazil_fork::Birthmark;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
+use super::journal::{Journal, SAY_AGAIN};
 use super::leash::Leash;
 use super::plan::{Effect, Next, Now, Plan};
 use super::setup::Setup;
 use super::status::{LeaseState, LeaseStatus, Pool, Refusal, Waiting};
 use super::{Lane, StoreTime};
+use crate::choose::last_worker_of;
 use crate::error::Error;
-use crate::lease::{Acquired, Ask, Claim, Extended, Tenure};
+use crate::lease::{Acquired, Ask, Choice, Claim, Extended, Released, Tenure};
 use crate::mend;
 use crate::nonce::Nonce;
 use crate::protocol::Leasing;
@@ -26,7 +29,7 @@ use crate::watching::Watching;
 const RELEASE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Keeps one lane in a worker until it is shut down or dropped; both close the lane first and
-/// release the worker then.
+/// release the worker then. A copy in a forked child does neither: the lease is the parent's.
 #[derive(Debug)]
 pub struct Keeper {
     status: watch::Receiver<LeaseStatus>,
@@ -45,18 +48,36 @@ impl Keeper {
         lane: Arc<dyn Lane>,
         setup: Setup,
     ) -> Result<Self, Refusal> {
+        Self::begin(store, lane, setup, false)
+    }
+
+    /// As [`start`](Self::start), and begins with the worker that a holder of the same name had last,
+    /// if that one can be taken.
+    ///
+    /// # Errors
+    /// As for `start`.
+    pub fn resume(
+        store: Arc<dyn Store>,
+        lane: Arc<dyn Lane>,
+        setup: Setup,
+    ) -> Result<Self, Refusal> {
+        Self::begin(store, lane, setup, true)
+    }
+
+    fn begin(
+        store: Arc<dyn Store>,
+        lane: Arc<dyn Lane>,
+        setup: Setup,
+        resumes: bool,
+    ) -> Result<Self, Refusal> {
         let now = present(lane.as_ref())?;
         let plan = Plan::new(setup, store.is_bound_to_process(), now);
         let (publish, status) = watch::channel(plan.status().clone());
         let (stop, stopped) = oneshot::channel();
         let leash = Arc::new(Leash::new(lane, store.clone()));
-        let driver = Driver {
-            store,
-            leash,
-            plan,
-            publish,
-            watching: Watching::new(Watched::Group(Group::Workers)),
-        };
+        let watching = Watching::new(Watched::Group(Group::Workers));
+        let (mark, journal) = (Birthmark::new(), Journal::default());
+        let driver = Driver { store, leash, plan, publish, watching, mark, journal, resumes };
         let task = tokio::spawn(driver.run_on_leash(stopped));
         Ok(Self { status, stop: Some(stop), task: Some(task) })
     }
@@ -84,6 +105,11 @@ struct Driver {
     publish: watch::Sender<LeaseStatus>,
     /// Open while a slot is sought and none is free.
     watching: Watching,
+    /// Of the process that the lease belongs to.
+    mark: Birthmark,
+    journal: Journal,
+    /// Whether the first claim asks for the last worker of a holder of the same name.
+    resumes: bool,
 }
 
 impl Driver {
@@ -96,7 +122,7 @@ impl Driver {
     }
 
     async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
-        loop {
+        while self.mark.is_here() {
             match self.turn(&mut stopped).await {
                 Ok(true) => break,
                 Ok(false) => {}
@@ -108,6 +134,9 @@ impl Driver {
                 }
             }
             self.tell();
+        }
+        if !self.mark.is_here() {
+            return self.leave_to_parent();
         }
         self.finish().await;
         self.tell();
@@ -155,13 +184,16 @@ impl Driver {
             Next::Wait(until) => {
                 // What is waited for is told before, not after.
                 self.tell();
+                self.journal.waits(self.plan.status(), now);
                 self.wait(until.saturating_sub(now.boot)).await?;
             }
             Next::ReadMeta => {
                 let (read, orphans) = self.read_meta().await;
-                let present = present(self.leash.lane.as_ref())?;
-                if let Some(loss) = self.plan.meta_read(present, read, orphans) {
-                    tracing::warn!(%loss, "a lease was lost");
+                let (present, held) =
+                    (present(self.leash.lane.as_ref())?, self.plan.tenure().cloned());
+                let loss = self.plan.meta_read(present, read, orphans);
+                if let (Some(tenure), Some(loss)) = (held, loss) {
+                    self.journal.lost(&tenure, &loss);
                     self.leash.lane.lost(&loss);
                 }
             }
@@ -169,7 +201,10 @@ impl Driver {
                 let written = self.store.put_meta(expected, &meta).await;
                 self.plan.meta_written(present(self.leash.lane.as_ref())?, written);
             }
-            Next::Acquire(claim) => self.acquire(&claim, now).await?,
+            Next::Acquire(mut claim) => {
+                self.prefer_last(&mut claim).await;
+                self.acquire(&claim, now).await?;
+            }
             Next::Extend(tenure, ask) => self.extend(&tenure, &ask, now).await?,
             Next::Return(tenure) => {
                 if let Err(error) = self.store.release(&tenure, tenure.floor).await {
@@ -198,6 +233,19 @@ impl Driver {
         Ok(false)
     }
 
+    /// Lets the first claim ask for the worker that a holder of the same name had last.
+    async fn prefer_last(&mut self, claim: &mut Claim) {
+        if !std::mem::take(&mut self.resumes) {
+            return;
+        }
+        // Without an answer any worker is as good; whether the store answers, the claim will tell.
+        let Ok(entries) = self.store.list(Group::Workers).await else { return };
+        let last = last_worker_of(&claim.holder, &entries, claim);
+        if let Choice::Any { favourite, .. } = &mut claim.choice {
+            *favourite = favourite.or(last);
+        }
+    }
+
     async fn acquire(&mut self, claim: &Claim, asked: Now) -> Result<(), Refusal> {
         let answer = self.store.acquire(claim).await;
         let answered = present(self.leash.lane.as_ref())?;
@@ -217,7 +265,7 @@ impl Driver {
         let clock = match &answer {
             Ok(Extended::Held(tenure)) => tenure.store_now,
             Ok(Extended::Lost(loss)) => {
-                tracing::warn!(%loss, "a lease was lost");
+                self.journal.lost(tenure, loss);
                 self.leash.lane.lost(loss);
                 None
             }
@@ -250,6 +298,7 @@ impl Driver {
             Effect::None => {}
             Effect::Open(grant) => {
                 self.watching = Watching::new(Watched::Group(Group::Workers));
+                self.journal.leased(grant);
                 if let Some(tenure) = self.plan.tenure() {
                     self.leash.open(grant, tenure.nonce);
                 }
@@ -270,11 +319,15 @@ impl Driver {
 
     /// Waits, and while a slot is sought also for the store to say that something changed.
     async fn wait(&mut self, pause: Duration) -> Result<(), Refusal> {
-        let seeking = matches!(
-            self.plan.status().state,
-            LeaseState::Seeking(Waiting::Pool(_)) | LeaseState::Replacing(_, Waiting::Pool(_))
-        );
-        if !seeking {
+        let (LeaseState::Seeking(waiting) | LeaseState::Replacing(_, waiting)) =
+            &self.plan.status().state
+        else {
+            tokio::time::sleep(pause).await;
+            return Ok(());
+        };
+        // The plan, asked again too early, says again how long to wait.
+        let pause = pause.min(SAY_AGAIN);
+        if !matches!(waiting, Waiting::Pool(_)) {
             tokio::time::sleep(pause).await;
             return Ok(());
         }
@@ -290,13 +343,20 @@ impl Driver {
         self.plan.status().pool.as_ref().is_some_and(Pool::is_crowded)
     }
 
+    /// The task was copied by a fork, together with a runtime that goes on in the child. The lease is
+    /// the parent's: it is neither renewed nor released here, and nothing behind it is dropped.
+    fn leave_to_parent(self) {
+        std::mem::forget(self);
+    }
+
     /// Closes the lane, then releases.
     async fn finish(&mut self) {
         let last = self.leash.close();
         let Some(tenure) = self.plan.end() else { return };
         let release = self.store.release(&tenure, last);
         match tokio::time::timeout(RELEASE_PATIENCE, release).await {
-            Ok(Ok(_)) => {}
+            Ok(Ok(Released::Done)) => self.journal.released(&tenure, last),
+            Ok(Ok(Released::NotHeld)) => {}
             Ok(Err(error)) => tracing::warn!(%error, "the worker lapses by itself"),
             Err(_) => tracing::warn!("no answer to the release: the worker lapses by itself"),
         }

@@ -250,13 +250,11 @@ impl fmt::Display for Refusal {
             Self::Store(error) => error.fmt(f),
             Self::OtherLayout { here, there } => write!(
                 f,
-                "the namespace has another layout: {there}; here it is {here}. Use that layout, or \
-                 another namespace"
+                "the namespace has another layout: {there}; here it is {here}. Use that layout"
             ),
             Self::OtherWorkers { here, there } => write!(
                 f,
-                "the namespace leases workers {} to {}, not {} to {}: use that range, or another \
-                 namespace",
+                "the namespace leases workers {} to {}, not {} to {}: use that range",
                 there.0, there.1, here.0, here.1
             ),
             Self::NoRandomBits(error) => {

@@ -1,5 +1,7 @@
 //! A store inside the process: for tests, and as the shortest complete example of a store.
 
+mod registry;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,6 +11,7 @@ use async_trait::async_trait;
 
 use crate::error::Error;
 use crate::guarantees::{Guarantees, Strength};
+use crate::namespace::Namespace;
 use crate::record::{Meta, Record, Version, Versioned};
 use crate::slot::{Group, Slot};
 use crate::store::{
@@ -41,10 +44,22 @@ struct Cell {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// An empty store of its own.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The one store that a name and a namespace have in this process, for as long as it runs.
+    /// `memory:` is the empty name.
+    #[must_use]
+    pub fn named(name: &str, namespace: &Namespace) -> Self {
+        Self { shared: registry::shared(name, namespace) }
+    }
+
+    /// The namespaces that were opened under a name in this process.
+    pub(crate) fn namespaces(name: &str) -> Vec<Namespace> {
+        registry::namespaces(name)
     }
 
     /// Ends the presence in a slot, as if its time had run out.

@@ -6,6 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::{Scheme, Secret, StoreUrl};
+use crate::namespace::Namespace;
 
 /// What is wrong with a store URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +112,9 @@ fn local(url: &mut StoreUrl, rest: &str) -> Result<(), BadUrl> {
             Ok(())
         }
         Scheme::File if url.path.is_empty() => Err(bad("write file:PATH with a directory")),
-        Scheme::Memory if !url.path.is_empty() => Err(bad("write memory: with nothing after it")),
+        Scheme::Memory if !url.path.is_empty() && url.path.parse::<Namespace>().is_err() => Err(
+            bad("write memory: or memory:NAME, with a name of letters, digits, '.', '_' or '-'"),
+        ),
         _ => Ok(()),
     }
 }

@@ -15,6 +15,7 @@ fn every_form_of_url_is_understood() {
         assert_eq!(parse(spelling).path, "7");
     }
     assert_eq!(parse("memory:").scheme, Scheme::Memory);
+    assert_eq!(parse("memory:tests-1").path, "tests-1");
     assert_eq!(parse("redis://localhost").hosts, [("localhost".into(), 6379)]);
     let sentinel = parse("redis+sentinel://a:1,b/mymaster");
     assert_eq!(sentinel.hosts, [("a".into(), 1), ("b".into(), 26379)]);
@@ -76,7 +77,7 @@ fn what_is_wrong_is_said_without_repeating_the_text() {
         ("redis://u:ab?hunter2=ef@host", "the store has no option:"),
         ("file:", "a directory"),
         ("file://host/x", "file:PATH or"),
-        ("memory:x", "nothing after"),
+        ("memory:a/b", "memory:NAME"),
         ("memory:?x=1", "it has none"),
         ("zk://[::1]x", "not 1 to 65535"),
     ] {

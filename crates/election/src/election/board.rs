@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_coord::time::boot_time;
-use frazil_coord::{Watched, Entry, Group, Presence, Store, Watching};
+use frazil_coord::{Entry, Group, Presence, Store, Watched, Watching};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_coord::time::{boot_time, millis, unix_ms};
-use frazil_coord::{Leasing, 
-    Acquired, Choice, Claim, Error, ErrorKind, Meta, Nonce, Slot, Tenure, Version, Versioned,
+use frazil_coord::{
+    Acquired, Choice, Claim, Error, ErrorKind, Leasing, Meta, Nonce, Slot, Tenure, Version,
+    Versioned,
 };
 use tokio::sync::{oneshot, watch};
 

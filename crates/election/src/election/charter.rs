@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use frazil_coord::time::unix_ms;
-use frazil_coord::{Leasing, Error, ErrorKind, FORMAT, Meta, Nonce, Store, Versioned};
+use frazil_coord::{Error, ErrorKind, FORMAT, Leasing, Meta, Nonce, Store, Versioned};
 
 /// Meta as it was last read. In a namespace that has none, it is created without a layout: whoever
 /// first leases workers there fills it in.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_coord::time::{boot_time, millis, unix_ms};
-use frazil_coord::{Leasing, Ask, Error, ErrorKind, Extended, Tenure};
+use frazil_coord::{Ask, Error, ErrorKind, Extended, Leasing, Tenure};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 

@@ -129,7 +129,7 @@ async fn agree(
                 Exit::Refused,
                 format_args!(
                     "the namespace has layout {} and workers {} to {}, the export {} and {} to {}: \
-                     import into another --namespace",
+                     import into a store that does not have the namespace yet",
                     meta.value.layout,
                     meta.value.first_worker,
                     meta.value.last_worker,

@@ -26,8 +26,7 @@ pub(super) async fn run(args: &InitArgs) -> Result<(), Failure> {
         Put::Done(_) => {}
         Put::Conflict => {
             let why = format!(
-                "the namespace {:?} exists already: use it as it is (frazil store show), or \
-                 create another one with --namespace",
+                "the namespace {:?} exists already: use it as it is (frazil store show)",
                 args.place.namespace.as_str()
             );
             return Err(Failure::new(Exit::No, why));
