@@ -63,6 +63,8 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::time_edge::ROW,
     scenarios::exhaustion::ROW,
     scenarios::lost_replies::ROW,
+    scenarios::redis_outage::ROW,
+    scenarios::redis_outage::FAIL_OVER,
 ];
 
 /// The row with an id.

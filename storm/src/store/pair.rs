@@ -31,6 +31,11 @@ impl Pair {
         format!("{}?isolation=2s", self.sentinels.url())
     }
 
+    /// As it is without options.
+    pub(super) fn plain_url(&self) -> String {
+        self.sentinels.url()
+    }
+
     /// The master and the replica, as the sentinels see it.
     fn roles(&self) -> io::Result<(&Redis, &Redis)> {
         let [one, other] = &self.servers;
