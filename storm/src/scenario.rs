@@ -65,6 +65,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::lost_replies::ROW,
     scenarios::redis_outage::ROW,
     scenarios::redis_outage::FAIL_OVER,
+    scenarios::redis_loss::ROW,
 ];
 
 /// The row with an id.

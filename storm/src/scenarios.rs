@@ -19,6 +19,7 @@ pub(crate) mod outage;
 pub(crate) mod partition;
 pub(crate) mod pause;
 pub(crate) mod pool;
+pub(crate) mod redis_loss;
 pub(crate) mod redis_outage;
 pub(crate) mod rolling;
 pub(crate) mod snapshot;
