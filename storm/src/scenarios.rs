@@ -26,4 +26,5 @@ pub(crate) mod snapshot;
 pub(crate) mod store_clock;
 pub(crate) mod strobe;
 pub(crate) mod time_edge;
+pub(crate) mod unequal_heartbeats;
 pub(crate) mod volume;
