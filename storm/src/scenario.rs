@@ -67,6 +67,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::redis_outage::FAIL_OVER,
     scenarios::redis_loss::ROW,
     scenarios::unequal_heartbeats::ROW,
+    scenarios::directory_removed::ROW,
 ];
 
 /// The row with an id.
