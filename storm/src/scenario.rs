@@ -66,6 +66,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::redis_outage::ROW,
     scenarios::redis_outage::FAIL_OVER,
     scenarios::redis_loss::ROW,
+    scenarios::wiped_twice::ROW,
     scenarios::unequal_heartbeats::ROW,
     scenarios::directory_removed::ROW,
 ];

@@ -29,3 +29,4 @@ pub(crate) mod strobe;
 pub(crate) mod time_edge;
 pub(crate) mod unequal_heartbeats;
 pub(crate) mod volume;
+pub(crate) mod wiped_twice;

@@ -1,0 +1,94 @@
+//! E43: the store forgets everything, and again while those who lost their workers have no others yet
+//! and still issue up to their old horizons. New nodes then want the few workers there are.
+
+use std::io;
+use std::time::Duration;
+
+use frazil_rig::wait_until;
+
+use crate::clock;
+use crate::load::Pressure;
+use crate::scenario::{Play, Scenario, was_worth_it};
+use crate::stage::{Cast, Lease, Namespace, Outcomes, Plan, Stage};
+use crate::store::{Kind, Setting};
+
+const HOLDERS: [usize; 3] = [0, 1, 2];
+/// More than workers: those who lost theirs do not get all of them back.
+const NEWCOMERS: [usize; 6] = [3, 4, 5, 6, 7, 8];
+const WORKERS: u64 = 4;
+const NOTICED: Duration = Duration::from_secs(20);
+/// Horizons are at most a budget away, and then nobody is in the way.
+const STARTS: Duration = Duration::from_secs(60);
+
+pub(crate) const ROW: Scenario = Scenario {
+    id: "E43",
+    title: "the store forgets everything twice",
+    stores: &Kind::ALL,
+    play: Play::Nodes { cast, act, judge },
+};
+
+/// Horizons that are far away from the beginning, against what newcomers wait for.
+fn cast(_: &Plan) -> Cast {
+    let seconds = Duration::from_secs;
+    Cast {
+        nodes: HOLDERS.len() + NEWCOMERS.len(),
+        late: NEWCOMERS.len(),
+        workers: WORKERS,
+        lease: Lease { ttl: seconds(10), heartbeat: seconds(2), budget: seconds(30) },
+        namespace: Namespace::Found,
+        // With sessions of ZooKeeper that are as long as these leases.
+        setting: Setting::Plain,
+        pressure: Pressure {
+            connections: 2,
+            pause: Duration::from_millis(10),
+            ..Pressure::default()
+        },
+        ..Cast::default()
+    }
+}
+
+fn act(stage: &mut Stage) -> io::Result<()> {
+    let first = stage.store.incarnation()?;
+    let (begin, losses) = (clock::now(), stage.losses());
+    stage.store.clear()?;
+    stage.nodes[NEWCOMERS[0]].launch()?;
+    let noticed = wait_until("holders to notice", NOTICED, || {
+        let now = stage.losses();
+        HOLDERS.iter().all(|node| now[*node] > losses[*node]) || !stage.goes_on()
+    });
+    let pause = stage.between(Duration::ZERO, Duration::from_millis(500));
+    stage.rest(pause);
+    let second = stage.store.incarnation()?;
+    let again = clock::now();
+    // There may be nothing yet: then there is nothing to wipe, and the first wipe was all.
+    if second.is_some() {
+        stage.store.clear()?;
+    }
+    for node in &NEWCOMERS[1..] {
+        stage.nodes[*node].launch()?;
+    }
+    stage.was("wiped twice", None, begin);
+    let issuing = HOLDERS.iter().filter(|node| stage.issuable(**node) > 0.0).count() as u64;
+    let limit = (again + STARTS).saturating_sub(clock::now());
+    let started = wait_until("a newcomer to issue", limit, || {
+        let issues = |node: &usize| stage.load.record.first_answer(*node, again).is_some();
+        NEWCOMERS[1..].iter().any(issues) || !stage.goes_on()
+    });
+    stage.verdict.hold("bounded recovery", started.is_ok(), || {
+        format!("no new node issued within {STARTS:?} of the second wipe")
+    });
+    stage
+        .verdict
+        .note("second wipe to the first Id of a new node", format!("{:?}", clock::now() - again));
+    stage.rest(Duration::from_secs(5));
+    let third = stage.store.incarnation()?;
+    let wipes = u64::from(second != first) + u64::from(second.is_some() && third != second);
+    stage.verdict.guard("wipes after which the namespace was another one", wipes, 2);
+    stage.verdict.guard("first wipes that all holders noticed", noticed.is_ok().into(), 1);
+    stage.verdict.guard("nodes that issued on at the second wipe", issuing, 1);
+    Ok(())
+}
+
+fn judge(plan: &Plan, outcomes: &mut Outcomes) {
+    was_worth_it(plan, outcomes);
+}
