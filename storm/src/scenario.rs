@@ -69,6 +69,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::wiped_twice::ROW,
     scenarios::unequal_heartbeats::ROW,
     scenarios::directory_removed::ROW,
+    scenarios::scope_wiped::ROW,
 ];
 
 /// The row with an id.

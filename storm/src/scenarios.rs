@@ -23,6 +23,8 @@ pub(crate) mod pool;
 pub(crate) mod redis_loss;
 pub(crate) mod redis_outage;
 pub(crate) mod rolling;
+pub(crate) mod scope_wiped;
+mod scoped;
 pub(crate) mod snapshot;
 pub(crate) mod store_clock;
 pub(crate) mod strobe;
