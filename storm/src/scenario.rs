@@ -70,6 +70,10 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::unequal_heartbeats::ROW,
     scenarios::directory_removed::ROW,
     scenarios::scope_wiped::ROW,
+    scenarios::scope_clocks::AHEAD_OF_STORE,
+    scenarios::scope_clocks::RIDE,
+    scenarios::scope_clocks::HOUR_AHEAD,
+    scenarios::scope_clocks::ONE_NAME,
 ];
 
 /// The row with an id.

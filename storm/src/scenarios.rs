@@ -23,6 +23,7 @@ pub(crate) mod pool;
 pub(crate) mod redis_loss;
 pub(crate) mod redis_outage;
 pub(crate) mod rolling;
+pub(crate) mod scope_clocks;
 pub(crate) mod scope_wiped;
 mod scoped;
 pub(crate) mod snapshot;
