@@ -74,6 +74,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::scope_clocks::RIDE,
     scenarios::scope_clocks::HOUR_AHEAD,
     scenarios::scope_clocks::ONE_NAME,
+    scenarios::first_clock::ROW,
 ];
 
 /// The row with an id.

@@ -9,6 +9,7 @@ pub(crate) mod etcd_leader;
 pub(crate) mod eviction;
 pub(crate) mod exhaustion;
 pub(crate) mod failover;
+pub(crate) mod first_clock;
 pub(crate) mod herd;
 pub(crate) mod hostile_count;
 pub(crate) mod jobs;
