@@ -212,7 +212,7 @@ impl Card {
         self.ids += report.outcomes.as_ref().map_or(0, |outcomes| outcomes.counts.ids);
         self.failed += u64::from(!report.passes);
         match report.passes {
-            true => self.line(report.line()),
+            true => self.line(format!("{}\n      {}", report.line(), report.deeds())),
             // Everything there is to know, at once.
             false => self.line(report.page()),
         }
