@@ -8,7 +8,7 @@ use std::time::Duration;
 use frazil_rig::wait_until;
 
 use crate::clock;
-use crate::scenario::{Play, Scenario, was_worth_it};
+use crate::scenario::{Play, Scenario};
 use crate::stage::{Cast, Namespace, Outcomes, Plan, Stage};
 use crate::store::Kind;
 
@@ -72,6 +72,7 @@ fn mend(stage: &mut Stage) -> io::Result<()> {
     Ok(())
 }
 
-fn judge(plan: &Plan, outcomes: &mut Outcomes) {
-    was_worth_it(plan, outcomes);
+/// Nobody else runs while it does.
+fn judge(_: &Plan, outcomes: &mut Outcomes) {
+    outcomes.verdict.guard("Ids", outcomes.counts.ids, 1000);
 }

@@ -8,13 +8,14 @@ use crate::clock;
 use crate::http::ask_once;
 use crate::load::Pressure;
 use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::store::Kind;
 
 pub(super) const SCOPE: &str = "orders";
 /// A leader that is gone is replaced after its TTL, and what it had leased is short.
 pub(super) const ANSWERS: Duration = Duration::from_secs(30);
 
 /// Two nodes, both of which are asked for Ids of the scope alone.
-pub(super) fn cast(_: &Plan) -> Cast {
+pub(super) fn cast(plan: &Plan) -> Cast {
     let pressure = Pressure {
         connections: 2,
         batch: 5,
@@ -22,7 +23,9 @@ pub(super) fn cast(_: &Plan) -> Cast {
         pause: Duration::from_millis(10),
         ..Pressure::default()
     };
-    let flags = ["--scope", "orders=strict", "--election-ttl", "3s", "--max-wait", "500ms"];
+    // ZooKeeper's sessions are a second long, unless a row has it otherwise.
+    let ttl = if plan.store == Kind::Zk { "1s" } else { "3s" };
+    let flags = ["--scope", "orders=strict", "--election-ttl", ttl, "--max-wait", "500ms"];
     Cast { nodes: 2, pressure, more_flags: flags.map(str::to_owned).into(), ..Cast::default() }
 }
 
