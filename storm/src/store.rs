@@ -52,7 +52,7 @@ pub(crate) enum Setting {
     Plain,
     /// A Redis master and its replica under sentinels, with the default options in the URL.
     PlainPair,
-    /// A Redis master with two replicas, both of which must confirm what is written.
+    /// A Redis master under sentinels with two replicas, both of which must confirm what is written.
     Replicas,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Store {
 #[derive(Debug)]
 enum Server {
     File(TempDir),
-    Redis { redis: Redis, clock: FalseClock, replicas: Vec<Redis> },
+    Redis { redis: Redis, clock: FalseClock },
     Etcd(Etcd),
     Zk(ZooKeeper),
     Pair(Box<Pair>),
@@ -86,8 +86,9 @@ impl Store {
     pub(crate) fn start(kind: Kind, setting: Setting) -> io::Result<Self> {
         let server = match kind {
             Kind::Redis if matches!(setting, Setting::Several | Setting::PlainPair) => {
-                Server::Pair(Box::new(Pair::start()?))
+                Server::Pair(Box::new(Pair::start(1)?))
             }
+            Kind::Redis if setting == Setting::Replicas => Server::Pair(Box::new(Pair::start(2)?)),
             Kind::Etcd if setting == Setting::Several => Server::Members(EtcdCluster::start(3)?),
             Kind::File => Server::File(TempDir::with_prefix("storm-file-")?),
             Kind::Redis => {
@@ -97,10 +98,7 @@ impl Store {
                     _ => AppendOnly::Always,
                 };
                 let redis = Redis::builder().persistent(sync).clock(&clock).start()?;
-                let count = if setting == Setting::Replicas { 2 } else { 0 };
-                let replica = |_| Redis::builder().replica_of(&redis).start();
-                let replicas = (0..count).map(replica).collect::<io::Result<Vec<_>>>()?;
-                Server::Redis { redis, clock, replicas }
+                Server::Redis { redis, clock }
             }
             Kind::Etcd => Server::Etcd(Etcd::start()?),
             Kind::Zk => Server::Zk(ZooKeeper::start()?),
@@ -219,15 +217,7 @@ impl Store {
     /// Redis, for what only Redis can suffer.
     pub(crate) fn redis(&self) -> io::Result<(&Redis, &FalseClock)> {
         match &self.server {
-            Server::Redis { redis, clock, .. } => Ok((redis, clock)),
-            _ => Err(not_this()),
-        }
-    }
-
-    /// The replicas of a Redis server without sentinels.
-    pub(crate) fn replicas(&self) -> io::Result<&[Redis]> {
-        match &self.server {
-            Server::Redis { replicas, .. } => Ok(replicas),
+            Server::Redis { redis, clock } => Ok((redis, clock)),
             _ => Err(not_this()),
         }
     }
@@ -240,7 +230,7 @@ impl Store {
         }
     }
 
-    /// A master and its replica.
+    /// A master and its replicas.
     pub(crate) fn pair(&self) -> io::Result<&Pair> {
         match &self.server {
             Server::Pair(pair) => Ok(pair),
@@ -269,12 +259,12 @@ impl Store {
         match &self.server {
             Server::File(directory) => format!("file:{}", directory.path().join(FILES).display()),
             Server::Pair(pair) if self.setting == Setting::PlainPair => pair.plain_url(),
+            Server::Pair(pair) if self.setting == Setting::Replicas => {
+                format!("{}?durability=wait-all", pair.plain_url())
+            }
             Server::Pair(pair) => pair.url(),
             Server::Members(members) => members.url(),
             Server::Redis { .. } if self.setting == Setting::Plain => format!("redis://{address}"),
-            Server::Redis { .. } if self.setting == Setting::Replicas => {
-                format!("redis://{address}?durability=wait-all")
-            }
             // Only where a server has lost the trace of its past: newcomers then wait for as long.
             Server::Redis { .. } => format!("redis://{address}?isolation=2s"),
             Server::Etcd(_) => format!("etcd://{address}"),
