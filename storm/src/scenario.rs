@@ -75,6 +75,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::scope_clocks::HOUR_AHEAD,
     scenarios::scope_clocks::ONE_NAME,
     scenarios::first_clock::ROW,
+    scenarios::clock_crash_loop::ROW,
     scenarios::crash_loop::ROW,
 ];
 

@@ -3,6 +3,7 @@
 pub(crate) mod amnesia;
 pub(crate) mod clock_back;
 pub(crate) mod clock_crash;
+pub(crate) mod clock_crash_loop;
 pub(crate) mod clock_forward;
 pub(crate) mod crash_loop;
 pub(crate) mod directory_removed;
