@@ -76,6 +76,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::scope_clocks::ONE_NAME,
     scenarios::first_clock::ROW,
     scenarios::clock_crash_loop::ROW,
+    scenarios::clock_late::ROW,
     scenarios::crash_loop::ROW,
 ];
 

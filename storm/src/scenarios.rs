@@ -5,6 +5,7 @@ pub(crate) mod clock_back;
 pub(crate) mod clock_crash;
 pub(crate) mod clock_crash_loop;
 pub(crate) mod clock_forward;
+pub(crate) mod clock_late;
 pub(crate) mod crash_loop;
 pub(crate) mod directory_removed;
 pub(crate) mod etcd_leader;
