@@ -78,6 +78,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::clock_crash_loop::ROW,
     scenarios::clock_late::ROW,
     scenarios::crash_loop::ROW,
+    scenarios::rotations::ROW,
 ];
 
 /// The row with an id.

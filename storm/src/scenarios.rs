@@ -27,6 +27,7 @@ pub(crate) mod pool;
 pub(crate) mod redis_loss;
 pub(crate) mod redis_outage;
 pub(crate) mod rolling;
+pub(crate) mod rotations;
 pub(crate) mod scope_clocks;
 pub(crate) mod scope_wiped;
 mod scoped;
