@@ -79,6 +79,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::clock_late::ROW,
     scenarios::crash_loop::ROW,
     scenarios::rotations::ROW,
+    scenarios::elect_killed::ROW,
 ];
 
 /// The row with an id.

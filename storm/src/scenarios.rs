@@ -8,6 +8,7 @@ pub(crate) mod clock_forward;
 pub(crate) mod clock_late;
 pub(crate) mod crash_loop;
 pub(crate) mod directory_removed;
+pub(crate) mod elect_killed;
 pub(crate) mod etcd_leader;
 pub(crate) mod eviction;
 pub(crate) mod exhaustion;
