@@ -80,6 +80,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::crash_loop::ROW,
     scenarios::rotations::ROW,
     scenarios::elect_killed::ROW,
+    scenarios::lost_replica::ROW,
 ];
 
 /// The row with an id.

@@ -20,6 +20,7 @@ pub(crate) mod jobs;
 pub(crate) mod kill;
 pub(crate) mod leader;
 pub(crate) mod lost_keys;
+pub(crate) mod lost_replica;
 pub(crate) mod lost_replies;
 pub(crate) mod outage;
 pub(crate) mod partition;
