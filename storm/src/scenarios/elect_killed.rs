@@ -33,7 +33,7 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
     let store = Store::start(plan.store, Setting::Plain)?;
     let began = clock::now();
     let (mut verdict, mut faults, mut slowest) = (Verdict::default(), Vec::new(), Duration::ZERO);
-    let cycles = plan.cycles(CYCLES).max(2);
+    let (cycles, mut unguarded) = (plan.cycles(CYCLES).max(2), 0);
     for cycle in 0..cycles {
         let daemon = Daemon::new(recipe(plan, &store, cycle));
         daemon.launch()?;
@@ -44,6 +44,8 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
         family.guards.iter().try_for_each(|process| signal("-STOP", *process))?;
         family.guards.iter().try_for_each(|process| signal("-KILL", *process))?;
         daemon.kill();
+        // Before anybody has looked after the command.
+        unguarded += u64::from(family.guards.iter().all(|process| !runs(*process)));
         let is_gone = || !runs(family.command);
         let gone = wait_until("the command to end", DIES, is_gone);
         slowest = slowest.max(clock::now() - begin);
@@ -58,6 +60,7 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
     }
     verdict.bar("killed to the end of the command", slowest, DIES);
     verdict.guard("commands that were seen to run", faults.len() as u64, cycles.into());
+    verdict.guard("commands whose guards were seen dead", unguarded, cycles.into());
     let seconds = (clock::now() - began).as_secs_f64();
     Ok(Outcomes { faults, seconds, verdict, ..Outcomes::default() })
 }

@@ -106,7 +106,6 @@ fn lose(stage: &mut Stage, tail: Duration) -> io::Result<Lost> {
     let begin = clock::now();
     let lost = die(stage, &watch, tail)?;
     let acquisition = started + tail > begin;
-    stage.was(format!("killed, without its last {tail:?}"), None, begin);
     stage.verdict.note(
         format!("lost with the last {tail:?}"),
         format!("{} commands, which changed {} keys", lost.0, lost.1),
@@ -116,6 +115,7 @@ fn lose(stage: &mut Stage, tail: Duration) -> io::Result<Lost> {
     stage.rest_until(promised + BEYOND);
     stage.nothing_refused(&RUNNING, since, begin);
     one_of_two(stage, back);
+    stage.was(format!("killed, without its last {tail:?}"), None, begin);
     Ok(Lost { commands: lost.0, keys: lost.1, acquisition })
 }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::clock;
+use crate::http::ask_once;
 use crate::scenario::{Play, Scenario};
 use crate::scenarios::scoped;
 use crate::stage::{Cast, Lease, Names, Plan, Stage};
@@ -111,7 +112,16 @@ fn act_named(stage: &mut Stage) -> io::Result<()> {
     let begin = clock::now();
     scoped::answers(stage, &BOTH, begin);
     stage.was("two nodes of one name", None, begin);
+    let is_same = name(stage, 0)?.is_string() && name(stage, 0)? == name(stage, 1)?;
+    stage.verdict.guard("nodes that say that they have one name", is_same.into(), 1);
     Ok(())
+}
+
+/// What a node is called, by its own word.
+fn name(stage: &Stage, node: usize) -> io::Result<serde_json::Value> {
+    let (_, body) = ask_once(stage.nodes[node].door.address, "POST", "/v1/ids")?;
+    let answer: serde_json::Value = serde_json::from_str(&body)?;
+    Ok(answer["metadata"]["node"].clone())
 }
 
 /// How many of these nodes say that their clocks are so far off, to a second.

@@ -58,12 +58,14 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     });
     let pause = stage.between(Duration::ZERO, Duration::from_millis(500));
     stage.rest(pause);
-    let second = stage.store.incarnation()?;
+    let mut second = None;
+    // Before that there is nothing to be wiped.
+    wait_until("a namespace again", NOTICED, || {
+        second = stage.store.incarnation().ok().flatten();
+        second.is_some() || !stage.goes_on()
+    })?;
     let again = clock::now();
-    // There may be nothing yet: then there is nothing to wipe, and the first wipe was all.
-    if second.is_some() {
-        stage.store.clear()?;
-    }
+    stage.store.clear()?;
     for node in &NEWCOMERS[1..] {
         stage.nodes[*node].launch()?;
     }
@@ -82,7 +84,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         .note("second wipe to the first Id of a new node", format!("{:?}", clock::now() - again));
     stage.rest(Duration::from_secs(5));
     let third = stage.store.incarnation()?;
-    let wipes = u64::from(second != first) + u64::from(second.is_some() && third != second);
+    let wipes = u64::from(second != first) + u64::from(third.is_some() && third != second);
     stage.verdict.guard("wipes after which the namespace was another one", wipes, 2);
     stage.verdict.guard("first wipes that all holders noticed", noticed.is_ok().into(), 1);
     stage.verdict.guard("nodes that issued on at the second wipe", issuing, 1);
