@@ -1,5 +1,6 @@
 //! E43: the store forgets everything, and again while those who lost their workers have no others yet
-//! and still issue up to their old horizons. New nodes then want the few workers there are.
+//! and still issue up to their old horizons. New nodes then want the few workers there are, and have a
+//! shorter way to the store.
 
 use std::io;
 use std::time::Duration;
@@ -17,6 +18,8 @@ const HOLDERS: [usize; 3] = [0, 1, 2];
 const NEWCOMERS: [usize; 6] = [3, 4, 5, 6, 7, 8];
 const WORKERS: u64 = 4;
 const NOTICED: Duration = Duration::from_secs(20);
+/// What holders' requests and answers take each from the second wipe on: newcomers are quicker.
+const SLOW: Duration = Duration::from_millis(400);
 /// Horizons are at most a budget away, and then nobody is in the way.
 const STARTS: Duration = Duration::from_secs(60);
 
@@ -27,14 +30,18 @@ pub(crate) const ROW: Scenario = Scenario {
     play: Play::Nodes { cast, act, judge },
 };
 
-/// Horizons that are far away from the beginning, against what newcomers wait for.
+/// Horizons that are far away from the beginning, against what newcomers wait for. They renew more
+/// often, so that they are the first to be there.
 fn cast(_: &Plan) -> Cast {
     let seconds = Duration::from_secs;
+    let lease = Lease { ttl: seconds(10), heartbeat: seconds(3), budget: seconds(30) };
+    let often = Lease { heartbeat: Duration::from_millis(500), ..lease };
     Cast {
         nodes: HOLDERS.len() + NEWCOMERS.len(),
         late: NEWCOMERS.len(),
         workers: WORKERS,
-        lease: Lease { ttl: seconds(10), heartbeat: seconds(2), budget: seconds(30) },
+        lease,
+        own_leases: NEWCOMERS.map(|node| (node, often)).into(),
         namespace: Namespace::Found,
         // With sessions of ZooKeeper that are as long as these leases.
         setting: Setting::Plain,
@@ -64,6 +71,11 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         second = stage.store.incarnation().ok().flatten();
         second.is_some() || !stage.goes_on()
     })?;
+    for node in HOLDERS {
+        if let Some(proxy) = &stage.nodes[node].link.proxy {
+            proxy.delay(SLOW);
+        }
+    }
     let again = clock::now();
     stage.store.clear()?;
     for node in &NEWCOMERS[1..] {
