@@ -184,10 +184,14 @@ impl Store {
         }
     }
 
-    /// The same, but for etcd by its own tool: it runs on, and so do the leases of its clients.
+    /// The same, but for etcd and ZooKeeper by one call of their own tools: etcd runs on, and so do the
+    /// leases of its clients.
     pub(crate) fn clear(&self) -> io::Result<()> {
         match &self.server {
             Server::Etcd(etcd) => etcd.etcdctl(&["del", "--prefix", "/frazil"]).map(drop),
+            Server::Zk(zookeeper) => {
+                zk::cli(&zookeeper.address(), &["deleteall", "/frazil"]).map(drop)
+            }
             _ => self.wipe(),
         }
     }
