@@ -51,10 +51,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     stage.was("crashes with its clock a day ahead", Some(LOOPER), begin);
     // What was promised by a clock that is right has passed by then.
     clock::rest(stage.lease.budget + Duration::from_secs(2));
-    let mut spoiled = 0;
-    for state in ["poisoned", "blocked", "quarantined", "lost"] {
-        spoiled += workers(stage, state)?;
-    }
+    let spoiled = spoiled(&workers(stage)?);
     stage.verdict.hold("few workers are spoiled", spoiled <= SPOILED_MAX, || {
         format!("{spoiled} of {WORKERS} workers are spoiled by {crashes} crashes")
     });
@@ -63,6 +60,25 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     Ok(())
 }
 
+/// How many workers nobody can have, as `frazil store show` counts them.
+fn spoiled(workers: &serde_json::Value) -> u64 {
+    let states = ["poisoned", "blocked", "quarantined", "lost"];
+    states.iter().filter_map(|state| workers[state].as_u64()).sum()
+}
+
 fn judge(plan: &Plan, outcomes: &mut Outcomes) {
     was_worth_it(plan, outcomes);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_worker_that_nobody_can_have_is_spoiled() {
+        assert_eq!(spoiled(&json!({ "never_used": 27, "held": 4, "free": 1 })), 0);
+        assert_eq!(spoiled(&json!({ "held": 4, "poisoned": 2, "blocked": 1, "lost": 1 })), 4);
+    }
 }

@@ -54,13 +54,28 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     let horizon = stage.nodes[0].metric("frazil_horizon_timestamp_seconds")?;
     let ahead = horizon - clock::unix().as_secs_f64();
     stage.verdict.note("the horizon, from now, in seconds", format!("{ahead:.1}"));
-    let is_near = ahead <= (WINDOW + SLACK).as_secs_f64();
-    stage.verdict.hold("a horizon is within a window", is_near, || {
+    stage.verdict.hold("a horizon is within a window", is_near(ahead), || {
         format!("the clock is right, and the horizon {ahead:.0} s ahead; {WINDOW:?} is the window")
     });
     Ok(())
 }
 
+/// Whether a horizon so many seconds away is one that a clock which is right can have asked for.
+fn is_near(ahead: f64) -> bool {
+    ahead <= (WINDOW + SLACK).as_secs_f64()
+}
+
 fn judge(plan: &Plan, outcomes: &mut Outcomes) {
     was_worth_it(plan, outcomes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_horizon_of_a_wrong_clock_is_far() {
+        assert!(is_near(-5.0) && is_near(90.0));
+        assert!(!is_near(95.0) && !is_near(3600.0) && !is_near(f64::NAN));
+    }
 }

@@ -70,17 +70,9 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         let down = Duration::from_secs(seconds);
         stage.can_outlast(&RUNNING, down + MARGIN)?;
         let (since, promised) = (clock::now(), stage.promised(&RUNNING)?);
-        let before = run_id(stage)?;
-        if let Some(daemon) = stage.store.daemon() {
-            daemon.kill();
-        }
         let begin = clock::now();
-        stage.rest(down);
-        let was_silent = stage.store.is_silent();
-        stage.store.restart()?;
+        silent += u64::from(go_down(stage, down)?);
         let back = clock::now();
-        silent += u64::from(was_silent && run_id(stage)? != before);
-        stage.was(format!("killed for {seconds} s"), None, begin);
         stage.nodes[NEWCOMER].launch()?;
         let took = stage.starts_within(NEWCOMER, back, STARTS);
         slowest = slowest.max(took.unwrap_or(STARTS));
@@ -95,6 +87,19 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     stage.verdict.guard("outages that were seen, of a server that started anew", silent, wanted);
     stage.verdict.bar("Redis back to the first Id of a new node", slowest, STARTS);
     Ok(())
+}
+
+/// Kills Redis and starts it again after a time. Whether that was so, by what it says itself.
+fn go_down(stage: &mut Stage, down: Duration) -> io::Result<bool> {
+    let (begin, before) = (clock::now(), run_id(stage)?);
+    if let Some(daemon) = stage.store.daemon() {
+        daemon.kill();
+    }
+    stage.rest(down);
+    let was_silent = stage.store.is_silent();
+    stage.store.restart()?;
+    stage.was(format!("killed for {} s", down.as_secs()), None, begin);
+    Ok(was_silent && run_id(stage)? != before)
 }
 
 fn run_id(stage: &Stage) -> io::Result<String> {

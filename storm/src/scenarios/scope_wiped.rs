@@ -48,18 +48,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         let quiet = stage.between(Duration::from_secs(2), Duration::from_secs(4));
         stage.rest(quiet);
         let before = stage.store.incarnation()?;
-        let begin = clock::now();
-        stage.store.clear()?;
-        stage.rest(Duration::from_secs(6));
-        if scoped::leader(stage) == Some(old) {
-            stage.nodes[old].stop(Duration::from_secs(20))?;
-        }
-        let other = 1 - old;
-        let wiped = clock::now();
-        stage.starts_within(other, wiped, ANSWERS);
-        stage.rest(Duration::from_secs(3));
-        moved += u64::from(scoped::leader(stage) == Some(other));
-        stage.was("wiped, and its leader's clock 1.5 s ahead", Some(old), begin);
+        moved += u64::from(forget(stage, old)?);
         let after = stage.store.incarnation()?;
         forgotten += u64::from(after.is_some() && after != before);
         // Its clock goes back: as a new process it does not mind.
@@ -76,4 +65,19 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     );
     stage.verdict.guard("wipes after which the other node led", moved, cycles.into());
     Ok(())
+}
+
+/// Wipes the store, and waits until the other node answers. Whether it leads.
+fn forget(stage: &mut Stage, old: usize) -> io::Result<bool> {
+    let begin = clock::now();
+    stage.store.clear()?;
+    stage.rest(Duration::from_secs(6));
+    if scoped::leader(stage) == Some(old) {
+        stage.nodes[old].stop(Duration::from_secs(20))?;
+    }
+    let (other, wiped) = (1 - old, clock::now());
+    stage.starts_within(other, wiped, ANSWERS);
+    stage.rest(Duration::from_secs(3));
+    stage.was("wiped, and its leader's clock 1.5 s ahead", Some(old), begin);
+    Ok(scoped::leader(stage) == Some(other))
 }

@@ -21,7 +21,7 @@ const NOTICED: Duration = Duration::from_secs(20);
 /// What holders' requests and answers take each from the second wipe on: newcomers are quicker.
 const SLOW: Duration = Duration::from_millis(400);
 /// Horizons are at most a budget away, and then nobody is in the way.
-const STARTS: Duration = Duration::from_secs(60);
+const RECOVERED: Duration = Duration::from_secs(60);
 
 pub(crate) const ROW: Scenario = Scenario {
     id: "E43",
@@ -56,21 +56,10 @@ fn cast(_: &Plan) -> Cast {
 
 fn act(stage: &mut Stage) -> io::Result<()> {
     let first = stage.store.incarnation()?;
-    let (begin, losses) = (clock::now(), stage.losses());
-    stage.store.clear()?;
-    stage.nodes[NEWCOMERS[0]].launch()?;
-    let noticed = wait_until("holders to notice", NOTICED, || {
-        let now = stage.losses();
-        HOLDERS.iter().all(|node| now[*node] > losses[*node]) || !stage.goes_on()
-    });
-    let pause = stage.between(Duration::ZERO, Duration::from_millis(500));
-    stage.rest(pause);
-    let mut second = None;
-    // Before that there is nothing to be wiped.
-    wait_until("a namespace again", NOTICED, || {
-        second = stage.store.incarnation().ok().flatten();
-        second.is_some() || !stage.goes_on()
-    })?;
+    let begin = clock::now();
+    let noticed = forget(stage)?;
+    let second = stage.store.incarnation()?;
+    let promised = stage.promised(&HOLDERS)?;
     for node in HOLDERS {
         if let Some(proxy) = &stage.nodes[node].link.proxy {
             proxy.delay(SLOW);
@@ -83,24 +72,45 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     }
     stage.was("wiped twice", None, begin);
     let issuing = HOLDERS.iter().filter(|node| stage.issuable(**node) > 0.0).count() as u64;
-    let limit = (again + STARTS).saturating_sub(clock::now());
-    let started = wait_until("a newcomer to issue", limit, || {
-        let issues = |node: &usize| stage.load.record.first_answer(*node, again).is_some();
-        NEWCOMERS[1..].iter().any(issues) || !stage.goes_on()
-    });
-    stage.verdict.hold("bounded recovery", started.is_ok(), || {
-        format!("no new node issued within {STARTS:?} of the second wipe")
-    });
-    stage
-        .verdict
-        .note("second wipe to the first Id of a new node", format!("{:?}", clock::now() - again));
-    stage.rest(Duration::from_secs(5));
+    stage.rest_until(promised);
+    recover(stage, again);
     let third = stage.store.incarnation()?;
     let wipes = u64::from(second != first) + u64::from(third.is_some() && third != second);
     stage.verdict.guard("wipes after which the namespace was another one", wipes, 2);
-    stage.verdict.guard("first wipes that all holders noticed", noticed.is_ok().into(), 1);
+    stage.verdict.guard("first wipes that all holders noticed", noticed.into(), 1);
     stage.verdict.guard("nodes that issued on at the second wipe", issuing, 1);
     Ok(())
+}
+
+/// Wipes the store, and waits until there is something to be wiped again. Whether all holders noticed.
+fn forget(stage: &mut Stage) -> io::Result<bool> {
+    let losses = stage.losses();
+    stage.store.clear()?;
+    stage.nodes[NEWCOMERS[0]].launch()?;
+    let noticed = wait_until("holders to notice", NOTICED, || {
+        let now = stage.losses();
+        HOLDERS.iter().all(|node| now[*node] > losses[*node]) || !stage.goes_on()
+    });
+    let pause = stage.between(Duration::ZERO, Duration::from_millis(500));
+    stage.rest(pause);
+    wait_until("a namespace again", NOTICED, || {
+        stage.store.incarnation().is_ok_and(|found| found.is_some()) || !stage.goes_on()
+    })?;
+    Ok(noticed.is_ok())
+}
+
+/// Waits until all workers are used, by whomever.
+fn recover(stage: &mut Stage, again: Duration) {
+    let limit = (again + RECOVERED).saturating_sub(clock::now());
+    let wanted = usize::try_from(WORKERS).unwrap_or(usize::MAX);
+    let recovered = wait_until("all workers to be used", limit, || {
+        stage.serving().len() >= wanted || !stage.goes_on()
+    });
+    let (took, serving) = (clock::now() - again, stage.serving().len());
+    stage.verdict.note("second wipe to the use of all workers", format!("{took:?}"));
+    stage.verdict.hold("bounded recovery", recovered.is_ok() || !stage.goes_on(), || {
+        format!("{serving} nodes issue {took:?} after the second wipe, with {WORKERS} workers")
+    });
 }
 
 fn judge(plan: &Plan, outcomes: &mut Outcomes) {
