@@ -20,7 +20,7 @@ use crate::traps::{self, Hunt};
 /// A mutant that takes longer is not caught.
 const CAUGHT_WITHIN: f64 = 60.0;
 /// These are played on every store, the others on one that the seed chooses.
-const ON_EVERY_STORE: [&str; 4] = ["E02", "E05", "E06", "E09"];
+const ON_EVERY_STORE: [&str; 5] = ["E02", "E05", "E06", "E09", "E43"];
 /// What the smoke plays: a fault of each kind, and each store.
 const SMOKE: [(&str, Kind); 6] = [
     ("E02", Kind::Redis),
@@ -215,7 +215,7 @@ impl Card {
         self.ids += report.outcomes.as_ref().map_or(0, |outcomes| outcomes.counts.ids);
         self.failed += u64::from(!report.passes);
         match report.passes {
-            true => self.line(report.line()),
+            true => self.line(format!("{}\n      {}", report.line(), report.deeds())),
             // Everything there is to know, at once.
             false => self.line(report.page()),
         }
