@@ -91,6 +91,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::record::Version;
     use crate::nonce::Nonce;
     use crate::record::{FORMAT, Meta, Record, Token, UnixMs, Versioned};
 
@@ -105,6 +106,7 @@ mod tests {
             horizon,
             renewed,
             expires: None,
+            released: false,
             info: BTreeMap::new(),
         };
         let (slot, found) = (Slot::worker(worker), Found::Known(record));

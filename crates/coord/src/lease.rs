@@ -116,16 +116,6 @@ pub struct Census {
     pub next_floor: Option<UnixMs>,
 }
 
-impl Census {
-    /// Adds what was counted elsewhere.
-    pub(crate) fn add(&mut self, other: Self) {
-        self.held += other.held;
-        self.blocked += other.blocked;
-        self.poisoned += other.poisoned;
-        self.next_floor = self.next_floor.into_iter().chain(other.next_floor).min();
-    }
-}
-
 /// The right to a slot, as last acknowledged by the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tenure {
