@@ -29,7 +29,7 @@ declare_cases! {
 
 async fn extend_of_another(bench: &Bench<'_>) -> Result<(), Violation> {
     let slot = Slot::worker(3);
-    let old = bench.take(&bench.a, &bench.this(&slot).await?).await?;
+    let old = bench.take(&bench.a, &bench.briefly(&slot).await?).await?;
     bench.lapse(&bench.a, &old).await?;
     let mut claim = bench.this(&slot).await?;
     claim.now = old.horizon;
@@ -48,7 +48,7 @@ async fn extend_of_another(bench: &Bench<'_>) -> Result<(), Violation> {
 
 async fn release_of_another(bench: &Bench<'_>) -> Result<(), Violation> {
     let slot = Slot::worker(3);
-    let old = bench.take(&bench.a, &bench.this(&slot).await?).await?;
+    let old = bench.take(&bench.a, &bench.briefly(&slot).await?).await?;
     bench.lapse(&bench.a, &old).await?;
     let mut claim = bench.this(&slot).await?;
     claim.now = old.horizon;
