@@ -85,7 +85,8 @@ pub enum Choice {
 pub enum Acquired {
     /// The slot is held.
     Held(Tenure),
-    /// [`Choice::This`]: somebody is present in it, or it is not the version that was read.
+    /// [`Choice::This`]: somebody is present in it, or it is not the version that was read. Of any
+    /// choice: the claim was served once, and somebody else may have had the slot since.
     Taken,
     /// Nothing can be taken now; when that may change.
     Full(Census),

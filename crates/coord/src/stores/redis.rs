@@ -99,7 +99,7 @@ impl RedisStore {
         }
         let arguments = vec![
             "begin".to_owned(),
-            answer.stored.id.clone(),
+            answer.stored.read.clone(),
             next.began.to_string(),
             next.forked.to_string(),
             next.level.digit().to_owned(),
