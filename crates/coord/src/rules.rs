@@ -367,3 +367,6 @@ fn capped(ask: UnixMs, now: UnixMs, window_ms: u64) -> UnixMs {
 fn window(window_ms: u64) -> u64 {
     window_ms.min(WINDOW_MAX_MS)
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use crate::lab::{Place, any, eventually, replica_of, take};
 async fn what_a_dead_replica_does_not_confirm_is_not_acknowledged() {
     let master = Redis::start().unwrap();
     let replica = replica_of(&master);
-    let place = Place::new(format!("{}?durability=wait-all&timeout=1500ms", master.url()));
+    let place = Place::new(format!("{}?durability=wait:1&timeout=1500ms", master.url()));
     let store = place.open().await;
     let version = place.found(&store).await;
     let tenure = take(&store, &place.claim(any(0, 3), version)).await;
@@ -32,7 +32,8 @@ async fn what_a_dead_replica_does_not_confirm_is_not_acknowledged() {
     assert!(written.contains(&this.nonce.to_string()), "the control: {written}");
     // A repetition has nothing new to write, and yet must not count as confirmed.
     let this = frazil_coord::Claim { meta: version, ..this };
-    assert!(matches!(store.acquire(&this).await, Ok(Acquired::Unsure(..))));
+    let error = store.acquire(&this).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
     replica.resume().unwrap();
     let tenure = eventually("the replica to confirm", async || match store.acquire(&this).await {
         Ok(Acquired::Held(tenure)) => Some(tenure),
@@ -56,7 +57,7 @@ async fn more_replicas_than_there_are_never_confirm() {
 #[tokio::test]
 async fn waiting_for_replicas_without_any_is_warned_about() {
     let redis = Redis::start().unwrap();
-    let place = Place::new(format!("{}?durability=wait-all&timeout=300ms", redis.url()));
+    let place = Place::new(format!("{}?durability=wait:1&timeout=300ms", redis.url()));
     let store = place.open().await;
     let warnings = store.guarantees().warnings;
     assert!(warnings.iter().any(|warning| warning.contains("none is connected")), "{warnings:?}");

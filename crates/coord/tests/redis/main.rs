@@ -3,6 +3,7 @@
 mod clock;
 mod conformance;
 mod crowd;
+mod deaf;
 mod durability;
 mod entering;
 mod failover;
@@ -10,3 +11,5 @@ mod lab;
 mod outage;
 mod restart;
 mod rules;
+mod settling;
+mod upgrade;

@@ -115,7 +115,10 @@ impl Session {
             let mut link = link?;
             let failed = match self.send(&mut link, step, was_sent).await {
                 Ok(words) => {
-                    self.acknowledge(&mut link, step).await?;
+                    // Whoever is to begin a history first has nothing to wait for yet.
+                    if words.first().is_none_or(|status| status != "begin") {
+                        self.acknowledge(&mut link, step).await?;
+                    }
                     return Ok(words);
                 }
                 Err(error) => error,
