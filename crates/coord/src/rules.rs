@@ -209,10 +209,9 @@ impl Settling {
         for (_, horizon) in next.pending.extract_if(.., |(written, _)| *written <= up_to) {
             next.settled = next.settled.max(horizon);
         }
-        next.pending.extend(acknowledged.filter(|_| history.settles()));
-        // One each heartbeat; what settles late still settles by those that are kept.
-        let surplus = next.pending.len().saturating_sub(PENDING_MAX);
-        next.pending.drain(..surplus);
+        // If there are many the older ones stay: they settle first.
+        next.pending.truncate(PENDING_MAX - 1);
+        next.pending.extend(acknowledged.filter(|_| settles));
         next
     }
 }

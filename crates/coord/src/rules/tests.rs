@@ -208,6 +208,8 @@ fn horizons_that_never_settle_do_not_pile_up() {
     }
     assert_eq!(settling.pending.len(), PENDING_MAX);
     assert_eq!(settling.pending.last(), Some(&(1099, NOW + 99)));
+    // The oldest are still there to settle.
+    assert_eq!(settling.after(&capped(0, 1000), None).settled, NOW);
 }
 
 #[test]

@@ -214,7 +214,7 @@ async fn newcomers_wait_when_records_and_marks_are_lost_and_meta_is_not() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn marks_that_were_lost_come_back_before_the_records_are_lost_too() {
     let redis = Redis::start().unwrap();
-    let place = Place::new(redis.url()).window(1500);
+    let place = Place::new(redis.url()).window(60_000);
     let store = place.open().await;
     let version = place.found(&store).await;
     let tenure = take(&store, &place.claim(any(0, 0), version)).await;

@@ -179,7 +179,7 @@ impl Session {
         match wait.query_async::<u32>(&mut link.connection).await {
             Ok(reached) if reached >= needed => Ok(()),
             Ok(reached) => Err(unknown(format!(
-                "written, but only {reached} of {needed} replicas confirmed it within {limit:?}"
+                "only {reached} of {needed} replicas confirmed all that was written within {limit:?}"
             ))),
             Err(error) => {
                 self.learn(link, &error);
