@@ -81,6 +81,7 @@ pub enum Choice {
 }
 
 /// How a claim ended.
+#[expect(clippy::large_enum_variant, reason = "each is handed on once, and never kept")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acquired {
     /// The slot is held.
@@ -204,6 +205,7 @@ pub struct Ask {
 }
 
 /// How an extension ended.
+#[expect(clippy::large_enum_variant, reason = "each is handed on once, and never kept")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extended {
     /// Held on, with what is acknowledged now.

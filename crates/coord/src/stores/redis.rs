@@ -141,7 +141,7 @@ impl RedisStore {
         self.session.run(&step).await.map(drop)
     }
 
-    fn into_look(&self, answer: Answer) -> Look {
+    fn look_of(&self, answer: Answer) -> Look {
         let history = self.session.history(&answer);
         Look { meta: answer.meta, entries: answer.entries, clock: Some(answer.clock), history }
     }
@@ -203,7 +203,7 @@ impl Store for RedisStore {
         // Who asks for no slot only looks on, and writes nothing.
         let answer =
             if is_claimed { self.run_begun(&step).await? } else { self.run(&step).await? };
-        Ok(self.into_look(answer))
+        Ok(self.look_of(answer))
     }
 
     async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
@@ -236,10 +236,10 @@ impl Store for RedisStore {
         if answer.status == "unindexed" {
             // An index was lost: nobody would find the workers that are in none.
             let all = self.look(Act::Vacancies, Group::Workers, vec!["*".to_owned()]).await?;
-            return Ok(Vacancies { look: self.into_look(all), is_complete: true, held: 0 });
+            return Ok(Vacancies { look: self.look_of(all), is_complete: true, held: 0 });
         }
         let held = answer.more.first().and_then(|held| held.parse().ok()).unwrap_or(0);
-        Ok(Vacancies { look: self.into_look(answer), is_complete: false, held })
+        Ok(Vacancies { look: self.look_of(answer), is_complete: false, held })
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {
@@ -258,7 +258,7 @@ impl Store for RedisStore {
             match answer.status.as_str() {
                 // Where there is no namespace there is nothing to remember.
                 "begin" if answer.meta.is_some() => self.begin(group, &answer).await?,
-                "begin" | "conflict" => return Ok(Committed::Conflict(self.into_look(answer))),
+                "begin" | "conflict" => return Ok(Committed::Conflict(self.look_of(answer))),
                 "done" => {
                     let number = |at: usize| answer.more.get(at)?.parse::<u64>().ok();
                     let (Some(expires), Some(version), Some(index)) =
@@ -270,7 +270,7 @@ impl Store for RedisStore {
                         index: usize::try_from(index).unwrap_or(usize::MAX),
                         version: Version(version),
                         expires: Some(expires).filter(|expires| *expires > 0),
-                        look: self.into_look(answer),
+                        look: self.look_of(answer),
                     });
                 }
                 _ => return Err(self.strange(commit.act, &answer)),

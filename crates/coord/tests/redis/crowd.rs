@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use frazil_coord::time::boot_time;
-use frazil_coord::{Acquired, Leasing, Store};
+use frazil_coord::{Acquired, Leasing};
 use frazil_rig::Redis;
 use std::sync::Arc;
 use tokio::task::JoinSet;

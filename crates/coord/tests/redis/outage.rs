@@ -69,7 +69,7 @@ async fn a_claim_without_an_answer_is_unsure_and_its_repetition_gets_the_same_sl
     let this = place.claim(Choice::This(slot.clone(), Version(0)), version);
     let pool = place.claim(any(0, 63), version);
     // Their groups have begun.
-    store.read(&[slot.clone()]).await.unwrap();
+    store.read(std::slice::from_ref(&slot)).await.unwrap();
     store.read(&[Slot::worker(0)]).await.unwrap();
     let deaf = Deaf { store: &store, proxy: &proxy };
     let acquired = deaf.acquire(&this).await.unwrap();
