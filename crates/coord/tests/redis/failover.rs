@@ -105,6 +105,41 @@ async fn with_logs_a_holder_that_lapsed_goes_on_at_the_promoted_server() {
     assert!(matches!(acquired, Acquired::Full(_)), "a newcomer was let in: {acquired:?}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_takeover_waits_for_a_replica_that_could_be_promoted_and_nothing_else_does() {
+    let master = Redis::builder().persistent(AppendOnly::EverySecond).start().unwrap();
+    let replica = replica_of(&master);
+    let sentinels = Sentinels::start(&master).unwrap();
+    let place = Place::new(format!("{}?isolation=1s&timeout=2s", sentinels.url()));
+    let store = place.open().await;
+    let version = place.found(&store).await;
+    let mut claim = place.claim(any(0, 0), version);
+    (claim.ttl, claim.ask) = (Duration::from_millis(100), claim.now + 100);
+    take(&store, &claim).await;
+    let held = take(&store, &place.claim(any(1, 1), version)).await;
+    replica.pause().unwrap();
+    let free = take(&store, &place.claim(any(2, 2), version)).await;
+    assert_eq!(free.usable, free.horizon);
+    let outcome = store.extend(&held, &place.ask()).await.unwrap();
+    assert!(matches!(outcome, Extended::Held(_)), "{outcome:?}");
+    let late = place.claim(any(0, 0), version);
+    let unsure =
+        eventually("presence to lapse", async || match store.acquire(&late).await.unwrap() {
+            Acquired::Unsure(slot, read) => Some((slot, read)),
+            Acquired::Full(_) => None,
+            other => panic!("the replica may be promoted without it: {other:?}"),
+        });
+    let (slot, read) = unsure.await;
+    replica.resume().unwrap();
+    let again = frazil_coord::Claim { choice: Choice::This(slot, read), ..late };
+    let taken =
+        eventually("the replica to have it", async || match store.acquire(&again).await.unwrap() {
+            Acquired::Held(tenure) => Some(tenure),
+            _ => None,
+        });
+    assert_eq!(taken.await.nonce, again.nonce);
+}
+
 /// A pair behind one address, that fails over when told.
 struct Pair {
     master: Redis,

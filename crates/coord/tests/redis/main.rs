@@ -9,6 +9,7 @@ mod entering;
 mod failover;
 mod lab;
 mod outage;
+mod primitive;
 mod restart;
 mod rules;
 mod settling;

@@ -8,7 +8,8 @@ use frazil_coord::rules::{UNSETTLED_MS, floor_of};
 use frazil_coord::stores::redis::RedisStore;
 use frazil_coord::time::{boot_time, unix_ms};
 use frazil_coord::{
-    Acquired, Extended, Group, History, Leasing, Presence, Released, Slot, Store, Strength, Tenure,
+    Acquired, Choice, Extended, Group, History, Leasing, Presence, Released, Slot, Store, Strength,
+    Tenure,
 };
 use frazil_rig::{AppendOnly, Redis};
 
@@ -35,8 +36,9 @@ async fn after_a_restart_holders_go_on_and_newcomers_wait_for_seconds() {
     let tenure = take(&store, &claim).await;
     assert!(store.settle_all().await.unwrap(), "nothing settles");
     redis.kill();
-    // Not to wait for anything: that the server is away for longer than a time to live is the case.
-    tokio::time::sleep(Duration::from_secs(14)).await;
+    // Longer than the holder's time to live.
+    let end = boot_time() + Duration::from_secs(14);
+    eventually("the outage to last", async || (boot_time() >= end).then_some(())).await;
     redis.restart().unwrap();
     let back = boot_time();
     let listed = other.list(Group::Workers).await.unwrap();
@@ -149,6 +151,41 @@ async fn what_a_lost_acquisition_could_use_is_above_nobodys_floor() {
     assert!(matches!(outcome, Extended::Held(_)), "{outcome:?}");
     let outcome = extended(&store, &lost, &place.ask()).await;
     assert!(matches!(outcome, Extended::Lost(_)), "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_takeover_that_was_lost_was_never_used_and_its_holder_goes_on() {
+    let redis = synced_each_second();
+    let place = Place::new(redis.url());
+    let store = place.open().await;
+    let version = place.found(&store).await;
+    let mut claim = place.claim(any(0, 0), version);
+    (claim.ttl, claim.ask) = (Duration::from_millis(100), claim.now + 100);
+    let early = take(&store, &claim).await;
+    assert!(store.settle_all().await.unwrap(), "nothing settles");
+    let length = log_length(&redis).await;
+    let other = place.open().await;
+    let late = place.claim(any(0, 0), version);
+    let wanted = late.clone();
+    let taking = tokio::spawn(async move { other.acquire(&wanted).await });
+    eventually("the takeover to be written", async || {
+        let record = redis.cli(&["HGET", "{frazil:lab}:w", "0"]).unwrap();
+        record.contains(&late.nonce.to_string()).then_some(())
+    })
+    .await;
+    lose_all_after(&redis, length);
+    // The control: a server that acknowledged it would have had two holders.
+    let record = redis.cli(&["HGET", "{frazil:lab}:w", "0"]).unwrap();
+    assert!(record.contains(&early.nonce.to_string()), "the takeover was not lost: {record}");
+    let acquired = taking.await.unwrap().unwrap();
+    assert!(matches!(acquired, Acquired::Unsure(..)), "used before it had settled: {acquired:?}");
+    let outcome = extended(&store, &early, &place.ask()).await;
+    let Extended::Held(held) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(held.token, early.token);
+    let Acquired::Unsure(slot, read) = acquired else { unreachable!() };
+    let again = frazil_coord::Claim { choice: Choice::This(slot, read), ..late };
+    let acquired = store.acquire(&again).await.unwrap();
+    assert!(matches!(acquired, Acquired::Taken | Acquired::Full(_)), "{acquired:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
