@@ -91,8 +91,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::record::Version;
     use crate::nonce::Nonce;
+    use crate::record::Version;
     use crate::record::{FORMAT, Meta, Record, Token, UnixMs, Versioned};
 
     const NOW: UnixMs = 1_000_000;

@@ -81,11 +81,13 @@ pub enum Choice {
 }
 
 /// How a claim ended.
+#[expect(clippy::large_enum_variant, reason = "each is handed on once, and never kept")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acquired {
     /// The slot is held.
     Held(Tenure),
-    /// [`Choice::This`]: somebody is present in it, or it is not the version that was read.
+    /// [`Choice::This`]: somebody is present in it, or it is not the version that was read. Of any
+    /// choice: the claim was served once, and somebody else may have had the slot since.
     Taken,
     /// Nothing can be taken now; when that may change.
     Full(Census),
@@ -193,6 +195,7 @@ pub struct Ask {
 }
 
 /// How an extension ended.
+#[expect(clippy::large_enum_variant, reason = "each is handed on once, and never kept")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extended {
     /// Held on, with what is acknowledged now.

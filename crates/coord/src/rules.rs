@@ -16,7 +16,9 @@
 //! | a slot that its holder did not release is used once the takeover has settled | the holder comes back in a history that lacks the takeover, and both go on |
 //! | a slot that its holder released may be used for [`UNSETTLED_MS`] before that | the acquisition is lost, and the next holder starts too low |
 //! | an extension is used up to [`UNSETTLED_MORE_MS`] beyond what has settled | the same |
+//! | no horizon is used that is further from the store's clock than the window | the same, after a clock jumped ahead |
 //! | in a new history a tenure starts above all that may have been used of what was lost | the same |
+//! | a holder goes on in a history that may lack takeovers only if its presence outlasted the one before | a successor whose takeover was lost uses the same times |
 //!
 //! So the times of different tenures are disjoint, with no assumption about clocks, delays or
 //! pauses. The model in `crates/frazil/tests` searches all of this exhaustively in the small.
@@ -98,12 +100,16 @@ pub fn floor_of(found: &Found, claim: &Claim, history: &History) -> UnixMs {
 /// began: tenures whose very record is gone.
 #[must_use]
 pub fn history_floor(claim: &Claim, history: &History) -> UnixMs {
-    let promised = promised(claim);
     let after = |began: UnixMs, promised: u64| match began {
         0 => 0,
         _ => began.saturating_add(STORE_CLOCK_BACK_MS + CLOCK_BOUND_MS + promised),
     };
-    after(history.since, promised.min(UNSETTLED_MS)).max(after(history.forked, promised))
+    let promised = promised(claim);
+    let unsettled = match uses_times(claim.group(), claim.window_ms) {
+        true => promised.min(UNSETTLED_MS),
+        false => promised,
+    };
+    after(history.since, unsettled).max(after(history.forked, promised))
 }
 
 /// How much further than its record says the last holder of a slot may have gone, in a history that
@@ -134,38 +140,39 @@ pub fn is_takeover(found: &Found, claim: &Claim, history: &History) -> bool {
 }
 
 /// Whether what is acknowledged may be lost, and what newcomers wait for does not cover all of it.
-/// A holder of a worker goes on in any later history, however long it was away; leaders and those
-/// of scopes give up by themselves when their time is over.
 fn may_lose_times(group: Group, window_ms: u64, history: &History) -> bool {
-    history.settles() && (group == Group::Workers || window(window_ms) > UNSETTLED_MS)
+    history.settles() && uses_times(group, window_ms)
 }
 
-/// Whether a record that carries a claim's nonce still is the claim's, at a time of the store's clock.
-/// If a history began since, and takeovers do not settle, it must not have lapsed: as in [`goes_on`].
-#[must_use]
-pub fn is_served(record: &Record, history: &History, clock: Option<UnixMs>) -> bool {
-    let is_first = history.since == 0 && history.forked == 0;
-    let lasts = |clock: UnixMs| {
-        let end = clock.saturating_add(history.overlap_ms + STORE_CLOCK_BACK_MS);
-        record.expires.is_some_and(|expires| end < expires)
-    };
-    history.id.is_empty() || history.settles() || is_first || clock.is_some_and(lasts)
+/// Whether more is promised than newcomers wait for when what has settled is kept. A holder of a worker
+/// goes on in any later history, however long it was away; leaders and those of scopes give up by
+/// themselves when their time is over.
+fn uses_times(group: Group, window_ms: u64) -> bool {
+    group == Group::Workers || window(window_ms) > UNSETTLED_MS
 }
 
-/// Whether a holder goes on in a history that is not the one which acknowledged it last, at a time of
-/// the store's clock. Where takeovers settle before they are used, nobody else can have used the slot
-/// as long as the record is the holder's. Elsewhere somebody may have been let in once presence had
-/// lapsed, in a write that was lost.
+/// Whether a record that carries a claim's nonce still is the claim's.
 #[must_use]
-pub fn goes_on(tenure: &Tenure, history: &History, clock: Option<UnixMs>) -> bool {
-    let lapses = || {
-        let (expires, clock) = (tenure.expires?, clock?);
-        Some(clock.saturating_add(history.overlap_ms + STORE_CLOCK_BACK_MS) < expires)
-    };
+pub fn is_served(record: &Record, history: &History) -> bool {
+    history.id.is_empty() || outlasted(record.expires, history)
+}
+
+/// Whether a holder goes on in a history that may not be the one which acknowledged it last. Where
+/// takeovers settle before they are used, nobody else can have used the slot as long as the record is
+/// the holder's.
+#[must_use]
+pub fn goes_on(tenure: &Tenure, history: &History) -> bool {
     history.id == tenure.settling.history
         || tenure.settling.history.is_empty()
-        || tenure.settling.settles
-        || lapses().unwrap_or(false)
+        || (tenure.settling.settles && history.settles())
+        || outlasted(tenure.expires, history)
+}
+
+/// Whether a presence that ended then still lasted when a history began that may lack takeovers which
+/// were used: nobody can have been let in before, and whoever was let in since is in the record.
+fn outlasted(expires: Option<UnixMs>, history: &History) -> bool {
+    let end = history.forked.saturating_add(STORE_CLOCK_BACK_MS);
+    history.forked == 0 || expires.is_some_and(|expires| end < expires)
 }
 
 /// Up to when a tenure that was acquired just now may be used.
@@ -183,21 +190,27 @@ pub fn usable_at_first(
     }
 }
 
-/// Up to when a tenure may be used after an extension.
+/// Up to when a tenure may be used after an extension that was acknowledged in a history, at a time of
+/// the store's clock if it has one.
 #[must_use]
 pub fn usable_then(
     tenure: &Tenure,
     settling: &Settling,
-    horizon: UnixMs,
     window_ms: u64,
     history: &History,
+    clock: Option<UnixMs>,
 ) -> UnixMs {
     let group = tenure.slot.group();
-    let usable = match history.is_capped && may_lose_times(group, window_ms, history) {
-        false => horizon,
-        true => horizon.min(settling.settled.saturating_add(UNSETTLED_MORE_MS)),
+    let most = match (history.is_capped && may_lose_times(group, window_ms, history), clock) {
+        (true, _) => settling.settled.saturating_add(UNSETTLED_MORE_MS),
+        // Should it be lost, those who come later count from when the store lost it, and know nothing
+        // of a clock that went astray since the slot was acquired.
+        (false, Some(clock)) if !history.id.is_empty() => {
+            clock.saturating_add(CLOCK_BOUND_MS + window(window_ms))
+        }
+        (false, _) => UnixMs::MAX,
     };
-    usable.max(tenure.usable)
+    tenure.horizon.min(most).max(tenure.usable)
 }
 
 impl Settling {
@@ -215,10 +228,9 @@ impl Settling {
         for (_, horizon) in next.pending.extract_if(.., |(written, _)| *written <= up_to) {
             next.settled = next.settled.max(horizon);
         }
-        next.pending.extend(acknowledged.filter(|_| history.settles()));
-        // One each heartbeat; what settles late still settles by those that are kept.
-        let surplus = next.pending.len().saturating_sub(PENDING_MAX);
-        next.pending.drain(..surplus);
+        // If there are many the older ones stay: they settle first.
+        next.pending.truncate(PENDING_MAX - 1);
+        next.pending.extend(acknowledged.filter(|_| settles));
         next
     }
 }
@@ -375,3 +387,6 @@ fn capped(ask: UnixMs, now: UnixMs, window_ms: u64) -> UnixMs {
 fn window(window_ms: u64) -> u64 {
     window_ms.min(WINDOW_MAX_MS)
 }
+
+#[cfg(test)]
+mod tests;

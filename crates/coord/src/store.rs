@@ -140,8 +140,6 @@ pub struct History {
     /// Whether a later history counts on holders that use no more than what has settled and a
     /// little beyond. If not, newcomers wait until all that was ever promised has passed.
     pub is_capped: bool,
-    /// For how long another server may go on acknowledging after this history began.
-    pub overlap_ms: u64,
 }
 
 impl History {

@@ -34,7 +34,7 @@ Options follow a question mark and are joined by '&':
   password_file=FILE   the file with the password (servers)
   ca=FILE              whom to trust, instead of the system's authorities (TLS)
   cert=FILE, key=FILE  our own certificate and its key (TLS)
-  durability=async     or wait:N or wait-all: replicas that must confirm a write (Redis)
+  durability=async     or wait:N: replicas that must confirm each write (Redis)
   isolation=15s        how long an old master may go on after a fail-over (Redis)
   prefix=frazil        what all keys begin with (Redis)
   session=30s          how long a silent client stays present (ZooKeeper)

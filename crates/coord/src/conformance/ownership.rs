@@ -30,7 +30,7 @@ declare_cases! {
 
 async fn extend_of_another(bench: &Bench<'_>) -> Result<(), Violation> {
     let slot = Slot::worker(3);
-    let old = bench.take(&bench.a, &bench.this(&slot).await?).await?;
+    let old = bench.take(&bench.a, &bench.briefly(&slot).await?).await?;
     bench.lapse(&bench.a, &old).await?;
     let mut claim = bench.this(&slot).await?;
     claim.now = old.horizon;
@@ -49,7 +49,7 @@ async fn extend_of_another(bench: &Bench<'_>) -> Result<(), Violation> {
 
 async fn release_of_another(bench: &Bench<'_>) -> Result<(), Violation> {
     let slot = Slot::worker(3);
-    let old = bench.take(&bench.a, &bench.this(&slot).await?).await?;
+    let old = bench.take(&bench.a, &bench.briefly(&slot).await?).await?;
     bench.lapse(&bench.a, &old).await?;
     let mut claim = bench.this(&slot).await?;
     claim.now = old.horizon;

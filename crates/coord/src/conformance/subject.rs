@@ -65,6 +65,8 @@ pub struct Bench<'a> {
 
 /// The window limit in the cases.
 pub(super) const WINDOW_MS: u64 = 600_000;
+/// Half of how far a clock may differ from the store's.
+pub(super) const SOON_MS: u64 = crate::rules::CLOCK_BOUND_MS / 2;
 /// The last worker of the pool in the cases.
 pub(super) const LAST_WORKER: u32 = 63;
 
@@ -149,6 +151,12 @@ impl<'a> Bench<'a> {
             Some(entry) => Ok(entry.clone()),
             None => Err(Violation::new(format_args!("a reading lacks {slot}: {look:?}"))),
         }
+    }
+
+    /// A claim of one slot as it is now, up to a time so near that a successor can claim to have
+    /// reached it: clocks may not differ from the store's by much.
+    pub async fn briefly(&self, slot: &Slot) -> Result<Claim, Violation> {
+        Ok(Claim { ask: self.now + SOON_MS, ..self.this(slot).await? })
     }
 
     /// Acquires, and fails the case otherwise.

@@ -111,9 +111,11 @@ async fn answered<S: Store + ?Sized>(
     look: &Look,
 ) -> Result<Option<Acquired>, Error> {
     // Before anything else: what is held already stays held, whatever meta says now.
-    if let Some((entry, record)) = look.carrying(claim.nonce)
-        && rules::is_served(record, &look.history, look.clock)
-    {
+    if let Some((entry, record)) = look.carrying(claim.nonce) {
+        if !rules::is_served(record, &look.history) {
+            // A later holder may have been lost. The claim is over, and its nonce with it.
+            return Ok(Some(Acquired::Taken));
+        }
         if entry.presence == Presence::Free {
             return return_to(store, claim, entry, record).await;
         }

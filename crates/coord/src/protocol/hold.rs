@@ -22,7 +22,7 @@ pub(super) async fn extend<S: Store + ?Sized>(
         };
         let horizon = record.horizon;
         let commit = Commit {
-            history: (!tenure.settling.settles).then(|| history.clone()),
+            history: Some(history.clone()).filter(|history| !history.is_empty()),
             ..commit(Act::Extend, tenure, known.0, record, Stay::For(ask.ttl))
         };
         let committed = match store.commit(&commit).await {
@@ -46,7 +46,7 @@ pub(super) async fn extend<S: Store + ?Sized>(
         };
         let tried = (look.history.id == history).then_some(known.0);
         known = match seen(&look, tenure, tried) {
-            Ok(_) if !rules::goes_on(tenure, &look.history, look.clock) => {
+            Ok(_) if !rules::goes_on(tenure, &look.history) => {
                 return Ok(Extended::Lost(Loss::Lapsed));
             }
             Ok(seen) => seen,
@@ -73,7 +73,7 @@ fn acknowledged(mut tenure: Tenure, ask: &Ask, look: &Look) -> Tenure {
         settling.settled = tenure.horizon;
     }
     tenure.usable =
-        rules::usable_then(&tenure, &settling, tenure.horizon, ask.window_ms, &look.history);
+        rules::usable_then(&tenure, &settling, ask.window_ms, &look.history, look.clock);
     tenure.store_now = look.clock;
     tenure.settling = settling;
     tenure

@@ -2,7 +2,18 @@
 //! commit is one script.
 //!
 //! Redis may lose the end of what it acknowledged, when it restarts or another server is promoted.
-//! It has a [`History`] therefore (`history.rs`), and `settle` tells when a write cannot be lost.
+//! It has a [`History`](crate::store::History) therefore (`history.rs`), and `settle` tells when a
+//! write cannot be lost.
+//!
+//! A user needs no more than this (and `+cluster|info +cluster|nodes` in a cluster); `+config|get`
+//! shows when the log is synced, and without it the worst is assumed:
+//!
+//! ```text
+//! ACL SETUSER frazil on >PASSWORD resetkeys ~{frazil:* resetchannels &{frazil:* -@all
+//!     +eval +evalsha +info +time +ping +wait +publish +subscribe +get +set +exists
+//!     +hget +hset +hdel +hmget +hkeys +hlen +sadd +srem +sismember +smembers
+//!     +zadd +zrem +zrange +zrangebyscore +zcard +zcount +config|get
+//! ```
 
 mod answer;
 mod failure;
@@ -48,6 +59,8 @@ use crate::url::StoreUrl;
 /// How many changes one commit tries. If all of a crowd see the same free workers, a claim fails on
 /// all of these with a chance of 1 in 9; more would make every request larger.
 const CHANGES_MAX: usize = 8;
+/// Up to this many workers are all looked at.
+const RANGE_READ_MAX: u64 = 64;
 /// How often a commit begins a history that others keep changing.
 const BEGINNINGS_MAX: usize = 4;
 
@@ -78,11 +91,30 @@ impl RedisStore {
 
     /// What a script that reads shows.
     async fn look(&self, act: Act, group: Group, names: Vec<String>) -> Result<Answer, Error> {
-        let step = Step { arguments: names, ..reading(act, &READ, group) };
-        self.session
-            .run(&step)
-            .await
-            .map_err(|error| error.with_way_out(format_args!("DEL {}", self.session.keys.meta())))
+        self.run(&Step { arguments: names, ..reading(act, &READ, group) }).await
+    }
+
+    async fn run(&self, step: &Step<'_>) -> Result<Answer, Error> {
+        let way_out = format!("DEL {}", self.session.keys.meta());
+        self.session.run(step).await.map_err(|error| error.with_way_out(way_out))
+    }
+
+    /// What a script shows to somebody who claims a slot, once the history has begun: whoever waits
+    /// until all has passed that was lost must count from one moment.
+    async fn run_begun(&self, step: &Step<'_>) -> Result<Answer, Error> {
+        for _ in 0..BEGINNINGS_MAX {
+            let answer = self.run(step).await?;
+            if answer.meta.is_none() || answer.stored.is_current(&answer) {
+                return Ok(answer);
+            }
+            self.begin(step.group, &answer).await?;
+        }
+        Err(self.never_begun(step.act))
+    }
+
+    fn never_begun(&self, act: &'static str) -> Error {
+        let why = "a new history could not be begun: others begin it at the same time";
+        Error::new(ErrorKind::Unavailable, act, self, why)
     }
 
     /// Remembers that a new history began, with what it may lack, before anything is written in it.
@@ -99,7 +131,7 @@ impl RedisStore {
         }
         let arguments = vec![
             "begin".to_owned(),
-            answer.stored.id.clone(),
+            answer.stored.read.clone(),
             next.began.to_string(),
             next.forked.to_string(),
             next.level.digit().to_owned(),
@@ -109,7 +141,7 @@ impl RedisStore {
         self.session.run(&step).await.map(drop)
     }
 
-    fn into_look(&self, answer: Answer) -> Look {
+    fn look_of(&self, answer: Answer) -> Look {
         let history = self.session.history(&answer);
         Look { meta: answer.meta, entries: answer.entries, clock: Some(answer.clock), history }
     }
@@ -160,8 +192,18 @@ impl Store for RedisStore {
 
     async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
         let group = slots.first().map_or(Group::Workers, Slot::group);
-        let names = slots.iter().map(|slot| slot.name().to_owned()).collect();
-        Ok(self.into_look(self.look(Act::Read, group, names).await?))
+        let names: Vec<String> = slots.iter().map(|slot| slot.name().to_owned()).collect();
+        let is_claimed = !names.is_empty();
+        // What a claim finds to be its own may be what was written and not confirmed.
+        let step = Step {
+            arguments: names,
+            is_acknowledged: is_claimed,
+            ..reading(Act::Read, &READ, group)
+        };
+        // Who asks for no slot only looks on, and writes nothing.
+        let answer =
+            if is_claimed { self.run_begun(&step).await? } else { self.run(&step).await? };
+        Ok(self.look_of(answer))
     }
 
     async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
@@ -170,6 +212,11 @@ impl Store for RedisStore {
 
     async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
         let size = u64::from(wanted.last.saturating_sub(wanted.first)) + 1;
+        if size <= RANGE_READ_MAX {
+            let all: Vec<Slot> = (wanted.first..=wanted.last).map(Slot::worker).collect();
+            let look = self.read(&all).await?;
+            return Ok(Vacancies { look, is_complete: true, held: 0 });
+        }
         let start = u64::from(wanted.first) + shuffle(wanted.nonce.bits(), 0) % size;
         let arguments = vec![
             wanted.first.to_string(),
@@ -179,16 +226,20 @@ impl Store for RedisStore {
             wanted.favourite.map(|number| number.to_string()).unwrap_or_default(),
             wanted.nonce.to_string(),
         ];
-        let step =
-            Step { arguments, more: 1, ..reading(Act::Vacancies, &VACANCIES, Group::Workers) };
-        let answer = self.session.run(&step).await?;
+        let step = Step {
+            arguments,
+            more: 1,
+            is_acknowledged: true,
+            ..reading(Act::Vacancies, &VACANCIES, Group::Workers)
+        };
+        let answer = self.run_begun(&step).await?;
         if answer.status == "unindexed" {
             // An index was lost: nobody would find the workers that are in none.
             let all = self.look(Act::Vacancies, Group::Workers, vec!["*".to_owned()]).await?;
-            return Ok(Vacancies { look: self.into_look(all), is_complete: true, held: 0 });
+            return Ok(Vacancies { look: self.look_of(all), is_complete: true, held: 0 });
         }
         let held = answer.more.first().and_then(|held| held.parse().ok()).unwrap_or(0);
-        Ok(Vacancies { look: self.into_look(answer), is_complete: false, held })
+        Ok(Vacancies { look: self.look_of(answer), is_complete: false, held })
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {
@@ -207,7 +258,7 @@ impl Store for RedisStore {
             match answer.status.as_str() {
                 // Where there is no namespace there is nothing to remember.
                 "begin" if answer.meta.is_some() => self.begin(group, &answer).await?,
-                "begin" | "conflict" => return Ok(Committed::Conflict(self.into_look(answer))),
+                "begin" | "conflict" => return Ok(Committed::Conflict(self.look_of(answer))),
                 "done" => {
                     let number = |at: usize| answer.more.get(at)?.parse::<u64>().ok();
                     let (Some(expires), Some(version), Some(index)) =
@@ -219,14 +270,13 @@ impl Store for RedisStore {
                         index: usize::try_from(index).unwrap_or(usize::MAX),
                         version: Version(version),
                         expires: Some(expires).filter(|expires| *expires > 0),
-                        look: self.into_look(answer),
+                        look: self.look_of(answer),
                     });
                 }
                 _ => return Err(self.strange(commit.act, &answer)),
             }
         }
-        let why = "a new history could not be begun: others begin it at the same time";
-        Err(Error::new(ErrorKind::Unavailable, commit.act.word(), self, why))
+        Err(self.never_begun(commit.act.word()))
     }
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {

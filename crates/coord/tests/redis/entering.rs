@@ -14,8 +14,8 @@ use crate::lab::{Place, any, replica_of, take};
 
 /// The rule in the documentation of the store, with the password in it.
 const RULE: &str = "on >hunter2 resetkeys ~{frazil:* resetchannels &{frazil:* -@all +eval +evalsha \
-    +info +time +ping +wait +publish +subscribe +get +set +exists +hget +hset +hdel +hmget +hgetall +hexists +hlen \
-    +sadd +sismember +smembers +zadd +zrem +zrange +zrangebyscore +zcard +zcount";
+    +info +time +ping +wait +publish +subscribe +get +set +exists +hget +hset +hdel +hmget +hkeys +hlen \
+    +sadd +srem +sismember +smembers +zadd +zrem +zrange +zrangebyscore +zcard +zcount";
 
 /// The error of connecting, which must come in time and without the password.
 async fn refusal(url: impl Into<String>) -> (ErrorKind, String) {
@@ -189,6 +189,7 @@ async fn a_user_with_too_few_rights_is_told_which() {
         ("-eval", "+eval"),
         ("-evalsha", "+evalsha"),
         ("-zadd", "+zadd"),
+        ("-hkeys", "+hkeys"),
         ("-subscribe", "+subscribe"),
         ("resetchannels", "+publish +subscribe"),
         ("-wait", "+wait"),

@@ -11,8 +11,8 @@ use frazil_coord::{
 };
 use frazil_rig::{Redis, wait_until};
 
-/// How long a test waits for what must come.
-pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+/// How long a test waits for what must come: longer than newcomers wait after a restart.
+pub(crate) const LIMIT: Duration = Duration::from_secs(50);
 
 /// A client's place: a URL and a namespace.
 pub(crate) struct Place {

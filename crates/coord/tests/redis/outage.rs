@@ -8,6 +8,7 @@ use frazil_coord::{
 };
 use frazil_rig::{Proxy, Redis};
 
+use crate::deaf::Deaf;
 use crate::lab::{LIMIT, Place, any, eventually, take};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -67,13 +68,15 @@ async fn a_claim_without_an_answer_is_unsure_and_its_repetition_gets_the_same_sl
     let slot = Slot::named(Group::Elections, "job").unwrap();
     let this = place.claim(Choice::This(slot.clone(), Version(0)), version);
     let pool = place.claim(any(0, 63), version);
-    proxy.drop_replies();
-    let acquired = store.acquire(&this).await.unwrap();
+    // Their groups have begun.
+    store.read(std::slice::from_ref(&slot)).await.unwrap();
+    store.read(&[Slot::worker(0)]).await.unwrap();
+    let deaf = Deaf { store: &store, proxy: &proxy };
+    let acquired = deaf.acquire(&this).await.unwrap();
     assert_eq!(acquired, Acquired::Unsure(slot, Version(0)));
     proxy.heal();
     store.meta().await.unwrap();
-    proxy.drop_replies();
-    let error = store.acquire(&pool).await.unwrap_err();
+    let error = deaf.acquire(&pool).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
     let held = async |group| {
         let listed = witness.list(group).await.unwrap();

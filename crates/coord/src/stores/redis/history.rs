@@ -1,5 +1,8 @@
 //! The histories of a Redis server: when a new one began, what it may lack, and what has settled.
 
+use std::collections::VecDeque;
+use std::time::Duration;
+
 use super::answer::Answer;
 use super::server::Server;
 use super::settings::Settings;
@@ -8,9 +11,15 @@ use crate::store::History;
 use crate::time::millis;
 use crate::url::Scheme;
 
-/// After a write this passes before its log is looked at: a second until it is synced, and one more
-/// by which the server may put that off while the disk is busy.
-const SYNCED_AFTER_MS: u64 = 2100;
+/// From a look at a log that is not being synced until the server has begun to sync all that was
+/// written before that look: it does so once a second, and looks at that at least once a second.
+pub(super) const SYNC_BEGINS_WITHIN: Duration = Duration::from_millis(2100);
+/// Between two looks that are remembered.
+const SPACING: Duration = Duration::from_millis(50);
+/// How many looks are remembered: more than fit between a look and the one that proves it.
+const LOOKS_MAX: usize = 64;
+/// By how much answers that come out of order may seem to set the clock back.
+const DISORDER_MS: u64 = 100;
 
 /// How sure it is that what a history acknowledged is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -67,6 +76,8 @@ pub(super) struct Stored {
     pub(super) old_since: UnixMs,
     /// Whether slots of the kind are marked as used.
     pub(super) was_marked: bool,
+    /// The words that it was read from: whoever begins a history must have seen the latest.
+    pub(super) read: String,
 }
 
 impl Stored {
@@ -80,6 +91,7 @@ impl Stored {
             replid: replid.to_owned(),
             old_since: old_since.parse().unwrap_or(0),
             was_marked: marked == "1",
+            read: [id, began, forked, level].join(" "),
         }
     }
 
@@ -98,23 +110,29 @@ impl Stored {
         if self.id == answer.id {
             return next;
         }
-        next.level = level;
-        let is_whole = self.level == Level::Everything && level == Level::Everything;
-        let is_cut = self.level >= Level::Settled && level >= Level::Settled && overlap_ms == 0;
+        let forked = answer.clock.saturating_add(overlap_ms);
         if self.id.is_empty() {
-            // A version before this one wrote here, and may go on: it does not wait for anything
-            // to settle.
+            // A version before this one wrote here, and may go on.
+            let is_same = is_of(&answer.id, &self.replid);
             next.level = Level::Nothing;
-            let is_same = !self.replid.is_empty() && answer.id.contains(&self.replid);
-            let forked = if is_same { 0 } else { answer.clock.saturating_add(overlap_ms) };
-            next.forked = forked.max(self.old_since);
-        } else if is_cut && !is_whole {
-            next.began = next.began.max(answer.clock);
-        } else if !is_whole {
-            next.forked = next.forked.max(answer.clock.saturating_add(overlap_ms));
+            next.forked = self.old_since.max(if is_same { 0 } else { forked });
+            return next;
+        }
+        // Versions before this one do not wait for anything to settle.
+        let was_shared = is_of(&self.id, &self.replid);
+        next.level = if was_shared { Level::Nothing } else { level };
+        match self.level.min(next.level) {
+            Level::Everything => {}
+            Level::Settled if overlap_ms == 0 => next.began = next.began.max(answer.clock),
+            Level::Settled | Level::Nothing => next.forked = next.forked.max(forked),
         }
         next
     }
+}
+
+/// Whether a history is one in which a server had this replication id.
+fn is_of(history: &str, replid: &str) -> bool {
+    !replid.is_empty() && history.split(':').nth(1) == Some(replid)
 }
 
 /// For how long another server may go on acknowledging after this one was promoted.
@@ -151,53 +169,68 @@ pub(super) fn seen(
             Level::Everything => Some(answer.clock),
         },
         is_capped: is_single && stored.level == Level::Settled,
-        overlap_ms,
     }
 }
 
 /// Up to when the log is known to be on disk.
 ///
-/// A look at a healthy log, and a later one that shows no sync under way and the same log, prove that
-/// what was written long enough before the first is on disk.
+/// A look at a log that is not being synced, and one at the same log and long enough after it that
+/// shows no sync either, prove that what was written before the first is on disk: its sync began in
+/// between, and has ended. How long they are apart is told by our own clock, which does not jump.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watermark {
     history: String,
-    first: Option<Health>,
+    looks: VecDeque<Idle>,
+    /// The latest time of the server's clock.
+    latest: UnixMs,
     settled: UnixMs,
 }
 
-/// What an answer says about the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Health {
+/// A look at a log that was not being synced.
+#[derive(Clone, Debug)]
+struct Idle {
     clock: UnixMs,
-    base_size: u64,
+    log: Log,
+    /// By our boot time.
+    received: Duration,
 }
 
+/// Which log it is: its size after the last rewrite, and how many rewrites have begun.
+type Log = (u64, Option<u64>);
+
 impl Watermark {
-    pub(super) fn observe(&mut self, answer: &Answer) {
+    /// Learns from an answer; both times are our boot time.
+    pub(super) fn observe(&mut self, answer: &Answer, sent: Duration, received: Duration) {
         if self.history != answer.id {
             *self = Self { history: answer.id.clone(), ..Self::default() };
         }
-        let number = |name: &str| answer.persistence(name).and_then(|value| value.parse().ok());
-        let is_idle = |name: &str| number(name) == Some(0_u64);
-        let is_healthy = answer.persistence("aof_enabled") == Some("1")
-            && answer.persistence("aof_last_write_status") == Some("ok")
-            && is_idle("aof_rewrite_in_progress")
-            && is_idle("rdb_bgsave_in_progress");
-        let Some(base_size) = number("aof_base_size").filter(|_| is_healthy) else {
-            self.first = None;
-            return;
-        };
-        let now = Health { clock: answer.clock, base_size };
-        match self.first {
-            Some(first) if first.base_size == base_size => {
-                if is_idle("aof_pending_bio_fsync") {
-                    let proved = first.clock.saturating_sub(SYNCED_AFTER_MS);
-                    self.settled = self.settled.max(proved);
-                    self.first = Some(now);
-                }
-            }
-            _ => self.first = Some(now),
+        if answer.clock.saturating_add(DISORDER_MS) < self.latest {
+            // The clock was set back, so that what is written now seems to be older than it is.
+            self.looks.clear();
+            self.settled = self.settled.min(answer.clock.saturating_sub(1));
+            self.latest = answer.clock;
+        }
+        self.latest = self.latest.max(answer.clock);
+        let Some(log) = healthy_log(answer) else { return self.looks.clear() };
+        if self.looks.iter().any(|look| look.log != log) {
+            self.looks.clear();
+        }
+        // One that shows a sync under way proves nothing, and what was seen before stands.
+        if answer.persistence("aof_pending_bio_fsync") == Some("0") {
+            self.look(Idle { clock: answer.clock, log, received }, sent);
+        }
+    }
+
+    fn look(&mut self, idle: Idle, sent: Duration) {
+        let is_proved = |look: &Idle| look.received + SYNC_BEGINS_WITHIN <= sent;
+        while let Some(look) = self.looks.pop_front_if(|look| is_proved(look)) {
+            self.settled = self.settled.max(look.clock);
+        }
+        if self.looks.back().is_none_or(|last| last.received + SPACING <= idle.received) {
+            self.looks.push_back(idle);
+        }
+        if self.looks.len() > LOOKS_MAX {
+            self.looks.pop_front();
         }
     }
 
@@ -205,9 +238,19 @@ impl Watermark {
     pub(super) fn settled(&self, history: &str) -> UnixMs {
         if self.history == history { self.settled } else { 0 }
     }
-
-    /// How long from a time on the next look can prove that what was written by then is on disk.
-    pub(super) const fn ready_in_ms(now: UnixMs, written: UnixMs) -> u64 {
-        (written + SYNCED_AFTER_MS).saturating_sub(now)
-    }
 }
+
+/// The log, if it is written and neither it nor a snapshot is being rewritten.
+fn healthy_log(answer: &Answer) -> Option<Log> {
+    let number = |name: &str| answer.persistence(name).and_then(|value| value.parse().ok());
+    let is_idle = |name: &str| number(name) == Some(0_u64);
+    let is_healthy = answer.persistence("aof_enabled") == Some("1")
+        && answer.persistence("aof_last_write_status") == Some("ok")
+        && is_idle("aof_rewrite_in_progress")
+        && is_idle("aof_rewrite_scheduled")
+        && is_idle("rdb_bgsave_in_progress");
+    Some((number("aof_base_size").filter(|_| is_healthy)?, number("aof_rewrites")))
+}
+
+#[cfg(test)]
+mod tests;

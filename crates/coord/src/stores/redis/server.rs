@@ -97,7 +97,9 @@ impl Server {
 
     /// Whether each write is on this server's disk some seconds later, and it can be seen when.
     pub(super) fn syncs_soon(&self) -> bool {
-        self.keeps_log && matches!(self.log_sync.as_deref(), Some("always" | "everysec"))
+        self.keeps_log
+            && !self.skips_sync
+            && matches!(self.log_sync.as_deref(), Some("always" | "everysec"))
     }
 
     /// Whether this server alone has the data, as far as it can tell.

@@ -19,6 +19,7 @@ use crate::error::{Error, ErrorKind};
 use crate::record::UnixMs;
 use crate::slot::Group;
 use crate::store::History;
+use crate::time::boot_time;
 
 /// How often one request may be sent: once, once more over a new connection, and once more if that
 /// led to a server that is no longer the master.
@@ -76,7 +77,7 @@ impl Session {
 
     /// Carries a step out, within the time-out.
     pub(super) async fn run(&self, step: &Step<'_>) -> Result<Answer, Error> {
-        let was_sent = AtomicBool::new(false);
+        let (was_sent, began) = (AtomicBool::new(false), boot_time());
         let words = match timeout(self.settings.timeout, self.attempt(step, &was_sent)).await {
             Ok(answer) => answer?,
             Err(_) => {
@@ -85,7 +86,7 @@ impl Session {
         };
         let answer = Answer::of(&words, step.more, step.group)
             .map_err(|(kind, why)| Error::new(kind, step.act, &self.settings.url, why))?;
-        self.mark().observe(&answer);
+        self.mark().observe(&answer, began, boot_time());
         Ok(answer)
     }
 
@@ -114,7 +115,10 @@ impl Session {
             let mut link = link?;
             let failed = match self.send(&mut link, step, was_sent).await {
                 Ok(words) => {
-                    self.acknowledge(&mut link, step).await?;
+                    // Whoever is to begin a history first has nothing to wait for yet.
+                    if words.first().is_none_or(|status| status != "begin") {
+                        self.acknowledge(&mut link, step).await?;
+                    }
                     return Ok(words);
                 }
                 Err(error) => error,
@@ -163,8 +167,7 @@ impl Session {
     async fn acknowledge(&self, link: &mut Link, step: &Step<'_>) -> Result<(), Error> {
         let needed = match self.settings.durability {
             _ if !step.is_acknowledged => return Ok(()),
-            // All that could be promoted are waited for where it matters: see `settle`.
-            Durability::Async | Durability::WaitAll => return Ok(()),
+            Durability::Async => return Ok(()),
             Durability::Wait(count) => count,
         };
         // The answer to it must be here before the time-out of the whole.
@@ -176,7 +179,7 @@ impl Session {
         match wait.query_async::<u32>(&mut link.connection).await {
             Ok(reached) if reached >= needed => Ok(()),
             Ok(reached) => Err(unknown(format!(
-                "written, but only {reached} of {needed} replicas confirmed it within {limit:?}"
+                "only {reached} of {needed} replicas confirmed all that was written within {limit:?}"
             ))),
             Err(error) => {
                 self.learn(link, &error);

@@ -7,7 +7,6 @@ use tokio::time::sleep;
 
 use super::RedisStore;
 use super::answer::Answer;
-use super::history::Watermark;
 use super::link;
 use super::session::Session;
 use crate::error::{Error, ErrorKind};
@@ -18,7 +17,7 @@ use crate::time::boot_time;
 use crate::url::Scheme;
 
 /// Between two looks.
-const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(300);
 /// A disk or a replica that takes longer is in trouble; whoever waits asks again.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -52,8 +51,7 @@ pub(super) async fn settle(store: &RedisStore, written: &Written) -> Result<bool
             };
             return Err(Error::new(ErrorKind::Unavailable, Act::Settle.word(), store, why));
         }
-        let ready = Duration::from_millis(Watermark::ready_in_ms(answer.clock, written.clock));
-        sleep(ready.max(PAUSE)).await;
+        sleep(PAUSE).await;
         answer = store.look(Act::Settle, Group::Workers, Vec::new()).await?;
     }
 }
@@ -106,4 +104,20 @@ fn replica(line: &str) -> Option<(String, u64)> {
     let is_online = is_replica && field("state") == Some("online");
     let address = format!("{}:{}", field("ip")?, field("port")?);
     is_online.then_some((address, field("offset")?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replica_counts_with_the_offset_that_it_has_confirmed_while_it_is_online() {
+        let line = "slave0:ip=10.0.0.1,port=6380,state=online,offset=140,lag=0\r";
+        assert_eq!(replica(line), Some(("10.0.0.1:6380".into(), 140)));
+        assert_eq!(replica(&line.replace("online", "wait_bgsave")), None);
+        assert_eq!(replica(&line.replace("slave0", "slaves_of_others")), None);
+        assert_eq!(replica(&line.replace("offset=140,", "")), None);
+        assert_eq!(replica("connected_slaves:1"), None);
+        assert_eq!(replica("role:master"), None);
+    }
 }

@@ -21,6 +21,4 @@ for _ = 1, math.min(last - first + 1, 1024) do
 end
 for _, name in ipairs(redis.call('ZRANGE', FREE, 0, 4 * count)) do add(name) end
 for _, name in ipairs(redis.call('ZRANGEBYSCORE', HELD, '-inf', int(TIME), 'LIMIT', 0, 4 * count)) do add(name) end
-local out = answer('look', names)
-table.insert(out, 2, int(redis.call('ZCOUNT', HELD, '(' .. int(TIME), '+inf')))
-return out
+return answer('look', names, int(redis.call('ZCOUNT', HELD, '(' .. int(TIME), '+inf')))
