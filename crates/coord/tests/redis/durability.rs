@@ -42,6 +42,7 @@ async fn what_a_dead_replica_does_not_confirm_is_not_acknowledged() {
     })
     .await;
     assert_eq!(tenure.token, unconfirmed.token);
+    assert!(matches!(store.extend(&tenure, &place.ask()).await, Ok(Extended::Held(_))));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
