@@ -128,13 +128,12 @@ impl Talk {
 
     /// Lets the time pass that the plan wants to wait.
     fn wait(&mut self) {
-        loop {
+        let pause = self.pause();
+        self.pass(pause);
+        // A holder may have waited for the next reading of meta.
+        if self.plan.tenure().is_some() {
             let pause = self.pause();
             self.pass(pause);
-            // It may have waited for something to read in between.
-            if pause.is_zero() || !matches!(self.next(), Next::Wait(_)) {
-                break;
-            }
         }
     }
 
