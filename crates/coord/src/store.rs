@@ -45,8 +45,9 @@ pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
     /// Every slot of a kind that was ever written.
     async fn list(&self, group: Group) -> Result<Vec<Entry>, Error>;
 
-    /// Workers that look free. It may be out of date: a commit finds out. The worker that carries
-    /// the wanted nonce is always among the entries, and its entry is not out of date.
+    /// Workers that look free. It may be out of date: a commit finds out. Where a commit tries more
+    /// than one change, the worker that carries the wanted nonce, if it was given to this process, is
+    /// always among the entries, and its entry is not out of date.
     async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error>;
 
     /// Writes the first change whose conditions hold, atomically, and no other.

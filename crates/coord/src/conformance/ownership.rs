@@ -132,11 +132,15 @@ async fn idempotent_acquire(bench: &Bench<'_>) -> Result<(), Violation> {
     let still = bench.take(&bench.a, &claim).await?;
     ensure!(still.token == first.token, "served, and then not: {still:?}");
     want!(bench.a.extend(&again, &bench.ask(again.horizon)).await?, Extended::Held(_) => ());
-    // The same for one that did not say which.
+    // The same for one that did not say which. A store that tries one slot at a time says which one
+    // it was about when the outcome is not known.
+    if bench.a.changes_max() == 1 {
+        return Ok(());
+    }
     let mut any = bench.any()?;
     any.meta = want!(bench.a.meta().await?, Some(meta) => meta.version);
     let first = bench.take(&bench.a, &any).await?;
-    let again = bench.take(&bench.b, &any).await?;
+    let again = bench.take(&bench.a, &any).await?;
     let same = (&again.slot, again.token) == (&first.slot, first.token);
     ensure!(same, "the repetition gave {again:?} after {first:?}");
     Ok(())
