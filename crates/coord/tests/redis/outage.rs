@@ -59,7 +59,7 @@ async fn a_silent_server_ends_each_act_within_the_time_out() {
 async fn a_claim_without_an_answer_is_unsure_and_its_repetition_gets_the_same_slot() {
     let redis = Redis::start().unwrap();
     let proxy = Proxy::start(redis.address()).unwrap();
-    let place = Place::new(format!("redis://{}?timeout=300ms", proxy.address()));
+    let place = Place::new(format!("redis://{}?timeout=1s", proxy.address()));
     let (store, witness) = (place.open().await, Place::new(redis.url()).open().await);
     let version = place.found(&store).await;
     // The server knows the script from now on, so that one request is enough.
