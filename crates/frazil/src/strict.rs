@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use frazil_coord::UnixMs;
-use frazil_coord::time::unix_ms;
 use frazil_id::{Id, NotReady, Within};
 
 use crate::lane::{NodeLane, Stamped, tick_of};
@@ -174,7 +173,7 @@ impl<M: Mandate> Strict<M> {
                 // The lane's own lease has ended: another one may go on.
                 Some(Err(why @ NotReady::Horizon { .. })) => reason = reason.or(Some(why)),
                 Some(Err(NotReady::SequenceExhausted { retry_after }))
-                    if unix_ms() <= self.mandate.floor() =>
+                    if self.node.now_ms() <= self.mandate.floor() =>
                 {
                     return Err(NotScoped::Floor { retry_after });
                 }
@@ -246,6 +245,7 @@ impl std::error::Error for NotScoped {}
 
 #[cfg(test)]
 mod tests {
+    use frazil_coord::time::unix_ms;
     use frazil_id::Options;
 
     use super::*;
