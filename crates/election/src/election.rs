@@ -59,6 +59,7 @@ use self::charter::Charter;
 
 pub use self::board::View;
 pub use self::callbacks::Callbacks;
+pub(crate) use self::candidate::at_once;
 pub use self::candidate::{Candidate, Pace};
 pub use self::clock::Clock;
 pub use self::elector::Elector;

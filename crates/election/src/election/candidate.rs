@@ -29,6 +29,11 @@ pub struct Candidate {
     mark: Nonce,
 }
 
+/// The pace of one who holds back for nobody.
+pub(crate) fn at_once() -> Pace {
+    Arc::new(|_| Some(Duration::ZERO))
+}
+
 impl Candidate {
     pub(super) fn new(elections: Elections, slot: Slot, settings: Settings) -> Self {
         let state = watch::Sender::new(State::Follower);
@@ -46,8 +51,7 @@ impl Candidate {
     /// What does not pass by itself: the store does not let us in, or was written by a newer
     /// version.
     pub async fn campaign(&self) -> Result<Leadership, Error> {
-        let pace: Pace = Arc::new(|_| Some(Duration::ZERO));
-        self.campaign_on(self.elections.board(&self.slot), pace).await
+        self.campaign_paced(at_once()).await
     }
 
     /// As [`campaign`](Self::campaign), but goes for a free slot only when `pace` says so, from what it
