@@ -7,7 +7,7 @@ use std::time::Duration;
 use frazil_coord::rules::{RUN_AHEAD_MS, SILENCE_MS};
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::{Act, FirstUse, Group, Leasing, Meta, Metered, Outcome, Slot, UnixMs};
-use frazil_election::{Candidate, Clock, Elections, LeaderLoss, Settings};
+use frazil_election::{Candidate, Clock, Elections, Forgotten, LeaderLoss, Settings};
 
 use crate::stage::{settings, soon};
 
@@ -139,4 +139,43 @@ async fn horizons_follow_the_clock_that_is_given() {
     })
     .await;
     assert_eq!(leadership.horizon(), START + 2500);
+}
+
+/// However many others there are: they are not even listed.
+#[tokio::test]
+async fn an_election_looks_at_its_own_slot_alone() {
+    let store = Arc::new(Metered::new(Arc::new(MemoryStore::new())));
+    let elections = Elections::new(store.clone());
+    let mut observer = elections.observe("job").unwrap();
+    for instance in ["one", "two"] {
+        let candidate = elections.candidate("job", settings(instance)).unwrap();
+        let leadership = soon(candidate.campaign()).await.unwrap();
+        let told = async {
+            while observer.changed().await.is_none_or(|leader| leader.instance != instance) {}
+        };
+        soon(told).await;
+        assert_eq!(elections.leader("job").await.unwrap().unwrap().instance, instance);
+        leadership.resign().await.unwrap();
+    }
+    assert_eq!(store.operations(Act::List, Outcome::Done).count, 0);
+    assert_eq!(store.operations(Act::Watch, Outcome::Done).count, 1);
+}
+
+#[tokio::test]
+async fn an_election_that_is_over_can_be_forgotten() {
+    let elections = Elections::new(Arc::new(MemoryStore::new()));
+    let hands = Hands::at(START);
+    let settings = Settings { window: None, ..hands.settings("one") };
+    let candidate = elections.candidate("job", settings).unwrap();
+    let leadership = soon(candidate.campaign()).await.unwrap();
+    assert_eq!(elections.forget("job").await.unwrap(), Forgotten::Held);
+    leadership.resign().await.unwrap();
+    assert_eq!(elections.forget("job").await.unwrap(), Forgotten::Done);
+    assert_eq!(elections.forget("job").await.unwrap(), Forgotten::Unknown);
+    assert!(elections.leaders().await.unwrap().is_empty());
+    // One whose token this very moment would give again stays.
+    hands.set(frazil_coord::time::unix_ms());
+    soon(candidate.campaign()).await.unwrap().resign().await.unwrap();
+    assert_eq!(elections.forget("job").await.unwrap(), Forgotten::Recent);
+    assert_eq!(elections.leaders().await.unwrap().len(), 1);
 }
