@@ -18,8 +18,9 @@ use crate::record::{Token, UnixMs};
 
 pub use self::driver::Keeper;
 pub use self::plan::{Effect, Next, Now, Plan};
-pub use self::setup::{FirstUse, Setup};
+pub use self::setup::Setup;
 pub use self::status::{ClockSkew, Judge, LeaseState, LeaseStatus, Pool, Refusal, Waiting};
+pub use crate::birth::FirstUse;
 pub use crate::rules::CLOCK_BOUND_MS;
 
 /// What a lease is kept for: it uses times, each at most once, within the bounds that it is given.

@@ -14,6 +14,7 @@
 //! | share, count or hurt a store | [`Prefixed`], [`Metered`], [`Faulty`] |
 
 mod anchor;
+mod birth;
 pub mod choose;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -41,6 +42,7 @@ mod url;
 mod watching;
 mod wrappers;
 
+pub use self::birth::{Birth, FirstUse};
 pub use self::error::{Error, ErrorKind};
 pub use self::finding::{Finding, Severity};
 pub use self::guarantees::{Guarantees, Strength};

@@ -85,8 +85,8 @@ pub struct Meta {
 
 impl Meta {
     /// The meta of a namespace in which nobody has leased workers yet: elections need no layout.
-    #[must_use]
-    pub const fn blank(incarnation: Nonce, created: UnixMs) -> Self {
+    #[cfg(test)]
+    pub(crate) const fn blank(incarnation: Nonce, created: UnixMs) -> Self {
         Self {
             format: FORMAT,
             incarnation,

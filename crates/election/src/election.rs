@@ -36,8 +36,10 @@ mod caller;
 mod campaign;
 mod candidate;
 mod charter;
+mod clock;
 mod elector;
 mod environment;
+mod forget;
 mod info;
 mod leadership;
 mod observer;
@@ -51,16 +53,19 @@ mod term;
 use std::sync::{Arc, OnceLock};
 
 use frazil_coord::stores::file::Copied;
-use frazil_coord::{BadName, Error, Group, Namespace, Slot, Store, StoreUrl};
+use frazil_coord::{BadName, Error, FirstUse, Group, Namespace, Slot, Store, StoreUrl, Watched};
 
-use self::board::Board;
+use self::board::{Board, Boards};
 use self::charter::Charter;
 
 pub use self::board::View;
 pub use self::callbacks::Callbacks;
+pub(crate) use self::candidate::at_once;
 pub use self::candidate::{Candidate, Pace};
+pub use self::clock::Clock;
 pub use self::elector::Elector;
 pub use self::environment::{BadVariable, Variable};
+pub use self::forget::Forgotten;
 pub use self::info::{LeaderInfo, Standings};
 pub use self::leadership::{Leadership, NotLeader, Proof};
 pub use self::observer::Observer;
@@ -70,7 +75,8 @@ pub use self::state::{LeaderLoss, State};
 
 /// The elections of a namespace, over one client of its store. Clones are the same.
 ///
-/// However many elections there are, the store is watched and listed once for all of them.
+/// Whoever campaigns in an election or follows it watches that one alone, once for all in the process, so
+/// that it costs the same however many others there are.
 #[derive(Clone, Debug)]
 pub struct Elections {
     shared: Arc<Shared>,
@@ -80,8 +86,9 @@ pub struct Elections {
 struct Shared {
     store: Arc<dyn Store>,
     charter: Charter,
-    elections: OnceLock<Board>,
-    scopes: OnceLock<Board>,
+    boards: Boards,
+    /// All elections at once.
+    whole: OnceLock<Arc<Board>>,
 }
 
 impl Elections {
@@ -96,15 +103,31 @@ impl Elections {
         settings: &Settings,
     ) -> Result<Self, Error> {
         let url = store_url(url, settings.ttl);
-        Ok(Self::new(frazil_coord::open(&url, namespace, Copied::Refuse).await?))
+        let store = frazil_coord::open(&url, namespace, Copied::Refuse).await?;
+        Ok(Self::new(store).first_use(FirstUse::of(url.scheme)))
     }
 
     /// The elections behind a store.
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
-        let charter = Charter::new(store.clone());
-        let (elections, scopes) = (OnceLock::new(), OnceLock::new());
-        Self { shared: Arc::new(Shared { store, charter, elections, scopes }) }
+        // Where presence ends with a process, so does the directory's last use: nobody who is gone
+        // is waited for.
+        let is_local = store.is_bound_to_process();
+        let first_use = if is_local { FirstUse::Ahead } else { FirstUse::AfterSilence };
+        Self::with_charter(store, first_use)
+    }
+
+    /// The same, with another word on when a namespace that does not exist yet is used. It matters
+    /// to those who use times, as leaders of strict scopes do. Nobody may have campaigned yet.
+    #[must_use]
+    pub fn first_use(self, first_use: FirstUse) -> Self {
+        Self::with_charter(self.shared.store.clone(), first_use)
+    }
+
+    fn with_charter(store: Arc<dyn Store>, first_use: FirstUse) -> Self {
+        let charter = Charter::new(store.clone(), first_use);
+        let (boards, whole) = (Boards::default(), OnceLock::new());
+        Self { shared: Arc::new(Shared { store, charter, boards, whole }) }
     }
 
     /// Somebody who may be elected. Nothing is asked of the store yet.
@@ -181,16 +204,15 @@ impl Elections {
     /// # Errors
     /// If the store does not answer.
     pub async fn leader_of(&self, slot: &Slot) -> Result<Option<LeaderInfo>, Error> {
-        let entries = self.shared.store.list(slot.group()).await?;
-        let entry = entries.iter().find(|entry| entry.slot == *slot);
-        Ok(entry.and_then(LeaderInfo::of))
+        let look = self.shared.store.read(std::slice::from_ref(slot)).await?;
+        Ok(look.entry(slot).and_then(LeaderInfo::of))
     }
 
-    /// What was last seen of all elections, now and whenever it changes. Kept up while somebody
-    /// campaigns or observes. Must be called inside a Tokio runtime.
+    /// What was last seen of all elections, now and whenever it changes, for as long as it is kept.
+    /// Each change lists all of them. Must be called inside a Tokio runtime.
     #[must_use]
     pub fn view(&self) -> tokio::sync::watch::Receiver<Arc<View>> {
-        let board = self.board(Group::Elections);
+        let board = self.whole_board();
         let views = board.subscribe();
         board.look();
         views
@@ -206,11 +228,14 @@ impl Elections {
         &self.shared.charter
     }
 
-    fn board(&self, group: Group) -> &Board {
-        let place = match group {
-            Group::Scopes => &self.shared.scopes,
-            Group::Elections | Group::Workers => &self.shared.elections,
-        };
-        place.get_or_init(|| Board::start(self.shared.store.clone(), group))
+    /// The board of one slot.
+    fn board(&self, slot: &Slot) -> Arc<Board> {
+        self.shared.boards.of(&self.shared.store, slot)
+    }
+
+    /// The board of all elections.
+    fn whole_board(&self) -> &Arc<Board> {
+        let watched = Watched::Group(Group::Elections);
+        self.shared.whole.get_or_init(|| Arc::new(Board::start(self.shared.store.clone(), watched)))
     }
 }

@@ -12,7 +12,7 @@ mod panicked;
 pub mod processor;
 
 pub use self::election::{
-    BadSettings, BadVariable, Callbacks, Candidate, Elections, Elector, LeaderInfo, LeaderLoss,
-    Leadership, NotACandidate, NotLeader, Observer, Pace, Proof, Settings, Standings, State,
-    Variable, View, run, run_until, store_url,
+    BadSettings, BadVariable, Callbacks, Candidate, Clock, Elections, Elector, Forgotten,
+    LeaderInfo, LeaderLoss, Leadership, NotACandidate, NotLeader, Observer, Pace, Proof, Settings,
+    Standings, State, Variable, View, run, run_until, store_url,
 };

@@ -9,9 +9,9 @@ use frazil_coord::keeper::{FirstUse, LeaseState, LeaseStatus, Setup, Waiting};
 use frazil_coord::rules::REQUEST_MAX;
 use frazil_coord::stores::file::Copied;
 use frazil_coord::time::{boot_time, unix_ms};
-use frazil_coord::{BadUrl, Metered, Namespace, Scheme, Store, StoreUrl, Timing};
+use frazil_coord::{BadUrl, Metered, Namespace, Store, StoreUrl, Timing};
 use frazil_fork::Birthmark;
-use frazil_id::{Layout, Options};
+use frazil_id::{Layout, Options, Rollback};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -290,19 +290,14 @@ impl Builder {
         let Self { layout, namespace, .. } = self;
         // As it was chosen, without what follows from the times of leases.
         let url = store_or_default(self.store).unwrap_or(url);
-        let shared = Shared { layout, namespace, holder, url, store, clock, losses, lanes };
+        let rides = self.options.rollback == Rollback::Ride;
+        let shared = Shared { layout, namespace, holder, url, store, clock, rides, losses, lanes };
         Ok(Node { shared: Arc::new(shared) })
     }
 
     fn setup(&self, url: &StoreUrl, holder: &str) -> Setup {
         let fixed = fixed_worker(url);
         let workers = self.workers.clone().map(|range| (*range.start(), *range.end()));
-        let first_use = match url.scheme {
-            Scheme::Memory => FirstUse::AtOnce,
-            Scheme::File => FirstUse::Ahead,
-            Scheme::Static => FirstUse::AfterWindow,
-            _ => FirstUse::AfterSilence,
-        };
         let mut info = self.info.clone();
         info.insert("version".into(), env!("CARGO_PKG_VERSION").into());
         info.insert("pid".into(), std::process::id().to_string());
@@ -312,7 +307,7 @@ impl Builder {
             layout: layout_mark(&self.layout),
             workers: fixed.map(|number| (number, number)).or(workers),
             last_worker: u32::try_from(self.last_worker()).unwrap_or(u32::MAX),
-            first_use: self.first_use.unwrap_or(first_use),
+            first_use: self.first_use.unwrap_or_else(|| FirstUse::of(url.scheme)),
             holder: holder.to_owned(),
             info,
             favourite: None,

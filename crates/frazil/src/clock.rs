@@ -7,8 +7,9 @@ mod witness;
 
 use std::time::Duration;
 
+use frazil_coord::UnixMs;
 use frazil_coord::keeper::StoreTime;
-use frazil_coord::time::{boot_time, unix_time};
+use frazil_coord::time::{boot_time, unix_ms, unix_time};
 use frazil_id::{Clock, Layout, Reading, Timeline};
 
 use self::belief::Belief;
@@ -57,6 +58,17 @@ impl DisciplinedClock {
     /// Takes in what the store's clock showed. If it confirms a jump ahead, that is followed from now on.
     pub fn hear(&self, store: StoreTime) {
         self.belief.hear(store, Look::now());
+    }
+
+    /// The time to go by where no Id is stamped, in Unix milliseconds: that of the next Id, but for
+    /// what lanes have used already. `rides`: after a step back Ids go on along the steady line.
+    pub(crate) fn now_ms(&self, layout: &Layout, rides: bool) -> UnixMs {
+        match self.read() {
+            Reading::At(moment) => layout.unix_ms(moment.tick),
+            Reading::Stepped { steady, .. } if rides => layout.unix_ms(steady.tick),
+            Reading::Stepped { real, .. } => layout.unix_ms(real.tick),
+            Reading::BeforeEpoch { .. } => unix_ms(),
+        }
     }
 
     /// The steps noticed so far.
@@ -120,7 +132,6 @@ mod tests {
     fn it_tells_the_time() {
         let clock = DisciplinedClock::new(&Layout::FRAZIL);
         let tick = clock.tick().expect("real time is in order");
-        let unix_ms = frazil_coord::time::unix_ms();
-        assert!(Layout::FRAZIL.unix_ms(tick).abs_diff(unix_ms) < 60_000);
+        assert!(Layout::FRAZIL.unix_ms(tick).abs_diff(unix_ms()) < 60_000);
     }
 }

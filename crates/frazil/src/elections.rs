@@ -1,6 +1,6 @@
 //! Elections in the namespace of a node.
 
-use frazil_coord::{Error, ErrorKind, Scheme};
+use frazil_coord::{Error, ErrorKind, FirstUse, Scheme};
 use frazil_election::{Elections, Settings};
 
 use crate::node::Node;
@@ -16,7 +16,10 @@ impl Node {
         let (url, namespace) = (self.store_url(), &self.shared.namespace);
         match url.scheme {
             // It is gone with the process, and has no times of its own.
-            Scheme::Memory => Ok(Elections::new(self.shared.store.clone())),
+            Scheme::Memory => {
+                let elections = Elections::new(self.shared.store.clone());
+                Ok(elections.first_use(FirstUse::of(url.scheme)))
+            }
             Scheme::Static => {
                 let why = "static:N is for one process alone, and has no elections";
                 Err(Error::new(ErrorKind::InvalidConfig, "hold elections", url, why))

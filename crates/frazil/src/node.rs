@@ -50,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) url: StoreUrl,
     pub(crate) store: Arc<Metered>,
     pub(crate) clock: Arc<DisciplinedClock>,
+    /// Whether Ids go on after the clock stepped back.
+    pub(crate) rides: bool,
     pub(crate) losses: Arc<Losses>,
     pub(crate) lanes: Lanes,
 }
@@ -321,6 +323,15 @@ impl Node {
     #[must_use]
     pub fn last_ms(&self) -> UnixMs {
         self.shared.lanes.seats().iter().map(|seat| seat.lane.last()).max().unwrap_or(0)
+    }
+
+    /// Now by the clock that Ids are stamped by, in Unix milliseconds, and not before what was stamped:
+    /// real time as far as it is believed. What shares the times of Ids, as leaders of strict scopes do,
+    /// counts from this.
+    #[must_use]
+    pub fn now_ms(&self) -> UnixMs {
+        let Shared { layout, clock, rides, .. } = &*self.shared;
+        clock.now_ms(layout, *rides).max(self.last_ms())
     }
 
     /// How many lanes there are.

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use frazil::coord::time::boot_time;
+use frazil::Node;
+use frazil::coord::time::{boot_time, unix_ms};
 use frazil::coord::{Group, Namespace, Scheme, Slot, StoreUrl};
-use frazil::election::{Candidate, Elections, LeaderInfo, Observer, Settings};
+use frazil::election::{Candidate, Clock, Elections, LeaderInfo, Observer, Settings};
 use frazil_wire::{ApiError, Election, Reason};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
@@ -198,7 +199,7 @@ pub(crate) async fn run(shared: Arc<Shared>, condition: watch::Receiver<Conditio
         following.spawn(follow(candidate.clone(), ballot.clone(), None));
         leading.spawn(duties::lead(shared.clone(), candidate, ballot.clone(), condition.clone()));
     }
-    let settings = for_scopes(&poll.settings);
+    let settings = Settings { clock: clock(&shared), ..for_scopes(&poll.settings) };
     for (ballot, post) in ballots.zip(shared.scopes.posts()) {
         let Some(candidate) = candidate(elections, Group::Scopes, &post.name, &settings) else {
             continue;
@@ -294,6 +295,15 @@ fn for_scopes(settings: &Settings) -> Settings {
     let heartbeat = SCOPE_HEARTBEAT.min(settings.heartbeat);
     let window = Some(WINDOW_MAX.min(settings.ttl));
     Settings { heartbeat, window, ..settings.clone() }
+}
+
+/// The clock that the node's Ids are stamped by: a scope's times are theirs.
+fn clock(shared: &Arc<Shared>) -> Clock {
+    let shared = Arc::downgrade(shared);
+    Clock::new(move || {
+        let now = shared.upgrade().and_then(|shared| shared.issuer.node().map(Node::now_ms));
+        now.unwrap_or_else(unix_ms)
+    })
 }
 
 fn described(leader: LeaderInfo) -> frazil_wire::Leader {

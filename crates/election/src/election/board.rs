@@ -1,16 +1,16 @@
-//! One look at all slots of a kind, shared by everybody in the process who waits for one of them.
+//! One look at a slot, or at all slots of a kind, shared by everybody in the process who waits for it.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use frazil_coord::time::boot_time;
-use frazil_coord::{Entry, Group, Presence, Store, Watched, Watching};
+use frazil_coord::{Entry, Error, Presence, Slot, Store, Watched, Watching};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-/// What was seen of all elections at a time.
+/// What was seen at a time: of one election, or of all of them.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     /// Each by its name.
@@ -41,14 +41,14 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 impl Board {
     /// Begins to look as soon as somebody wants to know.
-    pub(super) fn start(store: Arc<dyn Store>, group: Group) -> Self {
+    pub(super) fn start(store: Arc<dyn Store>, watched: Watched) -> Self {
         let (views, wanted) = (watch::Sender::default(), Arc::new(Notify::new()));
         let looker = Looker {
             store,
-            group,
+            watched: watched.clone(),
             views: views.clone(),
             wanted: wanted.clone(),
-            watching: Watching::new(Watched::Group(group)),
+            watching: Watching::new(watched),
             pause: FIRST_PAUSE,
         };
         Self { views, wanted, task: tokio::spawn(looker.run()) }
@@ -71,9 +71,27 @@ impl Drop for Board {
     }
 }
 
+/// The boards of single slots, each for as long as somebody uses it.
+#[derive(Debug, Default)]
+pub(super) struct Boards(Mutex<HashMap<Slot, Weak<Board>>>);
+
+impl Boards {
+    /// The one of a slot.
+    pub(super) fn of(&self, store: &Arc<dyn Store>, slot: &Slot) -> Arc<Board> {
+        let mut boards = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(board) = boards.get(slot).and_then(Weak::upgrade) {
+            return board;
+        }
+        boards.retain(|_, board| board.strong_count() > 0);
+        let board = Arc::new(Board::start(store.clone(), Watched::Slot(slot.clone())));
+        boards.insert(slot.clone(), Arc::downgrade(&board));
+        board
+    }
+}
+
 struct Looker {
     store: Arc<dyn Store>,
-    group: Group,
+    watched: Watched,
     views: watch::Sender<Arc<View>>,
     wanted: Arc<Notify>,
     watching: Watching,
@@ -101,7 +119,7 @@ impl Looker {
     /// Looks; gives how long from now nothing can change without somebody telling.
     async fn look(&mut self) -> Duration {
         let asked = boot_time();
-        match self.store.list(self.group).await {
+        match self.entries().await {
             Ok(entries) => {
                 self.pause = FIRST_PAUSE;
                 let next = next_expiry(&entries);
@@ -117,6 +135,18 @@ impl Looker {
                 let pause = self.pause;
                 self.pause = (pause * 2).min(PAUSE_MAX);
                 pause
+            }
+        }
+    }
+
+    /// The slots that are there. One that was never used is not.
+    async fn entries(&self) -> Result<Vec<Entry>, Error> {
+        match &self.watched {
+            Watched::Group(group) => self.store.list(*group).await,
+            Watched::Slot(slot) => {
+                let mut entries = self.store.read(std::slice::from_ref(slot)).await?.entries;
+                entries.retain(|entry| *entry != Entry::unused(slot.clone()));
+                Ok(entries)
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::time::{boot_time, millis, unix_ms};
+use frazil_coord::time::{boot_time, millis};
 use frazil_coord::{
     Acquired, Choice, Claim, Error, ErrorKind, Leasing, Meta, Nonce, Slot, Tenure, Version,
     Versioned,
@@ -11,7 +11,7 @@ use frazil_coord::{
 use tokio::sync::{oneshot, watch};
 
 use super::Elections;
-use super::board::View;
+use super::board::{Board, View};
 use super::candidate::Pace;
 use super::info::LeaderInfo;
 use super::leadership::Leadership;
@@ -24,7 +24,8 @@ use super::term::Term;
 /// One campaign, and the leadership that comes of it.
 pub(super) struct Campaign {
     pub(super) elections: Elections,
-    pub(super) board_views: watch::Receiver<Arc<View>>,
+    pub(super) board: Arc<Board>,
+    pub(super) views: watch::Receiver<Arc<View>>,
     pub(super) slot: Slot,
     pub(super) settings: Arc<Settings>,
     pub(super) state: watch::Sender<State>,
@@ -86,13 +87,12 @@ impl Campaign {
     /// Waits until the slot can be claimed; gives the version that it has.
     async fn await_vacancy(&mut self, seeking: &mut Seeking, pace: &Pace) -> Version {
         loop {
-            let board = self.elections.board(self.slot.group());
-            let view = self.board_views.borrow_and_update().clone();
+            let view = self.views.borrow_and_update().clone();
             let wait = seeking.judge(&view, &self.slot, boot_time(), pace.as_ref());
             let pause = match wait {
                 Wait::No(version) => return version,
                 Wait::ForALook => {
-                    board.look();
+                    self.board.look();
                     self.settings.retry
                 }
                 Wait::For(pause) => pause,
@@ -100,10 +100,10 @@ impl Campaign {
             };
             tokio::select! {
                 // The board outlives this.
-                _ = self.board_views.changed() => {}
+                _ = self.views.changed() => {}
                 () = tokio::time::sleep(jittered(pause.min(self.settings.retry))) => {
                     if pause >= self.settings.retry {
-                        board.look();
+                        self.board.look();
                     }
                 }
             }
@@ -114,7 +114,7 @@ impl Campaign {
     /// away would leak a slot that the presence of this very process keeps alive.
     async fn claim(&self, version: Version) -> Result<Claimed, Error> {
         let store = self.elections.store();
-        let meta = self.elections.charter().meta().await?;
+        let meta = self.elections.charter().meta(self.settings.clock.now()).await?;
         let mint = Nonce::mint()
             .map_err(|error| Error::new(ErrorKind::Unavailable, "campaign", store, error))?;
         let claim = self.wish(version, mint, &meta);
@@ -123,10 +123,16 @@ impl Campaign {
         let mut pause = FIRST_PAUSE;
         loop {
             match store.acquire(&claim).await {
+                Ok(Acquired::Held(tenure)) if self.is_misled(&tenure, &meta.value) => {
+                    self.elections.charter().moved();
+                    self.give_back(&tenure).await;
+                    return Ok(Claimed::Not(Duration::ZERO));
+                }
                 Ok(Acquired::Held(tenure)) => return Ok(Claimed::Held(Box::new(tenure), sent)),
                 Ok(Acquired::Taken) => return Ok(Claimed::Not(Duration::ZERO)),
                 Ok(Acquired::Full(census)) => {
-                    let until = census.next_floor.unwrap_or(0).saturating_sub(unix_ms());
+                    let until =
+                        census.next_floor.unwrap_or(0).saturating_sub(self.settings.clock.now());
                     let pause = Duration::from_millis(until).max(FIRST_PAUSE);
                     return Ok(Claimed::Not(pause.min(self.settings.retry)));
                 }
@@ -147,8 +153,22 @@ impl Campaign {
         }
     }
 
+    /// Whether the quarantine that a claim named is not the namespace's: it was created anew since,
+    /// and its meta has the same version as the one before.
+    fn is_misled(&self, tenure: &Tenure, meta: &Meta) -> bool {
+        self.settings.window.is_some() && tenure.incarnation != meta.incarnation
+    }
+
+    /// Gives back what nobody has used, however long that takes: see [`claim`](Self::claim).
+    async fn give_back(&self, tenure: &Tenure) {
+        while let Err(error) = self.elections.store().release(tenure, tenure.floor).await {
+            tracing::debug!(%error, slot = %self.slot, "a release failed");
+            tokio::time::sleep(jittered(self.settings.retry)).await;
+        }
+    }
+
     fn wish(&self, version: Version, nonce: Nonce, meta: &Versioned<Meta>) -> Claim {
-        let now = unix_ms();
+        let now = self.settings.clock.now();
         // Without a window no times are used, and nothing about times can stand in the way.
         let (ask, window_ms, quarantine) = match self.settings.window {
             Some(window) => (now + millis(window), millis(window), meta.value.quarantine),
@@ -176,7 +196,7 @@ impl Campaign {
         let term = Arc::new(Term::new(
             self.slot.name().to_owned(),
             tenure.token,
-            (tenure.floor, tenure.horizon),
+            (tenure.floor, tenure.usable),
             trust.map(|trust| sent + trust),
         ));
         let begins = term.lasts();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use frazil_coord::{Error, ErrorKind, Nonce, Slot};
 use tokio::sync::{oneshot, watch};
 
-use super::board::View;
+use super::board::{Board, View};
 use super::campaign::Campaign;
 use super::info::LeaderInfo;
 use super::leadership::Leadership;
@@ -29,6 +29,11 @@ pub struct Candidate {
     mark: Nonce,
 }
 
+/// The pace of one who holds back for nobody.
+pub(crate) fn at_once() -> Pace {
+    Arc::new(|_| Some(Duration::ZERO))
+}
+
 impl Candidate {
     pub(super) fn new(elections: Elections, slot: Slot, settings: Settings) -> Self {
         let state = watch::Sender::new(State::Follower);
@@ -46,17 +51,29 @@ impl Candidate {
     /// What does not pass by itself: the store does not let us in, or was written by a newer
     /// version.
     pub async fn campaign(&self) -> Result<Leadership, Error> {
-        self.campaign_paced(Arc::new(|_| Some(Duration::ZERO))).await
+        self.campaign_paced(at_once()).await
     }
 
-    /// As [`campaign`](Self::campaign), but goes for a free slot only when `pace` says so.
+    /// As [`campaign`](Self::campaign), but goes for a free slot only when `pace` says so, from what it
+    /// sees of that slot.
     ///
     /// # Errors
     /// As for `campaign`.
     pub async fn campaign_paced(&self, pace: Pace) -> Result<Leadership, Error> {
+        self.campaign_on(self.elections.board(&self.slot), pace).await
+    }
+
+    /// As [`campaign_paced`](Self::campaign_paced), but the pace sees all elections: each change of any
+    /// of them is looked at.
+    pub(crate) async fn campaign_among(&self, pace: Pace) -> Result<Leadership, Error> {
+        self.campaign_on(self.elections.whole_board().clone(), pace).await
+    }
+
+    async fn campaign_on(&self, board: Arc<Board>, pace: Pace) -> Result<Leadership, Error> {
         let (elected, waiting) = oneshot::channel();
         let campaign = Campaign {
-            board_views: self.elections.board(self.slot.group()).subscribe(),
+            views: board.subscribe(),
+            board,
             elections: self.elections.clone(),
             slot: self.slot.clone(),
             settings: self.settings.clone(),

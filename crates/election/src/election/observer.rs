@@ -8,7 +8,7 @@ use frazil_coord::{Error, Slot, Token};
 use tokio::sync::watch;
 
 use super::Elections;
-use super::board::View;
+use super::board::{Board, View};
 use super::info::LeaderInfo;
 
 /// Sees who leads an election.
@@ -16,6 +16,7 @@ use super::info::LeaderInfo;
 pub struct Observer {
     elections: Elections,
     slot: Slot,
+    board: Arc<Board>,
     views: watch::Receiver<Arc<View>>,
     /// The token of the leader that was told of last; `None` before anything was.
     told: Option<Option<Token>>,
@@ -28,10 +29,10 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 impl Observer {
     pub(super) fn new(elections: Elections, slot: Slot) -> Self {
-        let board = elections.board(slot.group());
+        let board = elections.board(&slot);
         let views = board.subscribe();
         board.look();
-        Self { elections, slot, views, told: None, asked: Duration::ZERO }
+        Self { elections, slot, board, views, told: None, asked: Duration::ZERO }
     }
 
     /// The leader as it was last seen; `None` also before the store was looked at. If that was more
@@ -41,7 +42,7 @@ impl Observer {
     pub fn leader(&self) -> Option<LeaderInfo> {
         let view = self.views.borrow();
         if boot_time().saturating_sub(view.asked) > LOOK_AGAIN {
-            self.elections.board(self.slot.group()).look();
+            self.board.look();
         }
         view.entries.get(self.slot.name()).and_then(LeaderInfo::of)
     }
@@ -76,7 +77,7 @@ impl Observer {
                 // The board outlives this.
                 _ = self.views.changed() => {}
                 () = tokio::time::sleep(LOOK_AGAIN) => {
-                    self.elections.board(self.slot.group()).look();
+                    self.board.look();
                 }
             }
         }

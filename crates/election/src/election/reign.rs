@@ -4,8 +4,8 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::time::{boot_time, millis, unix_ms};
-use frazil_coord::{Ask, Error, ErrorKind, Extended, Leasing, Tenure};
+use frazil_coord::time::{boot_time, millis};
+use frazil_coord::{Ask, Error, ErrorKind, Extended, Leasing, Tenure, rules};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 
@@ -62,6 +62,10 @@ impl Reign {
                 self.lose(LeaderLoss::Expired);
                 self.outlast_lock_delay().await;
                 self.release(None).await;
+            }
+            End::Lost(LeaderLoss::StoreLost) => {
+                self.lose(LeaderLoss::StoreLost);
+                self.owe().await;
             }
             // Nobody needs to be told of what the store itself said.
             End::Lost(loss) => self.lose(loss),
@@ -131,7 +135,7 @@ impl Reign {
                 Ok(_) if !self.term.is_held() => return End::Lost(LeaderLoss::Expired),
                 Ok(Extended::Held(tenure)) => {
                     let deadline = self.trust.map(|trust| sent + trust);
-                    self.term.prolong(deadline, tenure.horizon);
+                    self.term.prolong(deadline, tenure.usable);
                     (self.tenure, self.answered, self.in_jeopardy) = (tenure, boot_time(), false);
                     let (slot, token) = (&self.tenure.slot, self.tenure.token);
                     tracing::debug!(%slot, %token, "heartbeat sent");
@@ -162,7 +166,7 @@ impl Reign {
     }
 
     async fn extend(&self) -> Result<Extended, Error> {
-        let now = unix_ms();
+        let now = self.settings.clock.now();
         let window = self.settings.window;
         let ask = Ask {
             horizon: window.map_or(0, |window| now + millis(window)),
@@ -171,6 +175,28 @@ impl Reign {
             window_ms: millis(window.unwrap_or(self.settings.ttl)),
         };
         self.elections.store().extend(&self.tenure, &ask).await
+    }
+
+    /// Times up to its horizon may have been used, and the store has forgotten it: whoever comes
+    /// next starts above them. Newcomers to a namespace wait for this to be said, and no longer.
+    async fn owe(&self) {
+        if self.settings.window.is_none() {
+            return;
+        }
+        let until = boot_time() + Duration::from_millis(rules::SILENCE_MS);
+        let mut pause = FIRST_PAUSE;
+        while boot_time() < until {
+            let charter = self.elections.charter();
+            match charter.owe(self.tenure.horizon, self.settings.clock.now()).await {
+                Ok(()) => return,
+                Err(error) => {
+                    let slot = &self.tenure.slot;
+                    tracing::warn!(%error, %slot, "times that may have been used are not marked yet");
+                }
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(self.settings.heartbeat);
+        }
     }
 
     /// Gives the slot back, and does not stop trying before the store has answered: other slots of

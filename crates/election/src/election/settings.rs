@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use frazil_coord::{BadName, Scheme, Slot, StoreUrl};
 
+use super::clock::Clock;
+
 /// How a candidate campaigns and leads. All candidates of an election should use the same times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -28,6 +30,8 @@ pub struct Settings {
     pub metadata: BTreeMap<String, String>,
     /// For strict scopes: how far ahead of now the leader may use times. `None` if it uses none.
     pub window: Option<Duration>,
+    /// What tells the time.
+    pub clock: Clock,
 }
 
 /// What clocks may run apart by, and a task be late, before two believe to lead: it is taken off
@@ -58,6 +62,7 @@ impl Default for Settings {
             host,
             metadata: BTreeMap::new(),
             window: None,
+            clock: Clock::default(),
         }
     }
 }

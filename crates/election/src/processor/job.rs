@@ -72,7 +72,7 @@ impl Job {
             let campaign = async {
                 sleep(after).await;
                 self.tell(None, JobState::Campaigning);
-                self.candidate.campaign_paced(self.pace()).await
+                self.candidate.campaign_among(self.pace()).await
             };
             let won = tokio::select! {
                 biased;

@@ -15,6 +15,7 @@ use tokio::time::{sleep, timeout};
 use super::attempt::BoxError;
 use super::node::{Node, mark_of};
 use super::stopped;
+use crate::election::at_once;
 use crate::{LeaderInfo, Leadership, View};
 
 /// After the store did not answer, or refused something that only an operator can mend.
@@ -82,7 +83,7 @@ async fn try_join(node: &Node) -> Result<Option<(u32, Leadership)>, BoxError> {
     let candidate = node.elections.candidate(&name, node.node_settings())?;
     tokio::select! {
         biased;
-        won = candidate.campaign() => Ok(Some((number, won?))),
+        won = candidate.campaign_among(at_once()) => Ok(Some((number, won?))),
         () = taken(&mut views, &name, (&node.mark, since)) => Ok(None),
     }
 }

@@ -7,8 +7,8 @@ use etcd_client::{Client, Compare, CompareOp, Txn, TxnOp};
 use frazil_coord::stores::etcd::EtcdStore;
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Extended, FORMAT, Group, Meta, Namespace, Nonce, Put, Slot,
-    Store, StoreUrl, Tenure, Token, Version,
+    Acquired, Ask, Choice, Claim, Extended, FORMAT, Group, Leasing, Meta, Namespace, Nonce, Put,
+    Slot, Store, StoreUrl, Tenure, Token, Version,
 };
 use frazil_election::fence::{EtcdCompare, EtcdFence, EtcdTarget};
 use frazil_rig::{Etcd, wait_until};

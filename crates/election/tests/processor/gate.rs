@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use frazil_coord::{
-    Acquired, Ask, Changes, Choice, Claim, Entry, Error, ErrorKind, Extended, Group, Guarantees,
-    Meta, Put, Record, Released, Slot, Store, Tenure, UnixMs, Version, Versioned,
+    Act, Changes, Commit, Committed, Entry, Error, ErrorKind, Group, Guarantees, Look, Meta, Nonce,
+    Put, Slot, Store, Vacancies, Version, Wanted, Watched, Written,
 };
 use tokio::sync::watch;
 
@@ -66,14 +66,17 @@ impl Store for Gate {
         self.store.is_bound_to_process()
     }
 
-    async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
-        self.pass("read meta")?;
-        self.store.meta().await
+    fn is_in_place(&self, slot: &Slot, nonce: Nonce) -> bool {
+        self.store.is_in_place(slot, nonce)
     }
 
-    async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
-        self.pass("write meta")?;
-        self.store.put_meta(expected, meta).await
+    fn changes_max(&self) -> usize {
+        self.store.changes_max()
+    }
+
+    async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
+        self.pass("read")?;
+        self.store.read(slots).await
     }
 
     async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
@@ -81,38 +84,48 @@ impl Store for Gate {
         self.store.list(group).await
     }
 
-    async fn acquire(&self, claim: &Claim) -> Result<Acquired, Error> {
-        self.pass("acquire")?;
-        let acquired = self.store.acquire(claim).await?;
-        if let (Choice::This(slot, _), Acquired::Held(_)) = (&claim.choice, &acquired)
-            && self.rules().holds_wins.contains(slot.name())
+    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
+        self.pass("look for free workers")?;
+        self.store.vacancies(wanted).await
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {
+        self.pass(commit.act.word())?;
+        let is_of = |names: &BTreeSet<String>| {
+            commit.changes.iter().any(|change| names.contains(change.slot.name()))
+        };
+        if commit.act == Act::Release {
+            self.held(|rules| is_of(&rules.holds_releases)).await;
+        }
+        let committed = self.store.commit(commit).await?;
+        if matches!((commit.act, &committed), (Act::Acquire, Committed::Done { .. }))
+            && is_of(&self.rules().holds_wins)
         {
             self.change(|rules| rules.held_wins += 1);
-            self.held(|rules| rules.holds_wins.contains(slot.name())).await;
+            self.held(|rules| is_of(&rules.holds_wins)).await;
             self.change(|rules| rules.held_wins -= 1);
         }
-        Ok(acquired)
+        Ok(committed)
     }
 
-    async fn extend(&self, tenure: &Tenure, ask: &Ask) -> Result<Extended, Error> {
-        self.pass("extend")?;
-        self.store.extend(tenure, ask).await
+    async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
+        self.pass("write meta")?;
+        self.store.put_meta(expected, meta).await
     }
 
-    async fn release(&self, tenure: &Tenure, last: UnixMs) -> Result<Released, Error> {
-        self.pass("release")?;
-        self.held(|rules| rules.holds_releases.contains(tenure.slot.name())).await;
-        self.store.release(tenure, last).await
+    async fn settle(&self, written: &Written) -> Result<bool, Error> {
+        self.pass("settle")?;
+        self.store.settle(written).await
     }
 
-    async fn put(&self, slot: &Slot, expected: Version, record: &Record) -> Result<Put, Error> {
-        self.pass("put a record")?;
-        self.store.put(slot, expected, record).await
+    async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {
+        self.pass("forget")?;
+        self.store.forget(slot, version).await
     }
 
-    async fn watch(&self, group: Group) -> Result<Changes, Error> {
+    async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {
         self.pass("watch")?;
-        self.store.watch(group).await
+        self.store.watch(watched).await
     }
 }
 

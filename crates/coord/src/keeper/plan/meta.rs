@@ -3,17 +3,15 @@
 use std::time::Duration;
 
 use super::{Now, Phase, Plan, millis};
+use crate::birth::Birth;
 use crate::error::Error;
-use crate::keeper::setup::FirstUse;
 use crate::keeper::status::{ClockSkew, Waiting};
 use crate::lease::Loss;
 use crate::nonce::Nonce;
-use crate::record::{FORMAT, Meta, UnixMs, Versioned};
-use crate::rules::{CLOCK_BOUND_MS, RUN_AHEAD_MS, SILENCE_MS, WINDOW_MAX_MS};
+use crate::record::{Meta, UnixMs, Versioned};
+use crate::rules::{CLOCK_BOUND_MS, WINDOW_MAX_MS};
 use crate::store::{Look, Put};
 
-/// Added to whatever is waited for: clocks differ.
-const SKEW_MS: u64 = 2000;
 /// Before meta is read again that could not be read, by somebody whom others count on.
 const META_RETRY: Duration = Duration::from_millis(500);
 
@@ -118,27 +116,17 @@ impl Plan {
     fn new_meta(&self, now: Now, orphans: bool) -> Meta {
         let window_ms =
             millis(self.setup.timing.outage_budget).max(self.widest_window_ms).min(WINDOW_MAX_MS);
-        // What was promised before is unknown, but no more than a window from now.
-        let forgotten = now.unix.saturating_add(window_ms + SKEW_MS);
-        let quarantine = match self.setup.first_use {
-            _ if self.met || orphans => forgotten,
-            FirstUse::AtOnce => 0,
-            // Others who use a directory at this path notice before they get so far.
-            FirstUse::Ahead => now.unix.saturating_add(RUN_AHEAD_MS),
-            FirstUse::AfterSilence => now.unix.saturating_add(SILENCE_MS),
-            FirstUse::AfterWindow => forgotten,
-        };
-        let (first_worker, last_worker) = self.setup.workers.unwrap_or((0, self.setup.last_worker));
-        Meta {
-            format: FORMAT,
-            incarnation: now.nonce,
-            layout: self.setup.layout.clone(),
-            first_worker,
-            last_worker,
+        let workers = self.setup.workers.unwrap_or((0, self.setup.last_worker));
+        let birth = Birth {
+            layout: Some((&self.setup.layout, workers)),
             window_ms,
-            quarantine: quarantine.max(self.owed(now.nonce)),
-            created: now.unix,
-        }
+            first_use: self.setup.first_use,
+            was_there: self.met || orphans,
+            owed: self.owed(now.nonce),
+            now: now.unix,
+            incarnation: now.nonce,
+        };
+        birth.meta()
     }
 
     /// Meta was written, or not.
