@@ -15,7 +15,7 @@ use frazil_coord::keeper::{
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
-    Acquired, Act, Choice, Claim, Entry, Found, Group, Leasing, Nonce, Presence, Slot, Store,
+    Acquired, Act, Choice, Claim, Entry, Found, Group, Leasing, Nonce, Presence, Put, Slot, Store,
     Tenure, Timing, Version,
 };
 
@@ -320,6 +320,45 @@ async fn a_wiped_store_is_quarantined_above_all_that_was_promised() {
         }
     }
     assert!(!scene.events().contains(&Event::Close));
+}
+
+/// Somebody wipes the store and creates the namespace anew, without a quarantine.
+async fn replace_namespace(memory: &MemoryStore) -> Nonce {
+    let mut anew = memory.meta().await.unwrap().unwrap().value;
+    (anew.incarnation, anew.quarantine) = (Nonce::mint().unwrap(), 0);
+    // The keeper may create it first.
+    loop {
+        memory.wipe();
+        if matches!(memory.put_meta(None, &anew).await.unwrap(), Put::Done(_)) {
+            return anew.incarnation;
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_wipes_in_a_row_are_both_quarantined_up_to_what_was_granted() {
+    // The grant outlasts the test.
+    let (ttl, budget) = (Duration::from_secs(40), Duration::from_secs(120));
+    let memory = MemoryStore::new();
+    let setup = setup("keeper", 0, Timing { ttl, outage_budget: budget, ..TIMING });
+    let lane = TestLane::new(Diary::default());
+    let keeper = Keeper::start(Arc::new(memory.clone()), lane, setup).unwrap();
+    let mut statuses = keeper.status();
+    let is_held = |status: &LeaseStatus| status.state == LeaseState::Held;
+    tokio::time::timeout(PATIENCE, statuses.wait_for(is_held)).await.unwrap().unwrap();
+    for wipes in 1..=2 {
+        let incarnation = replace_namespace(&memory).await;
+        let promised = || keeper.status().borrow().grant.unwrap().horizon;
+        until(async || {
+            let meta = memory.meta().await.unwrap().unwrap().value;
+            assert_eq!(meta.incarnation, incarnation, "it is the same namespace");
+            meta.quarantine >= promised()
+        })
+        .await;
+        let status = keeper.status().borrow().clone();
+        assert_eq!(status.losses, 1, "after {wipes} wipes");
+    }
+    assert!(!is_held(&keeper.status().borrow()), "it was between workers all the time");
 }
 
 #[tokio::test]
