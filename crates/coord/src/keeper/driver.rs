@@ -185,7 +185,11 @@ impl Driver {
                 // What is waited for is told before, not after.
                 self.tell();
                 self.journal.waits(self.plan.status(), now);
-                self.wait(until.saturating_sub(now.boot)).await?;
+                let leash = self.leash.clone();
+                tokio::select! {
+                    waited = self.wait(until.saturating_sub(now.boot)) => waited?,
+                    () = leash.woken() => self.plan.woken(present(leash.lane.as_ref())?),
+                }
             }
             Next::ReadMeta => {
                 let (read, orphans) = self.read_meta().await;

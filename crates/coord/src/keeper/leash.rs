@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Notify;
+
 use super::{Grant, Lane};
 use crate::nonce::Nonce;
 use crate::record::UnixMs;
@@ -23,10 +25,14 @@ pub(super) struct Leash {
     length: Duration,
     /// What the store has acknowledged; 0 if nothing.
     horizon: AtomicU64,
+    /// Where the lane began: its times run ahead of now until that has passed.
+    floor: AtomicU64,
     /// When the request was made that ended last, in milliseconds of boot time.
     heard: AtomicU64,
     /// Where the lane is present, and by which nonce.
     place: Mutex<Option<(Slot, Nonce)>>,
+    /// Told when the store must be asked before the lane goes on.
+    woken: Notify,
 }
 
 /// Notices when the process was stopped.
@@ -40,8 +46,9 @@ struct Watchman {
 impl Leash {
     pub(super) fn new(lane: Arc<dyn Lane>, store: Arc<dyn Store>) -> Self {
         let length = if store.is_bound_to_process() { LOCAL_LEASH } else { REMOTE_LEASH };
-        let (horizon, heard) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { lane, store, length, horizon, heard, place: Mutex::default() }
+        let (horizon, floor, heard) = <(AtomicU64, AtomicU64, AtomicU64)>::default();
+        let (place, woken) = (Mutex::default(), Notify::new());
+        Self { lane, store, length, horizon, floor, heard, place, woken }
     }
 
     // Relaxed, everywhere here: one task writes, and each value makes sense by itself.
@@ -51,6 +58,7 @@ impl Leash {
     pub(super) fn open(&self, grant: Grant, nonce: Nonce, asked: Duration) {
         *self.place() = Some((Slot::worker(grant.worker), nonce));
         self.horizon.store(grant.horizon, Ordering::Relaxed);
+        self.floor.store(grant.floor, Ordering::Relaxed);
         let reach = if self.is_fresh(asked) { self.within_reach(grant.horizon) } else { 0 };
         self.lane.open(Grant { horizon: reach.max(grant.floor), ..grant });
     }
@@ -82,6 +90,11 @@ impl Leash {
         }
     }
 
+    /// Waits for the end of a stop, after which the lane waits for an answer of the store.
+    pub(super) async fn woken(&self) {
+        self.woken.notified().await;
+    }
+
     fn pace(&self) -> Duration {
         self.length / 5
     }
@@ -94,6 +107,7 @@ impl Leash {
             tracing::warn!(stopped = ?since, "this process was stopped");
             // The stop took longer than that, and the keeper may have woken up first.
             watchman.ask_after = now.saturating_sub(self.pace());
+            self.woken.notify_one();
         }
         let has_heard = self.heard.load(Ordering::Relaxed) >= millis(watchman.ask_after);
         let horizon = self.horizon.load(Ordering::Relaxed);
@@ -118,7 +132,8 @@ impl Leash {
     }
 
     fn within_reach(&self, horizon: UnixMs) -> UnixMs {
-        let now = self.lane.now().max(self.lane.steady()).max(self.lane.last());
+        let ahead = self.lane.last().max(self.floor.load(Ordering::Relaxed));
+        let now = self.lane.now().max(self.lane.steady()).max(ahead);
         horizon.min(now.saturating_add(millis(self.length)))
     }
 }

@@ -223,3 +223,11 @@ fn a_clock_that_stepped_back_is_not_waited_for_by_a_lane_that_rides() {
     scene.turn(9);
     assert_eq!(scene.bound(), 9000 + LEASH_MS);
 }
+
+#[test]
+fn a_lane_that_runs_ahead_of_now_has_times_at_once() {
+    let scene = Scene::new();
+    let ahead = Grant { floor: START + 2 * LEASH_MS, ..grant() };
+    scene.leash.open(ahead, Nonce::from_bits(2), boot_time());
+    assert_eq!(scene.bound(), 3 * LEASH_MS);
+}

@@ -284,3 +284,19 @@ fn the_end_gives_what_is_held_and_nothing_happens_afterwards() {
     assert!(matches!(talk.next(), Next::Stop));
     assert_eq!(talk.plan.end(), None, "released once");
 }
+
+#[test]
+fn whoever_was_stopped_asks_the_store_at_once() {
+    let mut talk = Talk::holding();
+    assert!(!talk.pause().is_zero());
+    talk.plan.woken(talk.now);
+    talk.extension();
+    talk.extended(Ok(Extended::Lost(superseded())));
+    let claim = talk.claim();
+    talk.answer(&claim, Err(error(ErrorKind::Unavailable)));
+    assert!(!talk.pause().is_zero());
+    talk.pass(seconds(1));
+    talk.plan.woken(talk.now);
+    // Without a worker, but with times that may still be used.
+    talk.read(Ok(Some((3, meta()))));
+}
