@@ -373,9 +373,26 @@ async fn a_clock_that_is_ahead_of_most_others_stops_where_it_was_when_they_were_
     };
     let others: Vec<Keeper> =
         (0..3).map(|_| start(TestLane::new(Diary::default()), "other")).collect();
-    let wrong = TestLane::ahead_by(AHEAD_MS, Diary::default());
+    let is_held = |status: &LeaseStatus| status.state == LeaseState::Held;
+    for other in &others {
+        let mut statuses = other.status();
+        tokio::time::timeout(PATIENCE, statuses.wait_for(is_held)).await.unwrap().unwrap();
+    }
+    // Whoever comes with such a clock takes nothing.
+    let newcomer = start(TestLane::ahead_by(AHEAD_MS, Diary::default()), "newcomer");
+    let mut statuses = newcomer.status();
+    let is_refused = |status: &LeaseStatus| matches!(status.state, LeaseState::Seeking(Waiting::Clock(skew)) if skew.judge == Judge::Peers);
+    tokio::time::timeout(PATIENCE, statuses.wait_for(is_refused)).await.unwrap().unwrap();
+    assert_eq!(statuses.borrow().grant, None);
+    newcomer.shutdown().await;
+
+    let wrong = TestLane::new(Diary::default());
     let keeper = start(wrong.clone(), "wrong");
     let mut statuses = keeper.status();
+    // The others are seen by then.
+    let is_counted = |status: &LeaseStatus| is_held(status) && status.renewals > 3;
+    tokio::time::timeout(PATIENCE, statuses.wait_for(is_counted)).await.unwrap().unwrap();
+    wrong.jump(AHEAD_MS);
     let is_distrusted = |status: &LeaseStatus| matches!(status.state, LeaseState::Distrusted(_));
     let seen = tokio::time::timeout(PATIENCE, statuses.wait_for(is_distrusted)).await.unwrap();
     let LeaseState::Distrusted(skew) = seen.unwrap().state else { panic!("not distrusted") };

@@ -108,7 +108,10 @@ fn others_who_renew_rarely_or_are_stopped_say_nothing_about_clocks() {
     };
     let others: [&dyn Fn(UnixMs) -> Vec<Entry>; 3] = [&slow, &stopped, &stopped_since];
     for (case, others) in others.into_iter().enumerate() {
-        let mut talk = Talk::holding();
+        // They are there from the first look on.
+        let mut talk = Talk::met(setup());
+        talk.pool = others(talk.now.unix);
+        talk.take(7);
         for _ in 0..30 {
             talk.live(60, others);
             assert_eq!(talk.skew(), None, "case {case}");
