@@ -28,6 +28,11 @@ pub trait Lane: Send + Sync + 'static {
     /// Now, by the clock that the times come from.
     fn now(&self) -> UnixMs;
 
+    /// Where the clock that the times come from would be had it never stepped back.
+    fn steady(&self) -> UnixMs {
+        self.now()
+    }
+
     /// Uses times under a new grant from now on, above its floor and above everything used under
     /// the grant before it, which is closed. Nobody who wants a time may fail in between.
     fn open(&self, grant: Grant);

@@ -11,6 +11,7 @@ use crate::info::NodeInfo;
 use crate::node::NotIssued;
 use crate::rotation::{Moved, NotRotated};
 use crate::start_error::StartError;
+use crate::waits::Waits;
 
 /// A [`Node`](crate::Node) with a thread of its own for its leases. Dropping it shuts it down and
 /// waits for that; in a forked child it does nothing, as the node is the parent's.
@@ -50,7 +51,7 @@ impl Node {
     /// # Errors
     /// What does not pass by itself soon.
     pub fn next(&self) -> Result<Id, NotIssued> {
-        waiting(|| self.node.try_next())
+        self.waiting(|| self.node.try_next())
     }
 
     /// See [`Node::batch`](crate::Node::batch).
@@ -59,7 +60,7 @@ impl Node {
     /// What does not pass by itself soon.
     pub fn batch(&self, n: u32) -> Result<Batch, NotIssued> {
         let mut partly = None;
-        waiting(|| self.node.try_fill(&mut partly, n)).map(|issued| issued.batch)
+        self.waiting(|| self.node.try_fill(&mut partly, n)).map(|issued| issued.batch)
     }
 
     /// See [`Node::rotate`](crate::Node::rotate).
@@ -84,13 +85,14 @@ impl Node {
     pub fn info(&self) -> NodeInfo {
         self.node.info()
     }
-}
 
-fn waiting<T>(mut ask: impl FnMut() -> Result<T, NotIssued>) -> Result<T, NotIssued> {
-    loop {
-        match ask() {
-            Err(why) => pause(why.brief_wait()?),
-            issued => return issued,
+    fn waiting<T>(&self, mut ask: impl FnMut() -> Result<T, NotIssued>) -> Result<T, NotIssued> {
+        let mut waits = Waits::default();
+        loop {
+            match ask() {
+                Err(why) => pause(waits.next(&self.node, why)?),
+                issued => return issued,
+            }
         }
     }
 }

@@ -6,7 +6,9 @@ use frazil_coord::keeper::{Grant, Lane, StoreTime};
 use frazil_coord::time::unix_ms;
 use frazil_coord::{Loss, Token, UnixMs};
 use frazil_fork::Birthmark;
-use frazil_id::{Batch, Generator, Id, Layout, NotReady, Options, StartError, Within};
+use frazil_id::{
+    Batch, Clock, Generator, Id, Layout, NotReady, Options, Reading, StartError, Within,
+};
 
 use crate::clock::DisciplinedClock;
 use crate::lanes::Mould;
@@ -172,6 +174,14 @@ impl Lane for NodeLane {
     fn now(&self) -> UnixMs {
         self.clock.look();
         unix_ms()
+    }
+
+    fn steady(&self) -> UnixMs {
+        match self.clock.read() {
+            Reading::At(now) => self.time_of(now.tick),
+            Reading::Stepped { real, steady, .. } => self.time_of(real.tick.max(steady.tick)),
+            Reading::BeforeEpoch { .. } => 0,
+        }
     }
 
     fn open(&self, grant: Grant) {

@@ -67,6 +67,8 @@ mod start_error;
 mod state_directory;
 #[cfg(not(any(loom, shuttle)))]
 mod strict;
+#[cfg(not(any(loom, shuttle)))]
+mod waits;
 
 #[cfg(not(any(loom, shuttle)))]
 pub use frazil_coord as coord;

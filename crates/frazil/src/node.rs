@@ -17,9 +17,7 @@ use crate::lane::{NodeLane, Stamped};
 use crate::lanes::Lanes;
 use crate::losses::Losses;
 use crate::rotation::{Moved, NotRotated};
-
-/// Nobody wakes a waiting caller, so a longer wait looks around from time to time.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+use crate::waits::Waits;
 
 /// What is said of a forked child.
 pub(crate) const FORKED: &str = "this process was forked from the one that the node belongs to, and \
@@ -99,14 +97,16 @@ impl Node {
         Builder::new()
     }
 
-    /// Issues one Id; waits while the sequence is used up or the clock is a little behind.
+    /// Issues one Id; waits while the sequence is used up or the clock is a little behind, and for a
+    /// look at the lease after this process was stopped.
     ///
     /// # Errors
     /// What does not pass by itself soon.
     pub async fn next(&self) -> Result<Id, NotIssued> {
+        let mut waits = Waits::default();
         loop {
             match self.try_next() {
-                Err(why) => tokio::time::sleep(why.brief_wait()?).await,
+                Err(why) => tokio::time::sleep(waits.next(self, why)?).await,
                 Ok(id) => return Ok(id),
             }
         }
@@ -135,10 +135,10 @@ impl Node {
     /// # Errors
     /// As for `batch`.
     pub async fn issue(&self, n: u32) -> Result<Issued, NotIssued> {
-        let mut partly = None;
+        let (mut partly, mut waits) = (None, Waits::default());
         loop {
             match self.try_fill(&mut partly, n) {
-                Err(why) => tokio::time::sleep(why.brief_wait()?).await,
+                Err(why) => tokio::time::sleep(waits.next(self, why)?).await,
                 issued => return issued,
             }
         }
@@ -395,21 +395,6 @@ impl Drop for Node {
 fn sooner(one: NotReady, other: NotReady) -> NotReady {
     let wait = |why: NotReady| why.retry_after().unwrap_or(Duration::MAX);
     if wait(other) < wait(one) { other } else { one }
-}
-
-impl NotIssued {
-    /// How long to wait, if waiting helps soon.
-    ///
-    /// # Errors
-    /// The reason itself, if it does not.
-    pub(crate) fn brief_wait(self) -> Result<Duration, Self> {
-        match self {
-            Self::NotReady(why) if why.is_brief() => {
-                Ok(why.retry_after().unwrap_or_default().min(LOOK_AGAIN))
-            }
-            other => Err(other),
-        }
-    }
 }
 
 impl fmt::Display for NotIssued {

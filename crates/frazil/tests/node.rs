@@ -8,6 +8,7 @@ use std::time::Duration;
 use frazil::coord::keeper::{LeaseState, Refusal, Waiting};
 use frazil::coord::stores::file::Copied;
 use frazil::coord::{Leasing, Namespace, Timing};
+use frazil::id::NotReady;
 use frazil::{Layout, Node, NotIssued, StartError};
 use frazil_election::{Elections, Settings};
 
@@ -299,4 +300,22 @@ async fn a_node_with_a_name_comes_back_to_its_last_worker_and_one_without_does_n
     let [web1, web2, web1_again, first, web2_again, second] = workers[..] else { unreachable!() };
     assert_eq!((web1, web2), (web1_again, web2_again));
     assert_ne!(first, second, "both have the name of this process, which nobody gave them");
+}
+
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "a runtime that is blocked is what this is about")]
+async fn after_its_runtime_was_blocked_a_node_looks_at_its_lease_and_goes_on() {
+    let (_directory, url) = directory();
+    let node = Node::builder().store(&url).unwrap().start().await.unwrap();
+    let before = node.next().await.unwrap();
+    // A new directory starts two seconds ahead, and a lane goes one and a half further by itself.
+    std::thread::sleep(Duration::from_secs(4));
+    let why = node.try_next().unwrap_err();
+    assert!(matches!(why, NotIssued::NotReady(NotReady::Horizon { .. })), "{why}");
+    assert!(node.is_held_up(&why), "the lease is good for more");
+    assert!(node.info().left() > Duration::from_secs(5), "{:?}", node.info().left());
+    assert!(node.next().await.unwrap() > before, "it waits for the look");
+    node.shutdown().await;
+    let over = node.try_next().unwrap_err();
+    assert!(!node.is_held_up(&over), "{over}");
 }

@@ -173,7 +173,7 @@ impl Driver {
         let is_request = !matches!(next, Next::Wait(_) | Next::Stop);
         let is_over = self.do_next(next, now).await?;
         if is_request {
-            self.leash.request_ended();
+            self.leash.request_ended(now.boot);
         }
         Ok(is_over)
     }
@@ -185,7 +185,11 @@ impl Driver {
                 // What is waited for is told before, not after.
                 self.tell();
                 self.journal.waits(self.plan.status(), now);
-                self.wait(until.saturating_sub(now.boot)).await?;
+                let leash = self.leash.clone();
+                tokio::select! {
+                    waited = self.wait(until.saturating_sub(now.boot)) => waited?,
+                    () = leash.woken() => self.plan.woken(present(leash.lane.as_ref())?),
+                }
             }
             Next::ReadMeta => {
                 let (read, orphans) = self.read_meta().await;
@@ -254,7 +258,7 @@ impl Driver {
             _ => None,
         };
         let effect = self.plan.acquired(answered, claim, answer);
-        self.apply(effect);
+        self.apply(effect, asked.boot);
         self.pass_on(clock, asked, answered);
         Ok(())
     }
@@ -272,7 +276,7 @@ impl Driver {
             Err(_) => None,
         };
         let effect = self.plan.extended(answered, answer);
-        self.apply(effect);
+        self.apply(effect, asked.boot);
         self.pass_on(clock, asked, answered);
         Ok(())
     }
@@ -293,17 +297,18 @@ impl Driver {
         }
     }
 
-    fn apply(&mut self, effect: Effect) {
+    /// Does what an answer means, to a request made at some boot time.
+    fn apply(&mut self, effect: Effect, asked: Duration) {
         match effect {
             Effect::None => {}
             Effect::Open(grant) => {
                 self.watching = Watching::new(Watched::Group(Group::Workers));
                 self.journal.leased(grant);
                 if let Some(tenure) = self.plan.tenure() {
-                    self.leash.open(grant, tenure.nonce);
+                    self.leash.open(grant, tenure.nonce, asked);
                 }
             }
-            Effect::Raise(horizon) => self.leash.raise(horizon),
+            Effect::Raise(horizon) => self.leash.raise(horizon, asked),
             Effect::Close => {
                 self.leash.close();
             }

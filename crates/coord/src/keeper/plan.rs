@@ -342,6 +342,14 @@ impl Plan {
         effect
     }
 
+    /// The process was stopped for a while: whatever is held is looked at now.
+    pub fn woken(&mut self, now: Now) {
+        self.meta_seen = now.boot.saturating_sub(META_EVERY);
+        if self.tenure().is_some() {
+            self.not_before = now.boot;
+        }
+    }
+
     /// Ends the lease. What is to be released, if anything is held; the lane is closed before.
     pub fn end(&mut self) -> Option<Tenure> {
         let phase = std::mem::replace(&mut self.phase, Phase::Ended);

@@ -80,7 +80,8 @@ fn a_horizon_that_was_not_acknowledged_is_never_used() {
 #[test]
 fn a_clock_that_jumped_ahead_does_not_raise_what_is_asked_for() {
     let mut talk = Talk::holding();
-    talk.wait();
+    let pause = talk.pause();
+    talk.pass(pause);
     talk.now.unix += 3_600_000;
     assert_eq!(talk.extension().1.horizon, START + 10_000 + 32_000);
     talk.pass(seconds(59));
@@ -283,4 +284,20 @@ fn the_end_gives_what_is_held_and_nothing_happens_afterwards() {
     talk.pass(seconds(1000));
     assert!(matches!(talk.next(), Next::Stop));
     assert_eq!(talk.plan.end(), None, "released once");
+}
+
+#[test]
+fn whoever_was_stopped_asks_the_store_at_once() {
+    let mut talk = Talk::holding();
+    assert!(!talk.pause().is_zero());
+    talk.plan.woken(talk.now);
+    talk.extension();
+    talk.extended(Ok(Extended::Lost(superseded())));
+    let claim = talk.claim();
+    talk.answer(&claim, Err(error(ErrorKind::Unavailable)));
+    assert!(!talk.pause().is_zero());
+    talk.pass(seconds(1));
+    talk.plan.woken(talk.now);
+    // Without a worker, but with times that may still be used.
+    talk.read(Ok(Some((3, meta()))));
 }

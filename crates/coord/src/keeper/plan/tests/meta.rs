@@ -1,6 +1,6 @@
 //! Agreeing on a namespace, and what is owed to one that was forgotten.
 
-use super::{BUDGET_MS, START, Talk, error, meta, seconds, setup};
+use super::{BUDGET_MS, START, Talk, error, meta, millis, seconds, setup};
 use crate::error::ErrorKind;
 use crate::keeper::plan::{Effect, Next};
 use crate::keeper::status::{LeaseState, Refusal, Waiting};
@@ -9,6 +9,7 @@ use crate::lease::{Extended, Loss};
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version, Versioned};
 use crate::store::{Look, Put};
+use crate::timing::Timing;
 
 #[test]
 fn a_namespace_is_used_for_the_first_time_when_it_is_known_to_be_new() {
@@ -169,6 +170,50 @@ fn a_forgotten_record_raises_the_quarantine_before_anything_is_acquired() {
     assert_eq!(talk.draft().0, Some(Version(5)));
     talk.plan.meta_written(talk.now, Ok(Put::Done(Version(6))));
     assert!(!talk.pause().is_zero(), "the quarantine holds for the one who raised it too");
+}
+
+#[test]
+fn a_second_wipe_while_a_worker_is_sought_raises_the_quarantine_again() {
+    let mut talk = Talk::holding();
+    let horizon = talk.plan.status().grant.unwrap().horizon;
+    talk.wait();
+    talk.extension();
+    talk.extended(Ok(Extended::Lost(Loss::Vanished)));
+    for (version, bits) in [(4, 2), (1, 3)] {
+        let created = Meta { incarnation: Nonce::from_bits(bits), ..meta() };
+        talk.read(Ok(Some((version, created.clone()))));
+        let (expected, draft) = talk.draft();
+        assert_eq!(expected, Some(Version(version)));
+        assert_eq!(draft, Meta { quarantine: horizon, ..created });
+        talk.plan.meta_written(talk.now, Ok(Put::Done(Version(version + 1))));
+        assert!(!talk.pause().is_zero(), "the quarantine holds");
+        talk.wait();
+    }
+}
+
+#[test]
+fn a_wiped_store_is_noticed_within_seconds_whatever_the_heartbeat() {
+    let slow =
+        Timing { ttl: seconds(120), heartbeat: seconds(40), outage_budget: millis(BUDGET_MS) };
+    for created in [None, Some(Meta { incarnation: Nonce::from_bits(2), ..meta() })] {
+        let mut talk = Talk::met(Setup { timing: slow, ..setup() });
+        let horizon = talk.take(7).horizon;
+        let began = talk.now.boot;
+        loop {
+            match talk.plan.next(talk.now) {
+                Next::Wait(until) => talk.pass(until - talk.now.boot),
+                Next::Look => talk.plan.looked(talk.now, Ok(Vec::new())),
+                Next::ReadMeta => break,
+                other => panic!("wanted to read meta, got {other:?}"),
+            }
+        }
+        assert!(talk.now.boot - began <= seconds(10), "{:?}", talk.now.boot - began);
+        let read = created.map(|value| Versioned { version: Version(1), value });
+        let look = Look { meta: read, ..Look::default() };
+        assert_eq!(talk.plan.meta_read(talk.now, Ok(look), false), Some(Loss::Vanished));
+        assert!(matches!(talk.plan.status().state, LeaseState::Replacing(Loss::Vanished, _)));
+        assert!(talk.draft().1.quarantine >= horizon);
+    }
 }
 
 #[test]
