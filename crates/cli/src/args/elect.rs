@@ -106,6 +106,17 @@ pub(crate) struct ElectGuardArgs {
     pub(crate) command: Vec<OsString>,
 }
 
+/// What becomes the elected command, once it is sure to die with its guard.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ElectCommandArgs {
+    /// Whose child this must be.
+    #[arg(long, value_name = "PID")]
+    pub(crate) parent: i32,
+    /// What to become.
+    #[arg(value_name = "CMD", last = true, required = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
 /// An hour: nobody waits longer for work that checks no token.
 const DELAY_MAX: Duration = Duration::from_hours(1);
 

@@ -1,6 +1,7 @@
 //! `frazil elect`: run a command while leader, or watch who leads.
 
 mod campaign;
+mod command;
 mod deadline;
 mod guard;
 mod observe;
@@ -9,7 +10,7 @@ mod signals;
 mod terms;
 mod ward;
 
-use crate::args::{ElectArgs, ElectGuardArgs};
+use crate::args::{ElectArgs, ElectCommandArgs, ElectGuardArgs};
 use crate::output::{Exit, Failure};
 
 pub(crate) use self::signals::Signals;
@@ -43,4 +44,9 @@ pub(crate) fn run(args: &ElectArgs) -> Result<(), Failure> {
 /// The hidden command between `frazil elect` and the command that it runs.
 pub(crate) fn guard(args: &ElectGuardArgs) -> Result<(), Failure> {
     guard::run(args)
+}
+
+/// The hidden command that becomes the one that is run.
+pub(crate) fn command(args: &ElectCommandArgs) -> Result<(), Failure> {
+    command::run(args)
 }
