@@ -53,6 +53,7 @@ Exit codes:
   3  a store, the network or the output is unavailable
   4  refused for safety: clock, lease, quarantine
   75  the leadership was lost (elect)
+  124  nobody was elected in time (elect --wait)
   130, 143  ended by SIGINT or SIGTERM, after the worker was released";
 
 /// Unique, time-ordered 64-bit Ids.

@@ -1,10 +1,12 @@
 //! `frazil elect`: run a command while leader, or watch who leads.
 
 mod campaign;
+mod candidacy;
 mod command;
 mod deadline;
 mod guard;
 mod observe;
+mod period;
 mod reach;
 mod signals;
 mod terms;
