@@ -25,7 +25,7 @@ pub(crate) use self::bench::{
 };
 pub(crate) use self::config::{ConfigCheckArgs, ConfigCommand, ConfigExampleArgs, ConfigShowArgs};
 pub(crate) use self::doctor::DoctorArgs;
-pub(crate) use self::elect::{ElectArgs, ElectCommandArgs, ElectGuardArgs, TermsArg};
+pub(crate) use self::elect::{ElectArgs, ElectGuardArgs, ElectWorkArgs, TermsArg};
 pub(crate) use self::jobs::{JobsCommand, JobsDemoArgs, JobsLsArgs, JobsNodeArgs};
 pub(crate) use self::key::{
     KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, RoleArg,
@@ -85,7 +85,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     ElectGuard(ElectGuardArgs),
     #[command(hide = true)]
-    ElectCommand(ElectCommandArgs),
+    ElectWork(ElectWorkArgs),
     #[command(subcommand)]
     Jobs(JobsCommand),
     Doctor(Box<DoctorArgs>),

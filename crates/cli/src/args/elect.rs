@@ -126,7 +126,7 @@ pub(crate) struct ElectGuardArgs {
 
 /// What becomes the elected command, once it is sure to die with its guard.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct ElectCommandArgs {
+pub(crate) struct ElectWorkArgs {
     /// Whose child this must be.
     #[arg(long, value_name = "PID")]
     pub(crate) parent: i32,

@@ -2,7 +2,6 @@
 
 mod campaign;
 mod candidacy;
-mod command;
 mod deadline;
 mod guard;
 mod observe;
@@ -11,8 +10,9 @@ mod reach;
 mod signals;
 mod terms;
 mod ward;
+mod work;
 
-use crate::args::{ElectArgs, ElectCommandArgs, ElectGuardArgs};
+use crate::args::{ElectArgs, ElectGuardArgs, ElectWorkArgs};
 use crate::output::{Exit, Failure};
 
 pub(crate) use self::signals::Signals;
@@ -49,6 +49,6 @@ pub(crate) fn guard(args: &ElectGuardArgs) -> Result<(), Failure> {
 }
 
 /// The hidden command that becomes the one that is run.
-pub(crate) fn command(args: &ElectCommandArgs) -> Result<(), Failure> {
-    command::run(args)
+pub(crate) fn work(args: &ElectWorkArgs) -> Result<(), Failure> {
+    work::run(args)
 }

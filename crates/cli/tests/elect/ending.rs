@@ -122,9 +122,9 @@ fn the_guard_is_of_no_use_alone() {
     let shell = Shell::new();
     let line = ["elect-guard", "--parent", "1", "--deadline", "3", "--", "echo", "unguarded"];
     shell.fails(&line, 2, &["run that"]);
-    let line = ["elect-command", "--parent", "1", "--", "echo", "unguarded"];
+    let line = ["elect-work", "--parent", "1", "--", "echo", "unguarded"];
     shell.fails(&line, 2, &["run that"]);
-    let has_a_part = |text: &str| text.contains("elect-guard") || text.contains("elect-command");
+    let has_a_part = |text: &str| text.contains("elect-guard") || text.contains("elect-work");
     let help = shell.data(&["--help"]);
     assert!(help.contains("elect ") && !has_a_part(&help), "{help}");
     for shell_name in ["bash", "zsh", "fish"] {

@@ -3,7 +3,7 @@
 //! It leads the process group of the command. If `frazil elect` is killed, the kernel tells it, and
 //! it kills the whole group, itself included. If `frazil elect` is stopped or hangs, it does the same
 //! when the time has passed until which the command may run. If it is killed itself, `frazil elect` kills
-//! the group; if both are, the kernel kills the command: see [`command`](super::command).
+//! the group; if both are, the kernel kills the command: see [`work`](super::work).
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -76,7 +76,7 @@ async fn guard(args: &ElectGuardArgs) -> Result<(), Failure> {
 /// is the only one.
 fn start(args: &ElectGuardArgs) -> Result<Child, Failure> {
     let mut command = Command::new(OURSELVES);
-    command.arg0("frazil").arg("elect-command");
+    command.arg0("frazil").arg("elect-work");
     command.arg("--parent").arg(std::process::id().to_string());
     command.arg("--").args(&args.command).spawn().map_err(unguarded)
 }

@@ -11,15 +11,15 @@ use std::process::Command;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use super::guard::unguarded;
-use crate::args::ElectCommandArgs;
+use crate::args::ElectWorkArgs;
 use crate::output::{Exit, Failure};
 
 /// Returns only if the command cannot be run.
-pub(super) fn run(args: &ElectCommandArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &ElectWorkArgs) -> Result<(), Failure> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(unguarded)?;
     // Whoever was killed before that sends nothing any more.
     if getppid() != Pid::from_raw(args.parent) {
-        return Err(Failure::usage("elect-command is a part of frazil elect: run that"));
+        return Err(Failure::usage("elect-work is a part of frazil elect: run that"));
     }
     let (program, arguments) = args.command.split_first().expect("the parser asks for one");
     let error = Command::new(program).args(arguments).exec();
