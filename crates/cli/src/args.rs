@@ -25,7 +25,7 @@ pub(crate) use self::bench::{
 };
 pub(crate) use self::config::{ConfigCheckArgs, ConfigCommand, ConfigExampleArgs, ConfigShowArgs};
 pub(crate) use self::doctor::DoctorArgs;
-pub(crate) use self::elect::{ElectArgs, ElectGuardArgs, TermsArg};
+pub(crate) use self::elect::{ElectArgs, ElectGuardArgs, ElectWorkArgs, TermsArg};
 pub(crate) use self::jobs::{JobsCommand, JobsDemoArgs, JobsLsArgs, JobsNodeArgs};
 pub(crate) use self::key::{
     KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, RoleArg,
@@ -53,6 +53,7 @@ Exit codes:
   3  a store, the network or the output is unavailable
   4  refused for safety: clock, lease, quarantine
   75  the leadership was lost (elect)
+  124  nobody was elected in time (elect --wait)
   130, 143  ended by SIGINT or SIGTERM, after the worker was released";
 
 /// Unique, time-ordered 64-bit Ids.
@@ -83,6 +84,8 @@ pub(crate) enum Command {
     Elect(Box<ElectArgs>),
     #[command(hide = true)]
     ElectGuard(ElectGuardArgs),
+    #[command(hide = true)]
+    ElectWork(ElectWorkArgs),
     #[command(subcommand)]
     Jobs(JobsCommand),
     Doctor(Box<DoctorArgs>),

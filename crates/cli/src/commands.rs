@@ -37,6 +37,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Key(command) => key::run(&command),
         Command::Elect(args) => elect::run(&args),
         Command::ElectGuard(args) => elect::guard(&args),
+        Command::ElectWork(args) => elect::work(&args),
         Command::Jobs(command) => jobs::run(&command),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),

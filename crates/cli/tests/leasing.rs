@@ -56,7 +56,9 @@ fn a_holder_is_shown_while_it_prints_and_gone_when_it_is_interrupted() {
         (&worker["state"], &worker["info"]["pid"]),
         (&Value::from("held"), &Value::from(child.id().to_string()))
     );
-    assert!(worker["seconds_left"].as_f64().unwrap() > 60.0, "{worker}");
+    // The TTL and what times may run ahead by.
+    let left = worker["seconds_left"].as_f64().unwrap();
+    assert!((20.0..=32.0).contains(&left), "{worker}");
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     std::io::copy(&mut output, &mut std::io::sink()).unwrap();

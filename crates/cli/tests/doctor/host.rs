@@ -154,7 +154,11 @@ fn what_makes_no_sense_fails_with_the_flag_that_mends_it_and_the_rest_is_examine
         (&["--ttl", "500ms"], "--ttl 30s"),
         (&["--outage-budget", "30s"], "--outage-budget 90s"),
         (&["--workers", "0-9999"], "--workers 0-1023"),
-        (&["--store", "redis://127.0.0.1:1?timeout=10s"], "?timeout=7500ms"),
+        (&["--store", "redis://127.0.0.1:1?timeout=10s"], "?timeout=5s in the URL"),
+        (
+            &["--store", "redis://127.0.0.1:1?timeout=4s", "--ttl", "12s", "--heartbeat", "4s"],
+            "?timeout=3s in the URL, or --ttl 16s",
+        ),
     ] {
         let found = Examination::of(&shell, args);
         found.fail("configuration", "", fix);

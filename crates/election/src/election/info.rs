@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use frazil_coord::{Entry, Found, Nonce, Presence, Token, UnixMs};
+use frazil_coord::{Entry, Found, Nonce, Presence, Record, Token, UnixMs};
 
 use super::settings::Settings;
 
@@ -62,12 +62,27 @@ impl LeaderInfo {
             return None;
         };
         record.nonce.as_ref()?;
+        Some(Self::written_by(record, entry.slot.name()))
+    }
+
+    /// Whoever was elected last, whether it leads still or not; `None` if nobody ever was. This
+    /// outlives the leader, and a claim replaces it in the step that takes the slot: whoever decides
+    /// by it in a [`Pace`](super::Pace) when to go for a slot is elected only if it is still so.
+    #[must_use]
+    pub fn last(entry: &Entry) -> Option<Self> {
+        match &entry.found {
+            Found::Known(record) => Some(Self::written_by(record, entry.slot.name())),
+            Found::New | Found::Lost => None,
+        }
+    }
+
+    fn written_by(record: &Record, name: &str) -> Self {
         let text = |name: &str| record.info.get(name).cloned().unwrap_or_default();
         let metadata = record.info.iter().filter_map(|(name, value)| {
             Some((name.strip_prefix(METADATA)?.to_owned(), value.clone()))
         });
-        Some(Self {
-            name: entry.slot.name().to_owned(),
+        Self {
+            name: name.to_owned(),
             instance: record.holder.clone(),
             host: text("host"),
             pid: text("pid").parse().unwrap_or(0),
@@ -77,7 +92,7 @@ impl LeaderInfo {
             token: record.token,
             metadata: metadata.collect(),
             candidate: text(CANDIDATE).parse().ok(),
-        })
+        }
     }
 
     /// What a candidate writes into the record.
@@ -120,7 +135,7 @@ impl Standings {
 
 #[cfg(test)]
 mod tests {
-    use frazil_coord::{Group, Record, Slot, Version};
+    use frazil_coord::{Group, Slot, Version};
 
     use super::*;
 
@@ -147,5 +162,15 @@ mod tests {
         assert_eq!(LeaderInfo::of(&entry(nonce, held)).unwrap().instance, "a");
         assert!(LeaderInfo::of(&entry(nonce, Presence::Free)).is_none());
         assert!(LeaderInfo::of(&entry(None, held)).is_none());
+    }
+
+    #[test]
+    fn whoever_was_elected_last_is_known_after_it_left() {
+        for nonce in [Some(Nonce::mint().unwrap()), None] {
+            let last = LeaderInfo::last(&entry(nonce, Presence::Free)).unwrap();
+            assert_eq!((last.instance.as_str(), last.elected_ms), ("a", 7));
+        }
+        let forgotten = Entry { found: Found::Lost, ..entry(None, Presence::Free) };
+        assert!(LeaderInfo::last(&forgotten).is_none());
     }
 }
