@@ -6,6 +6,7 @@
 //! that starts afterwards. That something was lost is seen by what Redis has before and after.
 
 mod aof;
+pub(crate) mod cut_off;
 
 use std::collections::BTreeMap;
 use std::io;
