@@ -32,9 +32,10 @@ pub(crate) const ROW: Scenario = Scenario {
 
 /// Horizons that are further away from the beginning than newcomers wait for. They renew more often, so
 /// that they are the first to be there.
-fn cast(_: &Plan) -> Cast {
-    let seconds = Duration::from_secs;
-    let lease = Lease { ttl: seconds(26), heartbeat: seconds(3), budget: seconds(78) };
+fn cast(plan: &Plan) -> Cast {
+    // A new directory is used at once, a new namespace elsewhere after 17 s.
+    let ttl = Duration::from_secs(if plan.store == Kind::File { 10 } else { 26 });
+    let lease = Lease { ttl, heartbeat: Duration::from_secs(3), budget: 3 * ttl };
     let often = Lease { heartbeat: Duration::from_millis(500), ..lease };
     Cast {
         nodes: HOLDERS.len() + NEWCOMERS.len(),
