@@ -26,7 +26,7 @@ pub(crate) enum Verb {
     /// Plays a few experiments and mutants, in about three minutes
     Smoke(ScoreArgs),
     /// Hunts every mutant (E01): each must be caught, and a build that breaks nothing must not
-    Hunt(ScoreArgs),
+    Hunt(HuntArgs),
     /// Plays experiments that chance chooses, for a given time
     Soak(SoakArgs),
     /// Writes to the register of a run, as the command of a leader
@@ -81,6 +81,15 @@ pub(crate) struct ScoreArgs {
     pub(crate) mutants: PathBuf,
     #[command(flatten)]
     pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HuntArgs {
+    /// Which mutants, as `storm list` names them; all if none is named
+    #[arg(value_name = "MUTANT")]
+    pub(crate) names: Vec<String>,
+    #[command(flatten)]
+    pub(crate) score: ScoreArgs,
 }
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::args::{ScoreArgs, SoakArgs};
+use crate::args::{HuntArgs, ScoreArgs, SoakArgs};
 use crate::clock;
 use crate::logs;
 use crate::node;
@@ -101,10 +101,16 @@ pub(crate) fn smoke(args: &ScoreArgs) -> io::Result<bool> {
     card.close()
 }
 
-/// The mutants alone.
-pub(crate) fn hunt(args: &ScoreArgs) -> io::Result<bool> {
-    let mut card = Card::open(args.seed, &args.place.out)?;
-    hunt_all(&mut card, &args.mutants, traps::HUNTS.iter().collect())?;
+/// The mutants alone, or some of them.
+pub(crate) fn hunt(args: &HuntArgs) -> io::Result<bool> {
+    let HuntArgs { names, score } = args;
+    let is_known = |name: &String| traps::HUNTS.iter().any(|hunt| hunt.mutant == name);
+    if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
+        return Err(io::Error::other(format!("no mutant is named {unknown}: see storm list")));
+    }
+    let is_chosen = |hunt: &&Hunt| names.is_empty() || names.iter().any(|name| name == hunt.mutant);
+    let mut card = Card::open(score.seed, &score.place.out)?;
+    hunt_all(&mut card, &score.mutants, traps::HUNTS.iter().filter(is_chosen).collect())?;
     card.close()
 }
 

@@ -10,7 +10,7 @@ mod leases;
 mod naive_nodes;
 
 use crate::scenario::Scenario;
-use crate::scenarios::leader;
+use crate::scenarios::{directory_removed, leader, redis_loss, unequal_heartbeats, wiped_twice};
 use crate::store::Kind;
 
 /// A mutant, and where it is caught.
@@ -54,6 +54,10 @@ pub(crate) const HUNTS: &[Hunt] = &[
     hunt("stale-leader", Kind::Redis, &leader::ROW, &["belief"]),
     hunt(leader::BLIND_REGISTER, Kind::Redis, &leader::ROW, &["fence"]),
     hunt("take-if-free", Kind::Etcd, &churn::TRAP, &["tenure", "token"]),
+    hunt("no-leash", Kind::File, &directory_removed::ROW, TWO_HOLDERS),
+    hunt("own-heartbeat-wait", Kind::Redis, &unequal_heartbeats::ROW, TWO_HOLDERS),
+    hunt("no-incarnation", Kind::Etcd, &wiped_twice::ROW, TWO_HOLDERS),
+    hunt("no-history-floor", Kind::Redis, &redis_loss::cut_off::TRAP, TWO_HOLDERS),
 ];
 
 /// The control of all: a protocol that many examples have, which must show duplicates.

@@ -6,6 +6,7 @@
 //! that starts afterwards. That something was lost is seen by what Redis has before and after.
 
 mod aof;
+pub(crate) mod cut_off;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,6 +23,9 @@ use aof::Watch;
 
 /// How much is lost.
 const TAILS_MS: [u64; 4] = [100, 1000, 2000, 5000];
+/// What a server can lose that syncs its file every second. Who sees that more is gone gives its worker
+/// up: the server was set back.
+const UNSYNCED: Duration = Duration::from_secs(2);
 const RUNNING: [usize; 2] = [0, 1];
 /// Its acquisition is lost.
 const EARLY: usize = 2;
@@ -113,7 +117,9 @@ fn lose(stage: &mut Stage, tail: Duration) -> io::Result<Lost> {
     let back = clock::now();
     stage.nodes[LATE].launch()?;
     stage.rest_until(promised + BEYOND);
-    stage.nothing_refused(&RUNNING, since, begin);
+    if tail <= UNSYNCED {
+        stage.nothing_refused(&RUNNING, since, begin);
+    }
     one_of_two(stage, back);
     stage.was(format!("killed, without its last {tail:?}"), None, begin);
     Ok(Lost { commands: lost.0, keys: lost.1, acquisition })

@@ -21,7 +21,7 @@ const NOTICED: Duration = Duration::from_secs(20);
 /// What holders' requests and answers take each from the second wipe on: newcomers are quicker.
 const SLOW: Duration = Duration::from_secs(1);
 /// Horizons are at most a budget away, and then nobody is in the way.
-const RECOVERED: Duration = Duration::from_secs(60);
+const RECOVERED: Duration = Duration::from_secs(100);
 
 pub(crate) const ROW: Scenario = Scenario {
     id: "E43",
@@ -30,11 +30,12 @@ pub(crate) const ROW: Scenario = Scenario {
     play: Play::Nodes { cast, act, judge },
 };
 
-/// Horizons that are far away from the beginning, against what newcomers wait for. They renew more
-/// often, so that they are the first to be there.
-fn cast(_: &Plan) -> Cast {
-    let seconds = Duration::from_secs;
-    let lease = Lease { ttl: seconds(10), heartbeat: seconds(3), budget: seconds(30) };
+/// Horizons that are further away from the beginning than newcomers wait for. They renew more often, so
+/// that they are the first to be there.
+fn cast(plan: &Plan) -> Cast {
+    // A new directory is used at once, a new namespace elsewhere after 17 s.
+    let ttl = Duration::from_secs(if plan.store == Kind::File { 10 } else { 26 });
+    let lease = Lease { ttl, heartbeat: Duration::from_secs(3), budget: 3 * ttl };
     let often = Lease { heartbeat: Duration::from_millis(500), ..lease };
     Cast {
         nodes: HOLDERS.len() + NEWCOMERS.len(),
