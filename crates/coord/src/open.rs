@@ -57,7 +57,7 @@ async fn enter(
                 Entrance::Use(_) => ZooKeeperStore::connect(url, namespace).await?,
             }))
         }
-        #[cfg(not(any()))]
+        #[cfg(not(all(feature = "redis", feature = "etcd", feature = "zookeeper")))]
         _ => {
             let why = "this program was built without the feature for that store";
             Err(Error::new(ErrorKind::InvalidConfig, "open the store", url, why))
