@@ -303,13 +303,15 @@ async fn a_node_with_a_name_comes_back_to_its_last_worker_and_one_without_does_n
 }
 
 #[tokio::test]
-#[expect(clippy::disallowed_methods, reason = "a runtime that is blocked is what this is about")]
 async fn after_its_runtime_was_blocked_a_node_looks_at_its_lease_and_goes_on() {
     let (_directory, url) = directory();
     let node = Node::builder().store(&url).unwrap().start().await.unwrap();
     let before = node.next().await.unwrap();
     // A new directory starts two seconds ahead, and a lane goes one and a half further by itself.
-    std::thread::sleep(Duration::from_secs(4));
+    let until = frazil::coord::time::boot_time() + Duration::from_secs(4);
+    while let Some(left) = until.checked_sub(frazil::coord::time::boot_time()) {
+        std::thread::park_timeout(left);
+    }
     let why = node.try_next().unwrap_err();
     assert!(matches!(why, NotIssued::NotReady(NotReady::Horizon { .. })), "{why}");
     assert!(node.is_held_up(&why), "the lease is good for more");

@@ -109,9 +109,12 @@ async fn look(node: &Node) -> Result<Cluster, Error> {
 fn count(entries: &[Entry], meta: &Meta, judge: &Claim, history: &History) -> WorkerCounts {
     let tally = Tally::of(entries, meta, judge, history);
     let Tally { never_used, held, free, blocked, quarantined, poisoned, lost } = tally;
-    // A quarantine covers those that nobody ever had too.
-    let (resting, ready) =
-        if judge.quarantine > judge.now { (never_used, 0) } else { (0, never_used) };
+    // A quarantine covers those that nobody ever had too, until times may run ahead into it.
+    let (resting, ready) = if judge.quarantine > judge.now + rules::RUN_AHEAD_MS {
+        (never_used, 0)
+    } else {
+        (0, never_used)
+    };
     WorkerCounts {
         capacity: tally.capacity(),
         held,

@@ -83,10 +83,10 @@ fn a_clock_that_jumped_ahead_does_not_raise_what_is_asked_for() {
     let pause = talk.pause();
     talk.pass(pause);
     talk.now.unix += 3_600_000;
-    assert_eq!(talk.extension().1.horizon, START + 10_000 + 32_000);
+    // Clocks may run a thousandth fast.
+    assert_eq!(talk.extension().1.horizon, START + 10_010 + 32_000);
     talk.pass(seconds(59));
-    // Clocks may run a thousandth fast, and the window has grown with the tenure.
-    assert_eq!(talk.extension().1.horizon, START + 69_059 + 69_000);
+    assert_eq!(talk.extension().1.horizon, START + 69_069 + 69_000, "as long as it has lived");
     // It has lasted a minute: a host that booted slow was set right.
     talk.pass(seconds(1));
     assert_eq!(talk.extension().1.horizon, talk.now.unix + 70_000);
