@@ -70,7 +70,10 @@ impl fmt::Display for StartError {
             Self::Timing(error) => error.fmt(f),
             Self::Timeout { timeout, most } => {
                 let limit = "the lesser of a quarter of the TTL and";
-                write!(f, "a time-out of {timeout:?} is more than {most:?}, {limit} {REQUEST_MAX:?}")
+                write!(
+                    f,
+                    "a time-out of {timeout:?} is more than {most:?}, {limit} {REQUEST_MAX:?}"
+                )
             }
             Self::Options(error) => error.fmt(f),
             Self::Thread(error) => write!(f, "no thread for the leases: {error}"),
