@@ -41,6 +41,7 @@ mod tests {
             Loss::Overlapped { token, holder },
             Loss::Released,
             Loss::Vanished,
+            Loss::Lapsed,
             Loss::Regressed,
         ];
         let losses = Losses::default();

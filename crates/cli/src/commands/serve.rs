@@ -6,6 +6,7 @@ mod signals;
 use std::sync::Arc;
 use std::time::Duration;
 
+use frazil::coord::keeper::FirstUse;
 use frazil::coord::time::boot_time;
 use frazil_server::{App, BindError, Condition, Config, RunError};
 use tempfile::TempDir;
@@ -30,7 +31,11 @@ pub(crate) fn run(flags: &ServeArgs) -> Result<(), Failure> {
     raise_descriptor_limit();
     let scratch = if flags.dev { Some(scratch()?) } else { None };
     let config = server_config(&settings.args, scratch.as_ref().map(TempDir::path));
-    let config = config.map_err(Failure::usage)?;
+    let mut config = config.map_err(Failure::usage)?;
+    if scratch.is_some() {
+        // Nobody else can have used a directory that was made just now.
+        config.node = config.node.first_use(FirstUse::AtOnce);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
