@@ -31,7 +31,7 @@ pub enum StartError {
     Timeout {
         /// As the URL has it.
         timeout: Duration,
-        /// A quarter of the TTL, or [`REQUEST_MAX`](frazil_coord::rules::REQUEST_MAX) if that is
+        /// A quarter of the TTL, or [`REQUEST_MAX`] if that is
         /// less.
         most: Duration,
     },

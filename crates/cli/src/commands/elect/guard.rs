@@ -3,7 +3,7 @@
 //! It leads the process group of the command. If `frazil elect` is killed, the kernel tells it, and
 //! it kills the whole group, itself included. If `frazil elect` is stopped or hangs, it does the same
 //! when the time has passed until which the command may run. If it is killed itself, `frazil elect` kills
-//! the group; if both are, the kernel kills the command: see [`work`](super::work).
+//! the group; if both are, the kernel kills the command: see [`work`](mod@super::work).
 
 use std::io;
 use std::os::unix::process::CommandExt;
