@@ -5,8 +5,10 @@ use std::time::Duration;
 use crate::record::UnixMs;
 
 /// How long a forward step must last to be believed without anybody confirming it: a host that
-/// booted an hour slow would otherwise never issue again once its clock is set.
-const BELIEVED_AFTER: Duration = Duration::from_secs(60);
+/// booted an hour slow would otherwise never issue again once its clock is set. Lanes believe it after
+/// a minute, and by then the horizon must have been raised: it is noticed some seconds late, and the
+/// store takes some seconds to answer.
+const BELIEVED_AFTER: Duration = Duration::from_secs(40);
 /// Clocks may run this much faster than elapsed time, in parts per thousand.
 const RATE_PER_MILLE: u64 = 1;
 /// What is ahead of the line by less than this is no step.
@@ -47,6 +49,16 @@ impl Anchor {
         line
     }
 
+    /// Looks at the clock between two horizons; whether it stepped ahead long enough ago to be believed.
+    pub(crate) fn notice(&mut self, unix: UnixMs, boot: Duration) -> bool {
+        if unix <= self.line(boot).saturating_add(STEP_MS) {
+            self.ahead_since = None;
+            return false;
+        }
+        let since = *self.ahead_since.get_or_insert(boot);
+        boot.saturating_sub(since) >= BELIEVED_AFTER
+    }
+
     /// The store's clock says the same as ours: a step that may have been is believed. Whether there
     /// was one.
     pub(crate) fn confirm(&mut self, unix: UnixMs, boot: Duration) -> bool {
@@ -81,17 +93,20 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_ahead_is_not_believed_for_a_minute() {
+    fn a_jump_ahead_is_not_believed_at_once() {
         let mut anchor = Anchor::new(1_000_000, at(0));
         let jumped = 1_000_000 + 3_600_000;
         assert_eq!(anchor.believe(jumped, at(0), true), 1_000_000);
         // A thousandth more than has elapsed: clocks may run that fast.
-        assert_eq!(anchor.believe(jumped + 59_000, at(59), true), 1_059_059);
-        assert_eq!(anchor.believe(jumped + 60_000, at(60), true), jumped + 60_000);
+        assert_eq!(anchor.believe(jumped + 39_000, at(39), true), 1_039_039);
+        assert!(!anchor.notice(jumped + 39_000, at(39)));
+        assert!(anchor.notice(jumped + 40_000, at(40)));
+        assert_eq!(anchor.believe(jumped + 40_000, at(40), true), jumped + 40_000);
+        assert!(!anchor.notice(jumped + 41_000, at(41)));
     }
 
     #[test]
-    fn a_jump_that_goes_back_starts_the_minute_anew() {
+    fn a_jump_that_goes_back_starts_the_time_anew() {
         let mut anchor = Anchor::new(1_000_000, at(0));
         anchor.believe(9_000_000, at(0), true);
         assert_eq!(anchor.believe(1_050_000, at(50), true), 1_050_000);

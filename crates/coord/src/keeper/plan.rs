@@ -183,6 +183,11 @@ impl Plan {
 
     /// What to do now.
     pub fn next(&mut self, now: Now) -> Next {
+        // The lane will follow a step of its clock that has lasted: the horizon goes before it.
+        let is_renewed = self.failures == 0 && self.tenure().is_some() && !self.store_has_clock;
+        if is_renewed && self.anchor.notice(now.unix.max(now.last), now.boot) {
+            self.not_before = self.not_before.min(now.boot);
+        }
         // An extension shows meta too.
         let is_renewing = self.tenure().is_some() && now.boot >= self.not_before;
         let due = self.meta_due(now).filter(|_| !is_renewing);

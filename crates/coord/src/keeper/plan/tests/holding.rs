@@ -2,11 +2,13 @@
 
 use super::{BUDGET_MS, START, Talk, error, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;
+use crate::keeper::Setup;
 use crate::keeper::plan::{CLOCK_BOUND_MS, Effect, Next};
 use crate::keeper::status::{ClockSkew, Judge, LeaseState, Waiting};
 use crate::lease::{Acquired, Choice, Extended, Loss, Tenure};
 use crate::record::{Token, Version};
 use crate::store::Put;
+use crate::timing::Timing;
 
 pub(super) fn superseded() -> Loss {
     Loss::Superseded { token: Token(START + 1), holder: "other".into() }
@@ -85,11 +87,35 @@ fn a_clock_that_jumped_ahead_does_not_raise_what_is_asked_for() {
     talk.now.unix += 3_600_000;
     // Clocks may run a thousandth fast.
     assert_eq!(talk.extension().1.horizon, START + 10_010 + 32_000);
-    talk.pass(seconds(59));
-    assert_eq!(talk.extension().1.horizon, START + 69_069 + 69_000, "as long as it has lived");
-    // It has lasted a minute: a host that booted slow was set right.
+    talk.pass(seconds(39));
+    assert_eq!(talk.extension().1.horizon, START + 49_049 + 49_000, "as long as it has lived");
+    // It has lasted: a host that booted slow was set right.
     talk.pass(seconds(1));
-    assert_eq!(talk.extension().1.horizon, talk.now.unix + 70_000);
+    assert_eq!(talk.extension().1.horizon, talk.now.unix + 50_000);
+}
+
+#[test]
+fn a_jump_that_lasts_is_asked_for_before_the_lane_follows_it() {
+    // However seldom the lease is renewed: the lane follows after a minute.
+    let timing = Timing { ttl: seconds(120), heartbeat: seconds(40), ..Timing::default() };
+    let mut talk = Talk::met(Setup { timing, ..setup() });
+    talk.take(7);
+    talk.pass(seconds(1));
+    talk.now.unix += 3_600_000;
+    let jumped = talk.now.boot;
+    let mut raised = None;
+    while raised.is_none() && talk.now.boot < jumped + seconds(60) {
+        match talk.next() {
+            Next::Extend(_, ask) if ask.horizon > talk.now.unix => raised = Some(talk.now.boot),
+            Next::Extend(tenure, ask) => {
+                let (horizon, usable) = (ask.horizon, ask.horizon);
+                talk.extended(Ok(Extended::Held(Tenure { horizon, usable, ..tenure })));
+            }
+            _ => talk.pass(seconds(1)),
+        }
+    }
+    let after = raised.expect("it is asked for within a minute") - jumped;
+    assert!((seconds(40)..seconds(58)).contains(&after), "{after:?}");
 }
 
 #[test]
