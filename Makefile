@@ -36,7 +36,7 @@ check:
 	tools/tidy --self-test
 	tools/deny
 	tools/deny --self-test
-	tools/mutants
+	tools/mutants --check
 	tools/mutants --self-test
 
 fix:
@@ -64,7 +64,7 @@ bench: deps
 	cargo run --release -p frazil-bench-serving -- $(if $(QUICK),--quick)
 
 # The proofs come first (E08, E11), then what is played. What is tested is the release build; mutants
-# are builds of their own, which no release can be.
+# are a debug build of a copy of the source.
 STORM = cargo run --release -p frazil-storm --
 STORM_ARGS = --scale $(or $(SCALE),0.1) $(if $(SEED),--seed $(SEED))
 
@@ -72,7 +72,7 @@ storm: deps
 	cargo test -p frazil --test model
 	$(MAKE) loom shuttle
 	cargo build --release -p frazil-cli
-	cargo build -p frazil-cli --features mutants
+	tools/mutants
 	$(STORM) score $(STORM_ARGS)
 
 soak: deps

@@ -26,7 +26,7 @@ pub(crate) enum Verb {
     /// Plays a few experiments and mutants, in about three minutes
     Smoke(ScoreArgs),
     /// Hunts every mutant (E01): each must be caught, and a build that breaks nothing must not
-    Hunt(ScoreArgs),
+    Hunt(HuntArgs),
     /// Plays experiments that chance chooses, for a given time
     Soak(SoakArgs),
     /// Writes to the register of a run, as the command of a leader
@@ -61,7 +61,7 @@ pub(crate) struct RunArgs {
     /// How much of the experiment: 1 for all its cycles
     #[arg(long, default_value_t = 0.1, value_parser = scale)]
     pub(crate) scale: f64,
-    /// A protocol mutant that the nodes are to be, in a build with the feature `mutants`
+    /// A mutant that the nodes are to be; --frazil must be the build of tools/mutants
     #[arg(long)]
     pub(crate) mutant: Option<String>,
     #[command(flatten)]
@@ -76,11 +76,20 @@ pub(crate) struct ScoreArgs {
     /// How much of each experiment: 1 for all its cycles
     #[arg(long, default_value_t = 0.1, value_parser = scale)]
     pub(crate) scale: f64,
-    /// The frazil command with the feature `mutants`
-    #[arg(long, value_name = "FILE", default_value = "target/debug/frazil")]
+    /// The frazil command with the patches of storm/mutants, which tools/mutants builds
+    #[arg(long, value_name = "FILE", default_value = "target/mutants/build/debug/frazil")]
     pub(crate) mutants: PathBuf,
     #[command(flatten)]
     pub(crate) place: Place,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HuntArgs {
+    /// Which mutants, as `storm list` names them; all if none is named
+    #[arg(value_name = "MUTANT")]
+    pub(crate) names: Vec<String>,
+    #[command(flatten)]
+    pub(crate) score: ScoreArgs,
 }
 
 #[derive(Debug, Args)]

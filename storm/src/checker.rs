@@ -19,6 +19,8 @@ use tenure::Tenures;
 /// Takes answers in any order; at the end knows what they break.
 #[derive(Debug)]
 pub(crate) struct Checker {
+    /// All Ids are of one strict scope: those of all nodes are in order.
+    pub(crate) is_strict: bool,
     layout: Layout,
     set: IdSet,
     tenures: Tenures,
@@ -46,6 +48,7 @@ pub(crate) struct Sighting {
 impl Checker {
     pub(crate) fn new(layout: Layout, caught: Arc<AtomicU64>) -> Self {
         Self {
+            is_strict: false,
             layout,
             set: IdSet::new(&layout),
             tenures: Tenures::default(),
@@ -73,7 +76,9 @@ impl Checker {
     /// Everything that was broken, and the answers.
     pub(crate) fn finish(mut self) -> (Verdict, Vec<Sighting>, Counts) {
         // A life has one lane, and Ids of one lane are in order.
-        order::check(&self.sightings, |sighting| sighting.life, &mut self.verdict);
+        let is_strict = self.is_strict;
+        let group = |sighting: &Sighting| (!is_strict).then_some(sighting.life);
+        order::check(&self.sightings, group, &mut self.verdict);
         let mut workers = BTreeMap::<u64, u64>::new();
         for sighting in &self.sightings {
             *workers.entry(sighting.worker).or_default() += 1;

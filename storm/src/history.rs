@@ -136,3 +136,24 @@ impl Record {
         self.nodes[node].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_has_recovered_once_it_gave_ids_for_what_was_asked_since() {
+        let record = Record::new(1);
+        let second = Duration::from_secs;
+        let add = |asked, answered, outcome| {
+            record.add(0, Mark { asked: second(asked), answered: second(answered), outcome });
+        };
+        add(1, 6, Outcome::Ids(1));
+        add(5, 6, Outcome::Refused("NO_WORKER".to_owned()));
+        add(6, 7, Outcome::Lost);
+        assert_eq!(record.first_answer(0, second(5)), None, "asked before, refused, or lost");
+        add(7, 9, Outcome::Ids(1));
+        add(8, 8, Outcome::Ids(1));
+        assert_eq!(record.first_answer(0, second(5)), Some(second(8)));
+    }
+}

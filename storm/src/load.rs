@@ -27,6 +27,8 @@ pub(crate) struct Pressure {
     pub(crate) connections: u32,
     pub(crate) batch: u32,
     pub(crate) company: Company,
+    /// The strict scope that all ask for; its Ids are in order whoever is asked.
+    pub(crate) scope: Option<&'static str>,
     /// Between an answer and the next request of a connection.
     pub(crate) pause: Duration,
     /// Between a failure and the next request.
@@ -41,6 +43,7 @@ impl Default for Pressure {
             connections: 4,
             batch: 100,
             company: Company::Alike,
+            scope: None,
             pause: Duration::from_millis(5),
             rest: Duration::from_millis(10),
             patience: Duration::from_secs(5),
@@ -60,6 +63,11 @@ pub(crate) enum Company {
 }
 
 impl Pressure {
+    /// For rows that last for minutes, and are about refusals rather than numbers.
+    pub(crate) fn gentle() -> Self {
+        Self { connections: 2, pause: Duration::from_millis(20), ..Self::default() }
+    }
+
     /// Clients of all kinds.
     pub(crate) fn mixed() -> Self {
         Self { company: Company::Mixed, ..Self::default() }
@@ -98,6 +106,7 @@ impl Load {
         let (ids, strange) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let (sender, answers) = mpsc::sync_channel::<Answer>(WAITING_MAX);
         let mut checker = Checker::new(Layout::FRAZIL, Arc::clone(&caught));
+        checker.is_strict = pressure.scope.is_some();
         let checker = thread::Builder::new().name("storm-checker".to_owned()).spawn(move || {
             answers.iter().for_each(|answer| checker.take(&answer));
             checker
@@ -195,7 +204,7 @@ impl Client {
         let (life, tolerance) = (self.door.life(), self.door.tolerance());
         let mut line = match open.take() {
             Some(line) => line,
-            None => match Line::open(&self.door, self.wish, self.pressure.patience) {
+            None => match Line::open(&self.door, self.wish, &self.pressure) {
                 Ok(line) => line,
                 Err(_) => return Outcome::Lost,
             },
@@ -220,7 +229,8 @@ impl Client {
             answered_unix_ms,
             // A fault may have begun or ended meanwhile: what was allowed at either time is allowed.
             tolerance: tolerance.or(self.door.tolerance()),
-            token,
+            // Of a scope, it is that of the node to which the request was passed on.
+            token: token.filter(|_| self.pressure.scope.is_none()),
             ids,
         };
         // It may be the answer of either life: nobody's order or token can be told from it.
@@ -238,7 +248,7 @@ impl Client {
     fn hand_over(&self, answer: Answer) -> bool {
         // Relaxed: a number to look at.
         self.ids.fetch_add(answer.ids.len() as u64, Ordering::Relaxed);
-        if answer.token.is_some() {
+        if answer.token.is_some() || self.pressure.scope.is_some() {
             return self.answers.send(answer).is_ok();
         }
         // Single Ids that were asked for at once: the worker may have been replaced between them.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::args::{ScoreArgs, SoakArgs};
+use crate::args::{HuntArgs, ScoreArgs, SoakArgs};
 use crate::clock;
 use crate::logs;
 use crate::node;
@@ -20,7 +20,7 @@ use crate::traps::{self, Hunt};
 /// A mutant that takes longer is not caught.
 const CAUGHT_WITHIN: f64 = 60.0;
 /// These are played on every store, the others on one that the seed chooses.
-const ON_EVERY_STORE: [&str; 4] = ["E02", "E05", "E06", "E09"];
+const ON_EVERY_STORE: [&str; 5] = ["E02", "E05", "E06", "E09", "E43"];
 /// What the smoke plays: a fault of each kind, and each store.
 const SMOKE: [(&str, Kind); 6] = [
     ("E02", Kind::Redis),
@@ -88,7 +88,7 @@ pub(crate) fn score(args: &ScoreArgs) -> io::Result<bool> {
     card.close()
 }
 
-/// A little of everything, with one build.
+/// A little of everything.
 pub(crate) fn smoke(args: &ScoreArgs) -> io::Result<bool> {
     let mut card = Card::open(args.seed, &args.place.out)?;
     for (id, store) in SMOKE {
@@ -101,10 +101,16 @@ pub(crate) fn smoke(args: &ScoreArgs) -> io::Result<bool> {
     card.close()
 }
 
-/// The mutants alone.
-pub(crate) fn hunt(args: &ScoreArgs) -> io::Result<bool> {
-    let mut card = Card::open(args.seed, &args.place.out)?;
-    hunt_all(&mut card, &args.mutants, traps::HUNTS.iter().collect())?;
+/// The mutants alone, or some of them.
+pub(crate) fn hunt(args: &HuntArgs) -> io::Result<bool> {
+    let HuntArgs { names, score } = args;
+    let is_known = |name: &String| traps::HUNTS.iter().any(|hunt| hunt.mutant == name);
+    if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
+        return Err(io::Error::other(format!("no mutant is named {unknown}: see storm list")));
+    }
+    let is_chosen = |hunt: &&Hunt| names.is_empty() || names.iter().any(|name| name == hunt.mutant);
+    let mut card = Card::open(score.seed, &score.place.out)?;
+    hunt_all(&mut card, &score.mutants, traps::HUNTS.iter().filter(is_chosen).collect())?;
     card.close()
 }
 
@@ -156,7 +162,11 @@ fn hunt_all(card: &mut Card, mutants: &Path, hunts: Vec<&'static Hunt>) -> io::R
 
 /// Every mutant that the build knows is hunted, and no other.
 fn check_names(mutants: &Path) -> io::Result<()> {
-    let output = Command::new(mutants).arg("layout").env("FRAZIL_MUTANT", "none-such").output()?;
+    let output = Command::new(mutants).arg("layout").env("FRAZIL_MUTANT", "none-such").output();
+    let output = output.map_err(|error| {
+        let what = format!("{}: {error}; build it with tools/mutants", mutants.display());
+        io::Error::new(error.kind(), what)
+    })?;
     let said = String::from_utf8_lossy(&output.stderr);
     let known = said.trim().rsplit_once(": ").map_or("", |(_, names)| names);
     let mut known: Vec<&str> = known.split(", ").collect();
@@ -168,8 +178,7 @@ fn check_names(mutants: &Path) -> io::Result<()> {
         return Ok(());
     }
     let what = format!(
-        "{} knows the mutants {known:?}, and {hunted:?} are hunted; build it with cargo build -p \
-         frazil-cli --features mutants",
+        "{} knows the mutants {known:?}, and {hunted:?} are hunted; build it with tools/mutants",
         mutants.display()
     );
     Err(io::Error::other(what))
@@ -212,7 +221,7 @@ impl Card {
         self.ids += report.outcomes.as_ref().map_or(0, |outcomes| outcomes.counts.ids);
         self.failed += u64::from(!report.passes);
         match report.passes {
-            true => self.line(report.line()),
+            true => self.line(format!("{}\n      {}", report.line(), report.deeds())),
             // Everything there is to know, at once.
             false => self.line(report.page()),
         }

@@ -1,5 +1,6 @@
 //! What is left of runs: a JSON file for each, and a page to read.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::io;
@@ -94,6 +95,17 @@ impl Report {
             }
         }
         line
+    }
+
+    /// What was done, each with how often: faults that took effect, or the run would have failed.
+    pub(crate) fn deeds(&self) -> String {
+        let mut deeds = BTreeMap::<&str, u64>::new();
+        for fault in self.outcomes.iter().flat_map(|outcomes| &outcomes.faults) {
+            *deeds.entry(&fault.what).or_default() += 1;
+        }
+        let told: Vec<_> =
+            deeds.into_iter().map(|(what, times)| format!("{times} x {what}")).collect();
+        told.join("; ")
     }
 
     /// The whole run, to be read.

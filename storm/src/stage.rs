@@ -34,6 +34,7 @@ pub(crate) struct Stage {
     pub(crate) random: fastrand::Rng,
     pub(crate) store: Store,
     pub(crate) lease: Lease,
+    pub(crate) more_flags: Vec<String>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) load: Load,
     pub(crate) faults: Vec<Fault>,
@@ -50,21 +51,24 @@ impl Stage {
         let last = cast.workers.saturating_sub(1);
         let workers = format!("0-{last}");
         if cast.namespace == Namespace::Created {
-            init(plan, &store, &workers)?;
+            init_with(plan, &store, &workers, cast.window)?;
         }
-        let program = Program {
-            frazil: plan.frazil.clone(),
-            mutant: plan.mutant.clone(),
-            flags: cast.flags(&workers),
-            directory: plan.directory.clone(),
-        };
         let mut nodes = Vec::new();
         for number in 0..cast.nodes {
             let name = match cast.names {
                 Names::Different => format!("node-{number}"),
                 Names::Same => "node".to_owned(),
             };
+            let program = Program {
+                frazil: plan.frazil.clone(),
+                mutant: plan.mutant.clone(),
+                flags: cast.flags(number, &workers),
+                directory: plan.directory.clone(),
+            };
             nodes.push(Node::new(number, &name, &program, store.link()?)?);
+        }
+        for (number, ms) in &cast.own_clocks {
+            nodes[*number].set_off(*ms)?;
         }
         let early = cast.nodes.saturating_sub(cast.late);
         nodes[..early].iter().try_for_each(Node::launch)?;
@@ -79,6 +83,7 @@ impl Stage {
             random: fastrand::Rng::with_seed(plan.seed),
             store,
             lease: cast.lease,
+            more_flags: cast.more_flags.clone(),
             nodes,
             load,
             faults: Vec::new(),
@@ -189,8 +194,13 @@ impl Stage {
 
 /// Creates the namespace, so that nobody waits for holders of a forgotten one.
 pub(crate) fn init(plan: &Plan, store: &Store, workers: &str) -> io::Result<()> {
+    init_with(plan, store, workers, Cast::default().window)
+}
+
+fn init_with(plan: &Plan, store: &Store, workers: &str, window: Duration) -> io::Result<()> {
+    let window = format!("{}s", window.as_secs());
     let output = Command::new(&plan.frazil)
-        .args(["store", "init", "--store", &store.url(), "--workers", workers, "--window", "90s"])
+        .args(["store", "init", "--store", &store.url(), "--workers", workers, "--window", &window])
         .output()?;
     match output.status.success() {
         true => Ok(()),

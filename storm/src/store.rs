@@ -19,6 +19,8 @@ use pair::Pair;
 const SESSION: &str = "1s";
 /// How long a store that is there may take to answer.
 const ANSWERS: Duration = Duration::from_millis(300);
+/// The directory of a file store, within one of our own.
+const FILES: &str = "store";
 /// Where etcd and ZooKeeper keep what a namespace is.
 const META_PATH: &str = "/frazil/default/meta";
 
@@ -46,12 +48,19 @@ pub(crate) enum Setting {
     /// Three members of etcd, or a Redis master and its replica under sentinels. There is no proxy on
     /// the way: clients are told the true addresses.
     Several,
+    /// As a fresh installation has it, with the default options in the URL: Redis syncs once a second.
+    Plain,
+    /// A Redis master and its replica under sentinels, with the default options in the URL.
+    PlainPair,
+    /// A Redis master under sentinels with two replicas, both of which must confirm what is written.
+    Replicas,
 }
 
 /// A store that runs.
 #[derive(Debug)]
 pub(crate) struct Store {
     server: Server,
+    setting: Setting,
 }
 
 #[derive(Debug)]
@@ -76,18 +85,25 @@ impl Store {
     /// Starts one. Redis keeps what it acknowledged, as the documentation asks for.
     pub(crate) fn start(kind: Kind, setting: Setting) -> io::Result<Self> {
         let server = match kind {
-            Kind::Redis if setting == Setting::Several => Server::Pair(Box::new(Pair::start()?)),
+            Kind::Redis if matches!(setting, Setting::Several | Setting::PlainPair) => {
+                Server::Pair(Box::new(Pair::start(1)?))
+            }
+            Kind::Redis if setting == Setting::Replicas => Server::Pair(Box::new(Pair::start(2)?)),
             Kind::Etcd if setting == Setting::Several => Server::Members(EtcdCluster::start(3)?),
             Kind::File => Server::File(TempDir::with_prefix("storm-file-")?),
             Kind::Redis => {
                 let clock = FalseClock::new()?;
-                let builder = Redis::builder().persistent(AppendOnly::Always).clock(&clock);
-                Server::Redis { redis: builder.start()?, clock }
+                let sync = match setting {
+                    Setting::Plain => AppendOnly::EverySecond,
+                    _ => AppendOnly::Always,
+                };
+                let redis = Redis::builder().persistent(sync).clock(&clock).start()?;
+                Server::Redis { redis, clock }
             }
             Kind::Etcd => Server::Etcd(Etcd::start()?),
             Kind::Zk => Server::Zk(ZooKeeper::start()?),
         };
-        Ok(Self { server })
+        Ok(Self { server, setting })
     }
 
     pub(crate) fn kind(&self) -> Kind {
@@ -156,13 +172,27 @@ impl Store {
         ask().is_err()
     }
 
-    /// Takes everything away from it: FLUSHALL, an empty data directory, deleted nodes.
+    /// Takes everything away from it: FLUSHALL, an empty data directory, deleted nodes, a
+    /// removed directory.
     pub(crate) fn wipe(&self) -> io::Result<()> {
         match &self.server {
-            Server::File(_) | Server::Pair(_) | Server::Members(_) => Err(not_this()),
+            Server::Pair(_) | Server::Members(_) => Err(not_this()),
+            Server::File(directory) => std::fs::remove_dir_all(directory.path().join(FILES)),
             Server::Redis { redis, .. } => redis.cli(&["FLUSHALL"]).map(drop),
             Server::Etcd(etcd) => etcd.wipe(),
             Server::Zk(zookeeper) => zk::delete_all(&zookeeper.address()),
+        }
+    }
+
+    /// The same, but for etcd and ZooKeeper by one call of their own tools: etcd runs on, and so do the
+    /// leases of its clients.
+    pub(crate) fn clear(&self) -> io::Result<()> {
+        match &self.server {
+            Server::Etcd(etcd) => etcd.etcdctl(&["del", "--prefix", "/frazil"]).map(drop),
+            Server::Zk(zookeeper) => {
+                zk::cli(&zookeeper.address(), &["deleteall", "/frazil"]).map(drop)
+            }
+            _ => self.wipe(),
         }
     }
 
@@ -170,7 +200,14 @@ impl Store {
     /// one after the store has forgotten it. None if there is none.
     pub(crate) fn incarnation(&self) -> io::Result<Option<String>> {
         let text = match &self.server {
-            Server::File(_) | Server::Pair(_) | Server::Members(_) => return Err(not_this()),
+            Server::Pair(_) | Server::Members(_) => return Err(not_this()),
+            // There is no tool for files: what tells one directory from the next is its inode.
+            Server::File(directory) => {
+                use std::os::unix::fs::MetadataExt;
+                let found = std::fs::metadata(directory.path().join(FILES)).ok();
+                let born = |found: &std::fs::Metadata| (found.ino(), found.created().ok());
+                return Ok(found.map(|found| format!("{:?}", born(&found))));
+            }
             Server::Redis { redis, .. } => redis.cli(&["GET", "{frazil:default}:meta"])?,
             Server::Etcd(etcd) => etcd.etcdctl(&["get", "--print-value-only", META_PATH])?,
             Server::Zk(zookeeper) => zk::cli(&zookeeper.address(), &["get", META_PATH])?,
@@ -197,7 +234,7 @@ impl Store {
         }
     }
 
-    /// A master and its replica.
+    /// A master and its replicas.
     pub(crate) fn pair(&self) -> io::Result<&Pair> {
         match &self.server {
             Server::Pair(pair) => Ok(pair),
@@ -224,12 +261,18 @@ impl Store {
 
     fn url_at(&self, address: &str) -> String {
         match &self.server {
-            Server::File(directory) => format!("file:{}", directory.path().join("store").display()),
+            Server::File(directory) => format!("file:{}", directory.path().join(FILES).display()),
+            Server::Pair(pair) if self.setting == Setting::PlainPair => pair.plain_url(),
+            Server::Pair(pair) if self.setting == Setting::Replicas => {
+                format!("{}?durability=wait-all", pair.plain_url())
+            }
             Server::Pair(pair) => pair.url(),
             Server::Members(members) => members.url(),
+            Server::Redis { .. } if self.setting == Setting::Plain => format!("redis://{address}"),
             // Only where a server has lost the trace of its past: newcomers then wait for as long.
             Server::Redis { .. } => format!("redis://{address}?isolation=2s"),
             Server::Etcd(_) => format!("etcd://{address}"),
+            Server::Zk(_) if self.setting == Setting::Plain => format!("zk://{address}"),
             // As long as the lease: otherwise the session keeps a frozen node present.
             Server::Zk(_) => format!("zk://{address}?session={SESSION}"),
         }

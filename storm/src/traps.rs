@@ -10,7 +10,7 @@ mod leases;
 mod naive_nodes;
 
 use crate::scenario::Scenario;
-use crate::scenarios::leader;
+use crate::scenarios::{directory_removed, leader, redis_loss, unequal_heartbeats, wiped_twice};
 use crate::store::Kind;
 
 /// A mutant, and where it is caught.
@@ -54,7 +54,31 @@ pub(crate) const HUNTS: &[Hunt] = &[
     hunt("stale-leader", Kind::Redis, &leader::ROW, &["belief"]),
     hunt(leader::BLIND_REGISTER, Kind::Redis, &leader::ROW, &["fence"]),
     hunt("take-if-free", Kind::Etcd, &churn::TRAP, &["tenure", "token"]),
+    hunt("no-leash", Kind::File, &directory_removed::ROW, TWO_HOLDERS),
+    hunt("own-heartbeat-wait", Kind::Redis, &unequal_heartbeats::ROW, TWO_HOLDERS),
+    hunt("no-incarnation", Kind::Etcd, &wiped_twice::ROW, TWO_HOLDERS),
+    hunt("no-history-floor", Kind::Redis, &redis_loss::cut_off::TRAP, TWO_HOLDERS),
 ];
 
 /// The control of all: a protocol that many examples have, which must show duplicates.
 pub(crate) const NAIVE: &Scenario = &naive_nodes::TRAP;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_patch_is_a_mutant_that_is_hunted_and_no_other_is() {
+        let patches = Path::new(env!("CARGO_MANIFEST_DIR")).join("mutants").read_dir().unwrap();
+        let files = patches.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let names = files.filter_map(|file| file.strip_suffix(".patch").map(ToOwned::to_owned));
+        let known: BTreeSet<String> = names.filter(|name| name != "base").collect();
+        let hunted = HUNTS.iter().map(|hunt| hunt.mutant.to_owned());
+        let hunted: BTreeSet<String> =
+            hunted.filter(|name| name != leader::BLIND_REGISTER).collect();
+        assert_eq!(known, hunted);
+    }
+}

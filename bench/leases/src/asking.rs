@@ -4,9 +4,9 @@ use std::error::Error;
 use std::hint::black_box;
 use std::sync::Arc;
 
-use frazil::coord::election::{Elections, Settings};
 use frazil::coord::stores::memory::MemoryStore;
 use frazil::coord::time::boot_time;
+use frazil::election::{Elections, Settings};
 
 /// Enough for what surrounds them not to count.
 const CALLS: u32 = 5_000_000;

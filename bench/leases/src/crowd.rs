@@ -10,8 +10,8 @@ use frazil::coord::keeper::FirstUse;
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::{boot_time, unix_ms};
 use frazil::coord::{
-    Acquired, Claim, FORMAT, Meta, Namespace, Nonce, Put, Record, Slot, Store, StoreUrl, Token,
-    Version, Versioned,
+    Acquired, Act, Change, Claim, Commit, FORMAT, Leasing, Meta, Namespace, Nonce, Present, Put,
+    Record, Slot, Stay, Store, StoreUrl, Token, Version, Versioned,
 };
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -127,7 +127,10 @@ async fn acquire(store: &dyn Store, mut claim: Claim) -> Result<u32, frazil::coo
             Acquired::Unsure(slot, version) => {
                 claim.choice = frazil::coord::Choice::This(slot, version);
             }
-            Acquired::Taken | Acquired::Full(_) | Acquired::MetaMoved => {
+            Acquired::Taken
+            | Acquired::Full(_)
+            | Acquired::MetaMoved
+            | Acquired::ClockOff { .. } => {
                 claim.choice = any.clone();
                 tokio::task::yield_now().await;
             }
@@ -151,9 +154,20 @@ async fn writes(url: &StoreUrl) -> Result<Duration, Box<dyn Error>> {
                 horizon: 1,
                 renewed: 1,
                 expires: None,
+                released: false,
                 info: std::collections::BTreeMap::new(),
             };
-            store.put(&Slot::worker(index), Version(0), &record).await
+            let change = Change {
+                slot: Slot::worker(index),
+                version: Version(0),
+                nonce: None,
+                present: Present::Nobody,
+                record,
+                stay: Stay::Ended,
+            };
+            let changes = vec![change];
+            let commit = Commit { act: Act::Put, meta: None, history: None, changes };
+            store.commit(&commit).await
         });
     }
     while let Some(done) = waiting.join_next().await {

@@ -5,10 +5,10 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use frazil::coord::election::{Elections, Settings, store_url};
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::boot_time;
 use frazil::coord::{Namespace, StoreUrl};
+use frazil::election::{Elections, Settings, store_url};
 
 use crate::server::Server;
 

@@ -6,8 +6,8 @@ use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use frazil::coord::processor::{Processor, Run, Running};
 use frazil::coord::time::boot_time;
+use frazil::election::processor::{Processor, Run, Running};
 
 use crate::election::{elections, settings};
 use crate::server::Server;

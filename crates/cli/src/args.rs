@@ -25,7 +25,7 @@ pub(crate) use self::bench::{
 };
 pub(crate) use self::config::{ConfigCheckArgs, ConfigCommand, ConfigExampleArgs, ConfigShowArgs};
 pub(crate) use self::doctor::DoctorArgs;
-pub(crate) use self::elect::{ElectArgs, ElectGuardArgs, TermsArg};
+pub(crate) use self::elect::{ElectArgs, ElectGuardArgs, ElectWorkArgs, TermsArg};
 pub(crate) use self::jobs::{JobsCommand, JobsDemoArgs, JobsLsArgs, JobsNodeArgs};
 pub(crate) use self::key::{
     KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, RoleArg,
@@ -33,9 +33,9 @@ pub(crate) use self::key::{
 pub(crate) use self::serve::{CONFIG_VARIABLE, RollbackArg, ServeArgs};
 pub(crate) use self::server::{ServerArg, TrustArg};
 pub(crate) use self::store::{
-    ExportArgs, ImportArgs, InitArgs, PlaceArg, QuarantineArgs, RepairArgs, STORE_VARIABLE,
-    ShowArgs, StoreCommand, WorkersArg, WorkersCommand, WorkersLsArgs, WorkersRepairArgs,
-    WorkersWatchArgs,
+    ExportArgs, ImportArgs, InitArgs, LossArg, PlaceArg, QuarantineArgs, RepairArgs,
+    STORE_VARIABLE, ShowArgs, StoreCommand, WorkersArg, WorkersCommand, WorkersLsArgs,
+    WorkersRepairArgs, WorkersWatchArgs,
 };
 pub(crate) use self::verbs::{DrainArgs, ReleaseArgs, RotateArgs, TargetArg};
 
@@ -53,12 +53,12 @@ Exit codes:
   3  a store, the network or the output is unavailable
   4  refused for safety: clock, lease, quarantine
   75  the leadership was lost (elect)
+  124  nobody was elected in time (elect --wait)
   130, 143  ended by SIGINT or SIGTERM, after the worker was released";
 
 /// Unique, time-ordered 64-bit Ids.
 #[derive(Debug, Parser)]
-#[command(name = "frazil", version = crate::mutant::VERSION, propagate_version = true,
-          after_long_help = EXIT_CODES)]
+#[command(name = "frazil", version, propagate_version = true, after_long_help = EXIT_CODES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -84,6 +84,8 @@ pub(crate) enum Command {
     Elect(Box<ElectArgs>),
     #[command(hide = true)]
     ElectGuard(ElectGuardArgs),
+    #[command(hide = true)]
+    ElectWork(ElectWorkArgs),
     #[command(subcommand)]
     Jobs(JobsCommand),
     Doctor(Box<DoctorArgs>),
@@ -302,7 +304,9 @@ fn part(text: &str) -> Result<(String, u64), String> {
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let valid = frazil_coord::duration(text)
         .filter(|duration| !duration.is_zero() && *duration <= DURATION_MAX);
-    valid.ok_or_else(|| "write a whole number with ms, s, m or h, from 1ms to 24h".to_owned())
+    valid.ok_or_else(|| {
+        "write whole numbers with ms, s, m or h (10s, 1m30s), from 1ms to 24h".to_owned()
+    })
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod man;
 mod next;
 mod place;
 mod serve;
+mod settle;
 mod store;
 mod workers;
 
@@ -36,6 +37,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Key(command) => key::run(&command),
         Command::Elect(args) => elect::run(&args),
         Command::ElectGuard(args) => elect::guard(&args),
+        Command::ElectWork(args) => elect::work(&args),
         Command::Jobs(command) => jobs::run(&command),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions(args) => completions::run(&args),

@@ -6,11 +6,6 @@ mod args;
 mod commands;
 mod config;
 mod log;
-#[cfg(feature = "mutants")]
-mod mutant;
-#[cfg(not(feature = "mutants"))]
-#[path = "mutant/none.rs"]
-mod mutant;
 mod output;
 mod progress;
 mod remote;
@@ -25,7 +20,6 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    let command = config::parse_command_line().command;
-    let outcome = mutant::check().and_then(|()| commands::run(command));
+    let outcome = commands::run(config::parse_command_line().command);
     output::finish(outcome)
 }

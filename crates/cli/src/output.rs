@@ -22,6 +22,8 @@ pub(crate) enum Exit {
     Refused = 4,
     /// A leadership was lost; another try may succeed.
     LeadershipLost = 75,
+    /// What was waited for did not come in time, as timeout(1) has it.
+    WaitedInVain = 124,
     /// A command that was to be run cannot be.
     NotRunnable = 126,
     /// A command that was to be run is not there.

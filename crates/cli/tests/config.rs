@@ -78,7 +78,7 @@ fn all_mistakes_of_a_file_are_reported_at_once_each_with_its_line() {
         (format!("{file}:2:8: listen.http: "), "expected a text in quotes"),
         (format!("{file}:3:1: listen.grcp: "), "did you mean grpc?"),
         (format!("{file}:7:13: lease.heartbeat: "), "a third of the TTL"),
-        (format!("{file}:8:17: lease.outage_budget: "), "write a whole number with ms, s, m or h"),
+        (format!("{file}:8:17: lease.outage_budget: "), "write whole numbers with ms, s, m or h"),
         (format!("{file}:10:2: lesase: "), "did you mean [lease]?"),
         ("FRAZIL_LANES in the environment: node.lanes: ".to_owned(), "1 to 64, or auto"),
         ("FRAZIL_MAX_COUNT in the environment: ".to_owned(), "write a whole number"),

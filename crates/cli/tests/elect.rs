@@ -6,6 +6,8 @@ mod candidate;
 mod ending;
 #[path = "elect/frozen.rs"]
 mod frozen;
+#[path = "elect/period.rs"]
+mod period;
 #[path = "elect/settings.rs"]
 mod settings;
 #[path = "leasing/shell.rs"]

@@ -56,7 +56,9 @@ fn a_holder_is_shown_while_it_prints_and_gone_when_it_is_interrupted() {
         (&worker["state"], &worker["info"]["pid"]),
         (&Value::from("held"), &Value::from(child.id().to_string()))
     );
-    assert!(worker["seconds_left"].as_f64().unwrap() > 60.0, "{worker}");
+    // The TTL and what times may run ahead by.
+    let left = worker["seconds_left"].as_f64().unwrap();
+    assert!((20.0..=32.0).contains(&left), "{worker}");
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     std::io::copy(&mut output, &mut std::io::sink()).unwrap();
@@ -69,12 +71,12 @@ fn a_namespace_is_created_once_and_keeps_its_layout_and_range() {
     let shell = Shell::new();
     let meta = shell.json_lines(&["store", "init", "--workers", "3-4", "--json"]);
     assert_eq!((&meta[0]["first_worker"], &meta[0]["last_worker"]), (&3.into(), &4.into()));
-    shell.fails(&["store", "init"], 1, &["exists already", "store show", "--namespace"]);
+    shell.fails(&["store", "init"], 1, &["exists already", "store show"]);
     for _ in 0..4 {
         let id: u64 = shell.data(&["next"]).trim().parse().unwrap();
         assert!((3..=4).contains(&(id >> 12 & 1023)));
     }
-    shell.fails(&["next", "--layout", "twitter"], 4, &["another layout", "another namespace"]);
+    shell.fails(&["next", "--layout", "twitter"], 4, &["another layout", "Use that layout"]);
     shell.fails(&["next", "--workers", "0-9"], 4, &["3 to 4", "0 to 9"]);
     shell.fails(&["store", "init", "--namespace", "x", "--workers", "0-4096"], 2, &["0 to 1023"]);
     shell.fails(&["store", "init", "--namespace", "x", "--window", "61m"], 2, &["60 minutes"]);
@@ -92,6 +94,7 @@ fn show_prints_the_promises_from_data() {
     assert_eq!(shown["guarantees"]["uniqueness"], "unconditional");
     assert_documented(shown);
     let text = shell.data(&["store", "show"]);
+    assert!(text.contains("a space of Ids"), "{text}");
     for cause in shown["guarantees"]["voided_by"].as_array().unwrap() {
         assert!(text.contains(cause.as_str().unwrap()), "{text}");
     }

@@ -2,6 +2,8 @@
 
 #[path = "config/desk.rs"]
 mod desk;
+#[path = "logs/leases.rs"]
+mod leases;
 #[path = "logs/logged.rs"]
 mod logged;
 

@@ -5,8 +5,10 @@ use std::time::Duration;
 use crate::record::UnixMs;
 
 /// How long a forward step must last to be believed without anybody confirming it: a host that
-/// booted an hour slow would otherwise never issue again once its clock is set.
-const BELIEVED_AFTER: Duration = Duration::from_secs(60);
+/// booted an hour slow would otherwise never issue again once its clock is set. Lanes believe it after
+/// a minute, and by then the horizon must have been raised: it is noticed some seconds late, and the
+/// store takes some seconds to answer.
+const BELIEVED_AFTER: Duration = Duration::from_secs(40);
 /// Clocks may run this much faster than elapsed time, in parts per thousand.
 const RATE_PER_MILLE: u64 = 1;
 /// What is ahead of the line by less than this is no step.
@@ -31,7 +33,8 @@ impl Anchor {
     }
 
     /// The time that a horizon may be counted from: now, unless the clock stepped ahead.
-    pub(crate) fn believe(&mut self, unix: UnixMs, boot: Duration) -> UnixMs {
+    /// `ages`: a step that lasts is believed although nobody confirms it.
+    pub(crate) fn believe(&mut self, unix: UnixMs, boot: Duration, ages: bool) -> UnixMs {
         let line = self.line(boot);
         if unix <= line.saturating_add(STEP_MS) {
             // Anew from here, so that what clocks may run fast by does not add up.
@@ -39,11 +42,21 @@ impl Anchor {
             return unix;
         }
         let since = *self.ahead_since.get_or_insert(boot);
-        if boot.saturating_sub(since) >= BELIEVED_AFTER {
+        if ages && boot.saturating_sub(since) >= BELIEVED_AFTER {
             *self = Self::new(unix, boot);
             return unix;
         }
         line
+    }
+
+    /// Looks at the clock between two horizons; whether it stepped ahead long enough ago to be believed.
+    pub(crate) fn notice(&mut self, unix: UnixMs, boot: Duration) -> bool {
+        if unix <= self.line(boot).saturating_add(STEP_MS) {
+            self.ahead_since = None;
+            return false;
+        }
+        let since = *self.ahead_since.get_or_insert(boot);
+        boot.saturating_sub(since) >= BELIEVED_AFTER
     }
 
     /// The store's clock says the same as ours: a step that may have been is believed. Whether there
@@ -75,39 +88,42 @@ mod tests {
         let mut anchor = Anchor::new(1_000_000, at(10));
         for seconds in [0, 1, 100, 10_000] {
             let unix = 1_000_000 + seconds * 1000;
-            assert_eq!(anchor.believe(unix, at(10 + seconds)), unix);
+            assert_eq!(anchor.believe(unix, at(10 + seconds), true), unix);
         }
     }
 
     #[test]
-    fn a_jump_ahead_is_not_believed_for_a_minute() {
+    fn a_jump_ahead_is_not_believed_at_once() {
         let mut anchor = Anchor::new(1_000_000, at(0));
         let jumped = 1_000_000 + 3_600_000;
-        assert_eq!(anchor.believe(jumped, at(0)), 1_000_000);
+        assert_eq!(anchor.believe(jumped, at(0), true), 1_000_000);
         // A thousandth more than has elapsed: clocks may run that fast.
-        assert_eq!(anchor.believe(jumped + 59_000, at(59)), 1_059_059);
-        assert_eq!(anchor.believe(jumped + 60_000, at(60)), jumped + 60_000);
+        assert_eq!(anchor.believe(jumped + 39_000, at(39), true), 1_039_039);
+        assert!(!anchor.notice(jumped + 39_000, at(39)));
+        assert!(anchor.notice(jumped + 40_000, at(40)));
+        assert_eq!(anchor.believe(jumped + 40_000, at(40), true), jumped + 40_000);
+        assert!(!anchor.notice(jumped + 41_000, at(41)));
     }
 
     #[test]
-    fn a_jump_that_goes_back_starts_the_minute_anew() {
+    fn a_jump_that_goes_back_starts_the_time_anew() {
         let mut anchor = Anchor::new(1_000_000, at(0));
-        anchor.believe(9_000_000, at(0));
-        assert_eq!(anchor.believe(1_050_000, at(50)), 1_050_000);
-        assert!(anchor.believe(9_000_000, at(70)) < 2_000_000);
+        anchor.believe(9_000_000, at(0), true);
+        assert_eq!(anchor.believe(1_050_000, at(50), true), 1_050_000);
+        assert!(anchor.believe(9_000_000, at(70), true) < 2_000_000);
     }
 
     #[test]
     fn a_jump_that_the_store_confirms_is_believed_at_once() {
         let mut anchor = Anchor::new(1_000_000, at(0));
         assert!(anchor.confirm(9_000_000, at(0)));
-        assert_eq!(anchor.believe(9_001_000, at(1)), 9_001_000);
+        assert_eq!(anchor.believe(9_001_000, at(1), true), 9_001_000);
         assert!(!anchor.confirm(9_002_000, at(2)), "once");
     }
 
     #[test]
     fn a_clock_set_back_is_followed_down() {
         let mut anchor = Anchor::new(1_000_000, at(0));
-        assert_eq!(anchor.believe(400_000, at(5)), 400_000);
+        assert_eq!(anchor.believe(400_000, at(5), true), 400_000);
     }
 }

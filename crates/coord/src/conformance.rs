@@ -5,18 +5,21 @@
 //! to catch them on a naive store.
 
 mod amnesia;
+mod commits;
 mod crowd;
 mod outage;
 mod ownership;
 mod records;
 mod subject;
 mod tenure;
+mod without_clock;
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
 pub use self::subject::{Bench, Subject};
+pub use self::without_clock::WithoutClock;
 
 /// One case of the contract.
 #[derive(Clone, Copy)]
@@ -54,8 +57,16 @@ impl fmt::Debug for Case {
 /// Every case.
 #[must_use]
 pub fn cases() -> Vec<Case> {
-    [ownership::CASES, tenure::CASES, records::CASES, amnesia::CASES, crowd::CASES, outage::CASES]
-        .concat()
+    let kinds = [
+        ownership::CASES,
+        tenure::CASES,
+        records::CASES,
+        commits::CASES,
+        amnesia::CASES,
+        crowd::CASES,
+        outage::CASES,
+    ];
+    kinds.concat()
 }
 
 /// Puts the store through every case.

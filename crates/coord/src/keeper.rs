@@ -5,24 +5,33 @@
 //! carries out what the plan says and tells the [`Lane`].
 
 mod driver;
+mod journal;
+mod leash;
 mod plan;
 mod setup;
 mod status;
 
 use std::time::Duration;
 
+use crate::lease::Loss;
 use crate::record::{Token, UnixMs};
-use crate::store::Loss;
 
 pub use self::driver::Keeper;
-pub use self::plan::{CLOCK_BOUND_MS, Effect, Next, Now, Plan};
-pub use self::setup::{FirstUse, Setup};
+pub use self::plan::{Effect, Next, Now, Plan};
+pub use self::setup::Setup;
 pub use self::status::{ClockSkew, Judge, LeaseState, LeaseStatus, Pool, Refusal, Waiting};
+pub use crate::birth::FirstUse;
+pub use crate::rules::CLOCK_BOUND_MS;
 
 /// What a lease is kept for: it uses times, each at most once, within the bounds that it is given.
 pub trait Lane: Send + Sync + 'static {
     /// Now, by the clock that the times come from.
     fn now(&self) -> UnixMs;
+
+    /// Where the clock that the times come from would be had it never stepped back.
+    fn steady(&self) -> UnixMs {
+        self.now()
+    }
 
     /// Uses times under a new grant from now on, above its floor and above everything used under
     /// the grant before it, which is closed. Nobody who wants a time may fail in between.

@@ -8,32 +8,27 @@
 //! |---|---|
 //! | read every rule in one place | [`rules`] |
 //! | keep a worker leased | [`keeper::Keeper`] |
-//! | lead, or follow who leads | [`election`] |
-//! | spread jobs over nodes, each led by one | [`processor`] |
 //! | open a store by its URL | [`open`](fn@open), [`StoreUrl`] |
-//! | refuse the late writes of a former leader | [`fence`] |
 //! | write a store | [`Store`], and the suite `conformance` |
 //! | know what a store promises | [`Guarantees`] |
 //! | share, count or hurt a store | [`Prefixed`], [`Metered`], [`Faulty`] |
 
 mod anchor;
+mod birth;
 pub mod choose;
 #[cfg(feature = "conformance")]
 pub mod conformance;
-pub mod election;
 mod error;
-pub mod fence;
 mod finding;
 mod guarantees;
 pub mod keeper;
+mod lease;
 pub mod mend;
-#[doc(hidden)]
-pub mod mutant;
 mod namespace;
+mod neighbours;
 mod nonce;
 mod open;
-mod panicked;
-pub mod processor;
+pub mod protocol;
 mod record;
 pub mod rules;
 mod slot;
@@ -47,20 +42,27 @@ mod url;
 mod watching;
 mod wrappers;
 
+pub use self::birth::{Birth, FirstUse};
 pub use self::error::{Error, ErrorKind};
 pub use self::finding::{Finding, Severity};
 pub use self::guarantees::{Guarantees, Strength};
-pub use self::namespace::{BadNamespace, Namespace};
+pub use self::lease::{
+    Acquired, Ask, Census, Choice, Claim, Extended, Guard, Loss, Released, Settling, Tenure,
+};
+pub use self::namespace::{BadNamespace, Namespace, etcd_prefix};
+pub use self::neighbours::{Neighbour, neighbours, warn_of_neighbours};
 pub use self::nonce::{BadNonce, Nonce};
 pub use self::open::{look, open};
+pub use self::protocol::Leasing;
 pub use self::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
 pub use self::slot::{BadName, Group, Slot};
 pub use self::standing::Standing;
 pub use self::store::{
-    Acquired, Announcer, Ask, Census, Changes, Choice, Claim, Entry, Extended, Found, Guard, Loss,
-    Presence, Put, Released, Store, Tenure,
+    Act, Announcer, Change, Changes, Commit, Committed, Entry, Found, History, Look, Presence,
+    Present, Put, Stay, Store, Vacancies, Wanted, Watched, Written,
 };
 pub use self::tally::Tally;
 pub use self::timing::{BadTiming, Timing};
 pub use self::url::{BadUrl, PASSWORD_VARIABLE, Scheme, Secret, StoreUrl, duration};
-pub use self::wrappers::{Act, Chances, Faults, Faulty, Metered, Operations, Outcome, Prefixed};
+pub use self::watching::Watching;
+pub use self::wrappers::{Chances, Faults, Faulty, Metered, Operations, Outcome, Prefixed};

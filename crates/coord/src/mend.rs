@@ -2,10 +2,12 @@
 //! use times, and no longer.
 
 use crate::error::Error;
+use crate::lease::Claim;
+use crate::protocol::Leasing;
 use crate::record::{Record, Token, UnixMs};
 use crate::rules::floor_of;
 use crate::slot::Group;
-use crate::store::{Claim, Entry, Found, Presence, Put, Store};
+use crate::store::{Entry, Found, History, Presence, Put, Store};
 
 /// Writes a record for every free slot that lost its own; gives how many.
 ///
@@ -58,9 +60,10 @@ pub fn replacement(claim: &Claim) -> Record {
         nonce: None,
         holder: "record lost".into(),
         floor: 0,
-        horizon: floor_of(&Found::Lost, claim),
+        horizon: floor_of(&Found::Lost, claim, &History::default()),
         renewed: claim.now,
         expires: None,
+        released: false,
         info: std::collections::BTreeMap::new(),
     }
 }
@@ -70,10 +73,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::lease::{Acquired, Choice, Tenure};
     use crate::nonce::Nonce;
     use crate::record::{FORMAT, Meta, Version};
     use crate::slot::Slot;
-    use crate::store::{Acquired, Choice, Tenure};
     use crate::stores::memory::MemoryStore;
 
     /// A store with a pool of two, and a claim of the first at a time.

@@ -22,6 +22,18 @@ impl Namespace {
     }
 }
 
+/// The root when the URL names none.
+const ETCD_ROOT_DEFAULT: &str = "frazil";
+
+/// What all keys of a namespace in etcd start with, where a URL has this path. For those who
+/// compare with a slot in transactions of their own.
+#[must_use]
+pub fn etcd_prefix(path: &str, namespace: &Namespace) -> String {
+    let root = path.trim_matches('/');
+    let root = if root.is_empty() { ETCD_ROOT_DEFAULT } else { root };
+    format!("/{root}/{namespace}/")
+}
+
 impl Default for Namespace {
     fn default() -> Self {
         Self("default".into())

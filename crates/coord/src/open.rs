@@ -40,7 +40,7 @@ async fn enter(
         Scheme::File | Scheme::Static => {
             Ok(Arc::new(FileStore::enter(url, place(url)?, namespace, entrance).await?))
         }
-        Scheme::Memory => Ok(Arc::new(MemoryStore::new())),
+        Scheme::Memory => Ok(Arc::new(MemoryStore::named(&url.path, namespace))),
         #[cfg(feature = "redis")]
         Scheme::Redis | Scheme::RedisSentinel | Scheme::RedisCluster => {
             Ok(Arc::new(crate::stores::redis::RedisStore::connect(url, namespace).await?))
@@ -67,7 +67,7 @@ async fn enter(
 
 /// A fixed worker keeps its horizon in files too: in a directory of its own, so that each number
 /// has its own small namespace.
-fn place(url: &StoreUrl) -> Result<Place, Error> {
+pub(crate) fn place(url: &StoreUrl) -> Result<Place, Error> {
     if url.scheme == Scheme::File {
         return Ok(Place { directory: url.path.clone(), purpose: Purpose::Shared });
     }

@@ -38,10 +38,11 @@ pub struct Version(pub u64);
 /// The durable state of a slot. It outlives every lease: only presence expires.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Record {
+    /// Of the last acquisition; erased by its release. The first of all fields: etcd can compare
+    /// the beginning of a text, and not a part within it.
+    pub nonce: Option<Nonce>,
     /// Of the last acquisition.
     pub token: Token,
-    /// Of the last acquisition; erased by its release.
-    pub nonce: Option<Nonce>,
     /// Who acquired it last, for people to read. Nobody is recognised by it.
     pub holder: String,
     /// The holder may use only times after this: the horizon of all holders before it.
@@ -53,6 +54,9 @@ pub struct Record {
     /// When presence ends by the store's clock, where the store judges by its clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<UnixMs>,
+    /// Whether the last holder itself released the slot: then it used no time after the horizon.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub released: bool,
     /// Whatever else the holder wants known: host, process, version, address.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub info: BTreeMap<String, String>,
@@ -81,8 +85,8 @@ pub struct Meta {
 
 impl Meta {
     /// The meta of a namespace in which nobody has leased workers yet: elections need no layout.
-    #[must_use]
-    pub const fn blank(incarnation: Nonce, created: UnixMs) -> Self {
+    #[cfg(test)]
+    pub(crate) const fn blank(incarnation: Nonce, created: UnixMs) -> Self {
         Self {
             format: FORMAT,
             incarnation,

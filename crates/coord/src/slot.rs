@@ -92,7 +92,9 @@ impl Slot {
 }
 
 impl BadName {
-    pub(crate) fn of(name: &str) -> Self {
+    /// That this text cannot name a slot.
+    #[must_use]
+    pub fn of(name: &str) -> Self {
         Self(name.chars().take(NAME_MAX).collect())
     }
 }

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
+use crate::lease::Claim;
 use crate::rules::{Outlook, outlook};
-use crate::store::{Claim, Entry, Found, Presence};
+use crate::store::{Entry, Found, History, Presence};
 
 /// What a slot is good for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -30,8 +31,8 @@ impl Standing {
 
     /// What an entry is good for, as a claim would see it; see [`Claim::to_judge`].
     #[must_use]
-    pub fn of(entry: &Entry, judge: &Claim) -> Self {
-        match (&entry.presence, &entry.found, outlook(&entry.found, judge)) {
+    pub fn of(entry: &Entry, judge: &Claim, history: &History) -> Self {
+        match (&entry.presence, &entry.found, outlook(&entry.found, judge, history)) {
             (_, Found::Lost, _) => Self::Lost,
             (Presence::Held { .. }, _, _) => Self::Held,
             (_, _, Outlook::Passed | Outlook::Ahead) => Self::Free,

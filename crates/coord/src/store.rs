@@ -1,7 +1,8 @@
-//! The contract of a store: verbs on slots, two on the namespace's meta record, its clock, and what
-//! it says about itself.
+//! The contract of a store: cells with versions, presence, a clock if it has one, and its history.
+//!
+//! A store knows no rule of leasing. What a record may become is [`rules`](crate::rules), and how
+//! a slot is acquired, extended and released is [`protocol`](crate::protocol), once for all stores.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -12,19 +13,18 @@ use crate::error::Error;
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
 use crate::nonce::Nonce;
-use crate::record::{Meta, Record, Token, UnixMs, Version, Versioned};
+use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::slot::{Group, Slot};
 use crate::timing::Timing;
 
 /// A coordination backend, bound to one namespace.
 ///
-/// Whoever implements it applies the transitions of [`rules`](crate::rules) and makes each of
-/// them one atomic compare-and-swap. What must hold is written down as tests in
-/// `conformance`, which every store passes. `Display` gives the URL without secrets.
+/// What must hold is written down as tests in `conformance`, which every store passes. `Display`
+/// gives the URL without secrets.
 ///
-/// Every method ends within the store's request time-out. An error of kind
-/// [`Unknown`](crate::ErrorKind::Unknown) means that the act may have been carried out or still
-/// may be; any other error means that nothing was written.
+/// Every method ends within the store's request time-out, but for [`settle`](Self::settle). An
+/// error of kind [`Unknown`](crate::ErrorKind::Unknown) means that the act may have been carried
+/// out or still may be; any other error means that nothing was written.
 #[async_trait]
 pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
     /// What this store promises, and what would void it.
@@ -38,74 +38,117 @@ pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
         Ok(warnings.into_iter().map(|warning| Finding::warning(warning, "")).collect())
     }
 
-    /// The namespace's meta record.
-    async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error>;
+    /// Meta and these slots at one moment, as the majority of the store knows them. Each slot has
+    /// an entry in the answer, also one that was never used.
+    async fn read(&self, slots: &[Slot]) -> Result<Look, Error>;
 
-    /// Whether the store itself lets nobody new in for a while, beside meta's quarantine and the
-    /// records' horizons. For people to read: a claim finds out by itself.
-    async fn guard(&self) -> Result<Option<Guard>, Error> {
-        Ok(None)
-    }
+    /// Every slot of a kind that was ever written.
+    async fn list(&self, group: Group) -> Result<Vec<Entry>, Error>;
+
+    /// Workers that look free. It may be out of date: a commit finds out. Where a commit tries more
+    /// than one change, the worker that carries the wanted nonce, if it was given to this process, is
+    /// always among the entries, and its entry is not out of date.
+    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error>;
+
+    /// Writes the first change whose conditions hold, atomically, and no other.
+    ///
+    /// A commit of several changes whose records carry one nonce is served at most once while a
+    /// slot carries that nonce: repeated, it answers with a conflict that shows that slot.
+    async fn commit(&self, commit: &Commit) -> Result<Committed, Error>;
 
     /// Replaces the version of meta that was read, or creates it if `expected` is `None`.
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error>;
 
-    /// Every slot of a kind that was ever acquired or put.
-    async fn list(&self, group: Group) -> Result<Vec<Entry>, Error>;
+    /// Waits until a write that was acknowledged can no longer be lost. `false`: it may be lost
+    /// for as long as anybody waits, because the store keeps nothing for sure or has begun another
+    /// history since.
+    async fn settle(&self, _written: &Written) -> Result<bool, Error> {
+        Ok(true)
+    }
 
-    /// Takes a slot that nobody is present in, by [`rules::acquire`](crate::rules::acquire), if
-    /// meta still has the version that the claim names.
-    ///
-    /// Repeating a claim is safe. While a slot carries the claim's nonce the answer is the same
-    /// tenure, even if meta has moved since; and the version makes an outdated repetition of
-    /// [`Choice::This`] fail. After an error of kind Unknown a claim must be repeated with the same
-    /// nonce: another one could leak a slot that one's own presence keeps alive.
-    async fn acquire(&self, claim: &Claim) -> Result<Acquired, Error>;
+    /// Removes an election or a scope that nobody is present in, as if it had never been used.
+    /// Tokens follow time, so nothing returns with it. Workers are never removed.
+    async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error>;
 
-    /// Renews presence and raises the horizon, by [`rules::extend`](crate::rules::extend). Also
-    /// after presence has lapsed, if nobody took the slot and the store can tell that no write was
-    /// lost. Repeating it is safe.
-    async fn extend(&self, tenure: &Tenure, ask: &Ask) -> Result<Extended, Error>;
-
-    /// Ends a tenure, by [`rules::release`](crate::rules::release): presence ends, and the
-    /// horizon comes down to `last`, the last time that was used.
-    async fn release(&self, tenure: &Tenure, last: UnixMs) -> Result<Released, Error>;
-
-    /// Writes a record that nobody is present in over the version that was read (0: it must not
-    /// exist): for import and repair by an operator.
-    async fn put(&self, slot: &Slot, expected: Version, record: &Record) -> Result<Put, Error>;
-
-    /// Announces changes of a kind of slots from now on: new holders, and slots that became free.
-    /// Renewals may be announced too, but should rarely be: everybody who waits wakes up for them.
-    async fn watch(&self, group: Group) -> Result<Changes, Error>;
+    /// Announces changes from now on: new holders, and slots that became free. Renewals may be
+    /// announced too, but should rarely be: everybody who waits wakes up for them.
+    async fn watch(&self, watched: &Watched) -> Result<Changes, Error>;
 
     /// Whether presence ends with the holder's process, and never by time alone.
     fn is_bound_to_process(&self) -> bool {
         false
     }
 
-    /// The store's own clock, if it has one that can be asked.
-    async fn time(&self) -> Result<Option<UnixMs>, Error> {
-        Ok(None)
+    /// Whether the store in which a holder is present is still the one that newcomers find. It is
+    /// cheap enough to ask before every further use of a lease; what it cannot tell is `true`.
+    fn is_in_place(&self, _slot: &Slot, _nonce: Nonce) -> bool {
+        true
+    }
+
+    /// How many changes one commit can try; more are not looked at.
+    fn changes_max(&self) -> usize {
+        1
     }
 }
 
-/// Why and until when a store lets nobody new in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Guard {
-    /// New tenures start above this time.
-    pub until: UnixMs,
-    /// Why, in a sentence.
-    pub reason: String,
+/// What a store shows at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// The namespace's meta record.
+    pub meta: Option<Versioned<Meta>>,
+    /// The slots that were asked for.
+    pub entries: Vec<Entry>,
+    /// The store's own clock, if it has one that can be asked.
+    pub clock: Option<UnixMs>,
+    /// What the store may have lost before now.
+    pub history: History,
 }
 
-/// How a compare-and-swap ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Put {
-    /// Written; this is the new version.
-    Done(Version),
-    /// Something else is there than was expected. Nothing was written.
-    Conflict,
+impl Look {
+    /// The entry of a slot.
+    #[must_use]
+    pub fn entry(&self, slot: &Slot) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.slot == *slot)
+    }
+
+    /// The entry whose record carries a nonce.
+    #[must_use]
+    pub fn carrying(&self, nonce: Nonce) -> Option<(&Entry, &Record)> {
+        self.entries.iter().find_map(|entry| match &entry.found {
+            Found::Known(record) if record.nonce == Some(nonce) => Some((entry, record)),
+            _ => None,
+        })
+    }
+}
+
+/// Which history of its own a store is in.
+///
+/// A store that may lose the end of what it acknowledged (a restart from a log that is synced
+/// every second, a replica that is promoted) begins a new history whenever that may have happened.
+/// A store that loses nothing has one history for ever, the default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// Its name. Empty where nothing that was acknowledged is ever lost.
+    pub id: String,
+    /// When it began, by the store's clock; 0 if nothing came before it.
+    pub since: UnixMs,
+    /// When a history last began that may lack what had settled before, by the store's clock and
+    /// with the time for which another server may have gone on acknowledging; 0 if none did.
+    pub forked: UnixMs,
+    /// What was written up to this time of the store's clock, in this history, cannot be lost; with
+    /// [`Store::settle`] more may be known. `None` where nothing ever settles.
+    pub settled: Option<UnixMs>,
+    /// Whether a later history counts on holders that use no more than what has settled and a
+    /// little beyond. If not, newcomers wait until all that was ever promised has passed.
+    pub is_capped: bool,
+}
+
+impl History {
+    /// Whether something acknowledged may be lost, and it can be told when it no longer may.
+    #[must_use]
+    pub const fn settles(&self) -> bool {
+        !self.id.is_empty() && self.settled.is_some()
+    }
 }
 
 /// One slot as the store sees it.
@@ -119,6 +162,23 @@ pub struct Entry {
     pub found: Found,
     /// Whether somebody is there.
     pub presence: Presence,
+}
+
+impl Entry {
+    /// A slot that was never used.
+    #[must_use]
+    pub const fn unused(slot: Slot) -> Self {
+        Self { slot, version: Version(0), found: Found::New, presence: Presence::Free }
+    }
+
+    /// The nonce in its record.
+    #[must_use]
+    pub const fn nonce(&self) -> Option<Nonce> {
+        match &self.found {
+            Found::Known(record) => record.nonce,
+            Found::New | Found::Lost => None,
+        }
+    }
 }
 
 /// What a store knows of a slot.
@@ -144,210 +204,211 @@ pub enum Presence {
     },
 }
 
-/// A wish for a slot.
-#[derive(Clone, Debug)]
-pub struct Claim {
-    /// Which.
-    pub choice: Choice,
-    /// Minted for this claim; a repetition keeps it.
+/// A question for workers that look free.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The first of the range.
+    pub first: u32,
+    /// The last of the range.
+    pub last: u32,
+    /// The one to look at in any case.
+    pub favourite: Option<u32>,
+    /// A worker that carries it is looked at in any case. It also decides by chance where a store
+    /// that does not look at all workers begins.
     pub nonce: Nonce,
-    /// Who asks, for people to read.
-    pub holder: String,
-    /// More about who asks.
-    pub info: BTreeMap<String, String>,
-    /// How long presence lasts without renewal.
-    pub ttl: Duration,
-    /// Now, by the clock that the slot's times will come from.
+    /// The time by which floors are judged: of the workers that were used, those that can be taken
+    /// at this time come first.
     pub now: UnixMs,
-    /// The horizon wanted.
-    pub ask: UnixMs,
-    /// Of meta: no horizon is further from now than this.
-    pub window_ms: u64,
-    /// Of meta: the tenure starts above this.
-    pub quarantine: UnixMs,
-    /// The version of meta that the two were read from.
-    pub meta: Version,
 }
 
-impl Claim {
-    /// A claim that nobody makes: to judge slots by the rules, at a time and under a meta record.
-    #[must_use]
-    pub fn to_judge(meta: &Versioned<Meta>, now: UnixMs) -> Self {
-        Self {
-            choice: Choice::Any {
-                first: meta.value.first_worker,
-                last: meta.value.last_worker,
-                favourite: None,
-            },
-            nonce: Nonce::from_bits(0),
-            holder: String::new(),
-            info: BTreeMap::new(),
-            ttl: Duration::ZERO,
-            now,
-            ask: now,
-            window_ms: meta.value.window_ms,
-            quarantine: meta.value.quarantine,
-            meta: meta.version,
-        }
-    }
-}
-
-/// Which slot a claim wants.
+/// Workers that look free.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// This one, as it was read; version 0 if it does not exist yet.
-    This(Slot, Version),
-    /// Any worker of a range.
-    Any {
-        /// The first.
-        first: u32,
-        /// The last.
-        last: u32,
-        /// The one to try before others, if its floor has passed.
-        favourite: Option<u32>,
-    },
-}
-
-/// How a claim ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Acquired {
-    /// The slot is held.
-    Held(Tenure),
-    /// [`Choice::This`]: somebody is present in it, or it is not the version that was read.
-    Taken,
-    /// Nothing can be taken now; when that may change.
-    Full(Census),
-    /// Meta is not what the claim was based on. Read it again.
-    MetaMoved,
-    /// The request for this slot and version may have been carried out. Repeat the claim with
-    /// [`Choice::This`] and the same nonce until the answer is definite; to walk on would leak a
-    /// slot that one's own presence keeps alive.
-    Unsure(Slot, Version),
-}
-
-/// Why a pool had nothing to give.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Census {
-    /// Slots with somebody present.
+pub struct Vacancies {
+    /// Meta, and the workers. If all were looked at, those without an entry are unused.
+    pub look: Look,
+    /// Whether all workers of the range were looked at; if not, a worker without an entry may be
+    /// anything.
+    pub is_complete: bool,
+    /// How many workers of the range are held by others, where not all were looked at.
     pub held: u32,
-    /// Free slots whose floor is too far ahead of now.
-    pub blocked: u32,
-    /// Free slots whose floor no correct holder can have reached: see `frazil workers repair`.
-    pub poisoned: u32,
-    /// The lowest floor of the blocked ones.
-    pub next_floor: Option<UnixMs>,
 }
 
-impl Census {
-    /// Adds what was counted elsewhere.
-    pub(crate) fn add(&mut self, other: Self) {
-        self.held += other.held;
-        self.blocked += other.blocked;
-        self.poisoned += other.poisoned;
-        self.next_floor = self.next_floor.into_iter().chain(other.next_floor).min();
-    }
-}
-
-/// The right to a slot, as last acknowledged by the store.
+/// Changes of which the first possible one is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tenure {
+pub struct Commit {
+    /// What it is for: messages and metrics name it.
+    pub act: Act,
+    /// The version that meta must have; `None` if meta does not matter.
+    pub meta: Option<Version>,
+    /// The history that the store must be in; `None` if that does not matter.
+    pub history: Option<String>,
+    /// At most [`Store::changes_max`] of them are tried.
+    pub changes: Vec<Change>,
+}
+
+/// A record to be written with its presence, if the slot is still what was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
     /// Which slot.
     pub slot: Slot,
-    /// Rises with every acquisition.
-    pub token: Token,
-    /// What the holder is recognised by.
-    pub nonce: Nonce,
-    /// Of the record, as last seen.
+    /// The version that was read; 0 if there was none.
     pub version: Version,
-    /// Only times after this may be used.
-    pub floor: UnixMs,
-    /// No time after this may be used.
-    pub horizon: UnixMs,
-    /// When presence ends by the store's clock, if it has one.
-    pub expires: Option<UnixMs>,
-    /// The store's clock when it answered, if it has one.
-    pub store_now: Option<UnixMs>,
-    /// Which history of the store acknowledged this, where histories can fork.
-    pub lineage: Option<String>,
+    /// The nonce that was read. Versions alone come back: some stores count from the beginning
+    /// after a wipe.
+    pub nonce: Option<Nonce>,
+    /// Who may be present.
+    pub present: Present,
+    /// What to write. The store sets `expires` by its own clock if it has one.
+    pub record: Record,
+    /// What becomes of presence.
+    pub stay: Stay,
 }
 
-/// What an extension asks for.
+/// Who may be present in a slot for a change to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
-    /// The horizon wanted.
-    pub horizon: UnixMs,
-    /// How long presence lasts without renewal.
-    pub ttl: Duration,
-    /// Now, by the holder's clock.
-    pub now: UnixMs,
-    /// Of meta: no horizon is further from now than this.
-    pub window_ms: u64,
+pub enum Present {
+    /// Nobody.
+    Nobody,
+    /// Nobody but the holder that carries the change's nonce.
+    Holder,
 }
 
-/// How an extension ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Extended {
-    /// Held on, with what is acknowledged now.
-    Held(Tenure),
-    /// The tenure is over.
-    Lost(Loss),
+/// What becomes of the presence in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stay {
+    /// It lasts so long without renewal.
+    For(Duration),
+    /// It ends.
+    Ended,
 }
 
-/// Why a tenure is over.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The methods of a [`Store`] that do something; a commit is named after what it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Loss {
-    /// Somebody else acquired the slot.
-    Superseded {
-        /// With this token.
-        token: Token,
-        /// Who.
-        holder: String,
-    },
-    /// Somebody else acquired the slot from a store that had forgotten this tenure, and may use
-    /// the same times: no more of them may be used.
-    Overlapped {
-        /// With this token.
-        token: Token,
-        /// Who.
-        holder: String,
-    },
-    /// The slot was released under this tenure's own mark, by itself or by an operator.
-    Released,
-    /// The record or the namespace's meta is gone: the store has forgotten.
-    Vanished,
-    /// Presence lapsed, and the store cannot tell whether it lost writes since.
-    Lapsed,
-    /// The store went back in its own history.
-    Regressed,
+pub enum Act {
+    /// Reading meta and slots.
+    Read,
+    /// Listing slots.
+    List,
+    /// Looking for free workers.
+    Vacancies,
+    /// Committing an acquisition.
+    Acquire,
+    /// Committing an extension.
+    Extend,
+    /// Committing a release.
+    Release,
+    /// Committing a record of an operator's.
+    Put,
+    /// Writing meta.
+    PutMeta,
+    /// Waiting until a write cannot be lost.
+    Settle,
+    /// Removing a slot.
+    Forget,
+    /// Starting a watch.
+    Watch,
 }
 
-impl Loss {
-    /// The word of every way of losing.
-    pub const WORDS: [&'static str; 6] =
-        ["superseded", "overlapped", "released", "vanished", "lapsed", "regressed"];
+impl Act {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::Read,
+        Self::List,
+        Self::Vacancies,
+        Self::Acquire,
+        Self::Extend,
+        Self::Release,
+        Self::Put,
+        Self::PutMeta,
+        Self::Settle,
+        Self::Forget,
+        Self::Watch,
+    ];
 
-    /// It in a word, as a label of metrics.
+    /// It in a word, as messages and metrics name it.
     #[must_use]
-    pub const fn word(&self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
-            Self::Superseded { .. } => "superseded",
-            Self::Overlapped { .. } => "overlapped",
-            Self::Released => "released",
-            Self::Vanished => "vanished",
-            Self::Lapsed => "lapsed",
-            Self::Regressed => "regressed",
+            Self::Read => "read",
+            Self::List => "list",
+            Self::Vacancies => "vacancies",
+            Self::Acquire => "acquire",
+            Self::Extend => "extend",
+            Self::Release => "release",
+            Self::Put => "put",
+            Self::PutMeta => "put_meta",
+            Self::Settle => "settle",
+            Self::Forget => "forget",
+            Self::Watch => "watch",
         }
     }
 }
 
-/// How a release ended.
+/// How a commit ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Committed {
+    /// This change was made.
+    Done {
+        /// Which, counted from 0.
+        index: usize,
+        /// The version that the record has now.
+        version: Version,
+        /// When presence ends by the store's clock, if it has one.
+        expires: Option<UnixMs>,
+        /// Meta, the clock and the history, at that moment or after it; entries may be missing.
+        look: Look,
+    },
+    /// None was made. What is there instead, of every slot of the commit, or of the slot that the
+    /// commit's nonce was served with before.
+    Conflict(Look),
+}
+
+/// When and in which history something was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The history.
+    pub history: String,
+    /// The store's clock after the write.
+    pub clock: UnixMs,
+}
+
+/// How a compare-and-swap ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Released {
-    /// The slot is free.
-    Done,
-    /// The tenure was over already. Nothing was written.
-    NotHeld,
+pub enum Put {
+    /// Written; this is the new version.
+    Done(Version),
+    /// Something else is there than was expected. Nothing was written.
+    Conflict,
+}
+
+/// What a watch announces changes of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Watched {
+    /// Every slot of a kind.
+    Group(Group),
+    /// One slot.
+    Slot(Slot),
+}
+
+impl Watched {
+    /// Whether a change of a slot is to be announced.
+    #[must_use]
+    pub fn covers(&self, slot: &Slot) -> bool {
+        match self {
+            Self::Group(group) => slot.group() == *group,
+            Self::Slot(watched) => slot == watched,
+        }
+    }
+
+    /// The kind of slots.
+    #[must_use]
+    pub const fn group(&self) -> Group {
+        match self {
+            Self::Group(group) => *group,
+            Self::Slot(slot) => slot.group(),
+        }
+    }
 }
 
 /// Announcements that slots changed. They may be too many, never too few; the end of them means

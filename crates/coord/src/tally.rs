@@ -4,9 +4,10 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::lease::Claim;
 use crate::record::Meta;
 use crate::standing::Standing;
-use crate::store::{Claim, Entry};
+use crate::store::{Entry, History};
 
 /// The workers of a namespace's range, counted by what they are good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
@@ -30,14 +31,14 @@ pub struct Tally {
 impl Tally {
     /// Counts the entries of a namespace as a claim would see them; see [`Claim::to_judge`].
     #[must_use]
-    pub fn of(entries: &[Entry], meta: &Meta, judge: &Claim) -> Self {
+    pub fn of(entries: &[Entry], meta: &Meta, judge: &Claim, history: &History) -> Self {
         let range = meta.workers();
         let mut tally = Self::default();
         let inside = entries
             .iter()
             .filter(|entry| entry.slot.number().is_some_and(|number| range.contains(&number)));
         for entry in inside {
-            *tally.place(Standing::of(entry, judge)) += 1;
+            *tally.place(Standing::of(entry, judge, history)) += 1;
         }
         tally.never_used = capacity(meta).saturating_sub(tally.capacity());
         tally
@@ -116,7 +117,7 @@ mod tests {
             entry(9, Found::New, Presence::Free),
         ];
         let judge = Claim::to_judge(&Versioned { version: Version(1), value: meta.clone() }, 5000);
-        let tally = Tally::of(&entries, &meta, &judge);
+        let tally = Tally::of(&entries, &meta, &judge, &History::default());
         let expected = Tally { never_used: 5, held: 1, free: 1, lost: 1, ..Tally::default() };
         assert_eq!((tally, tally.capacity(), tally.unusable()), (expected, 8, 1));
     }

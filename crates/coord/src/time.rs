@@ -36,6 +36,7 @@ pub fn unix_ms() -> UnixMs {
 }
 
 /// A duration in milliseconds.
-pub(crate) fn millis(duration: Duration) -> u64 {
+#[must_use]
+pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

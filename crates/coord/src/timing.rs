@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::mutant::{self, Mutant};
 use crate::rules::{RUN_AHEAD_MS, WINDOW_MAX_MS};
 
 /// How long things last.
@@ -34,13 +33,8 @@ pub enum BadTiming {
 /// Below this, scheduling delays alone cost leases, and a new tenure whose floor is ahead of now could
 /// have a horizon that is no higher: nothing to use.
 const TTL_MIN: Duration = Duration::from_secs(1);
-/// A new tenure survives this many TTLs without the store.
-pub(crate) const FIRST_WINDOW_TTLS: u32 = 3;
-
-/// The shortest first window reaches beyond the furthest floor that is taken, by a TTL.
-const _: () = assert!(
-    TTL_MIN.as_millis() * FIRST_WINDOW_TTLS as u128 >= RUN_AHEAD_MS as u128 + TTL_MIN.as_millis()
-);
+/// An outage budget is at least this many TTLs.
+const BUDGET_TTLS: u32 = 3;
 
 impl Default for Timing {
     fn default() -> Self {
@@ -64,7 +58,7 @@ impl Timing {
             Err(BadTiming::TooShort(self))
         } else if self.heartbeat > self.ttl / 3 {
             Err(BadTiming::HeartbeatTooLong(self))
-        } else if self.outage_budget < self.ttl * FIRST_WINDOW_TTLS {
+        } else if self.outage_budget < self.ttl * BUDGET_TTLS {
             Err(BadTiming::BudgetTooShort(self))
         } else if self.outage_budget > Duration::from_millis(WINDOW_MAX_MS) {
             Err(BadTiming::BudgetTooLong(self))
@@ -74,13 +68,11 @@ impl Timing {
     }
 
     /// The window of a tenure of an age: as long as it has lived, so that a crash loop blocks no
-    /// more of the pool than it was up.
+    /// more of the pool than it was up. At first it is a TTL beyond the furthest floor that is taken.
     #[must_use]
     pub fn window(&self, age: Duration) -> Duration {
-        if mutant::is(Mutant::NoHorizon) {
-            return Duration::ZERO;
-        }
-        age.clamp(self.ttl * FIRST_WINDOW_TTLS, self.outage_budget)
+        // Not `clamp`: a timing that nobody has checked may be shorter than that.
+        age.max(self.ttl + Duration::from_millis(RUN_AHEAD_MS)).min(self.outage_budget)
     }
 }
 
@@ -99,7 +91,7 @@ impl fmt::Display for BadTiming {
             ),
             Self::BudgetTooShort(timing) => write!(
                 f,
-                "an outage budget of {:?} is less than {FIRST_WINDOW_TTLS} times the TTL of {:?}",
+                "an outage budget of {:?} is less than {BUDGET_TTLS} times the TTL of {:?}",
                 timing.outage_budget, timing.ttl
             ),
             Self::BudgetTooLong(timing) => write!(
@@ -149,7 +141,7 @@ mod tests {
     #[test]
     fn the_window_grows_with_the_tenure() {
         let timing = Timing::default();
-        for (age, window) in [(0, 90), (90, 90), (200, 200), (600, 600), (9000, 600)] {
+        for (age, window) in [(0, 32), (32, 32), (200, 200), (600, 600), (9000, 600)] {
             let window = Duration::from_secs(window);
             assert_eq!(timing.window(Duration::from_secs(age)), window);
         }

@@ -92,7 +92,8 @@ impl Scheme {
     }
 
     /// The options that the scheme knows.
-    pub(crate) const fn options(self) -> &'static [&'static str] {
+    #[must_use]
+    pub const fn options(self) -> &'static [&'static str] {
         match self {
             Self::File => &["unsafe_filesystem"],
             Self::Static => &["state", "unsafe_filesystem"],

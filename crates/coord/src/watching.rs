@@ -1,10 +1,9 @@
-//! Hearing of changes of a kind of slots, from a store that may not tell.
+//! A watch on a store, had anew when it ends.
 
 use std::future::pending;
 use std::time::Duration;
 
-use crate::slot::Group;
-use crate::store::{Changes, Store};
+use crate::store::{Changes, Store, Watched};
 
 /// After a watch that could not be had, or ended; each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -12,10 +11,10 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// that comes later than this after the store is well again costs nobody more than that.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// A watch, had anew when it ended.
+/// A watch on a kind of slots, had anew when it ended.
 #[derive(Debug)]
-pub(crate) struct Watching {
-    group: Group,
+pub struct Watching {
+    watched: Watched,
     changes: Option<Changes>,
     /// Watches in a row that could not be had, or ended without a word.
     failures: u32,
@@ -25,12 +24,13 @@ pub(crate) struct Watching {
 
 impl Watching {
     /// Nothing is watched yet.
-    pub(crate) const fn new(group: Group) -> Self {
-        Self { group, changes: None, failures: 0, not_before: Duration::ZERO }
+    #[must_use]
+    pub const fn new(watched: Watched) -> Self {
+        Self { watched, changes: None, failures: 0, not_before: Duration::ZERO }
     }
 
     /// Makes sure that there is a watch, unless one failed a short while ago.
-    pub(crate) async fn begin(&mut self, store: &dyn Store, now: Duration) {
+    pub async fn begin(&mut self, store: &dyn Store, now: Duration) {
         if self.changes.is_some() || now < self.not_before {
             return;
         }
@@ -38,14 +38,14 @@ impl Watching {
         let pause = FIRST_PAUSE * 2_u32.saturating_pow(self.failures.min(10));
         self.failures = self.failures.saturating_add(1);
         self.not_before = now + pause.min(PAUSE_MAX);
-        match store.watch(self.group).await {
+        match store.watch(&self.watched).await {
             Ok(changes) => self.changes = Some(changes),
             Err(error) => tracing::debug!(%error, "no watch on the store"),
         }
     }
 
     /// Waits for a change; for ever if there is no watch, or if it ends. Dropping this is safe.
-    pub(crate) async fn changed(&mut self) {
+    pub async fn changed(&mut self) {
         if let Some(changes) = &mut self.changes {
             if changes.next().await.is_some() {
                 self.failures = 0;
@@ -62,12 +62,13 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::slot::Group;
     use crate::stores::memory::MemoryStore;
     use crate::wrappers::{Chances, Faulty};
 
     /// The boot times, in milliseconds, at which a watch was asked for within ten minutes.
     async fn asked_at(store: &Faulty) -> Vec<u64> {
-        let (mut watching, mut asked) = (Watching::new(Group::Workers), Vec::new());
+        let (mut watching, mut asked) = (Watching::new(Watched::Group(Group::Workers)), Vec::new());
         for now in (0..600_000).step_by(500) {
             let before = store.faults().requests_lost;
             watching.begin(store, Duration::from_millis(now)).await;
@@ -92,7 +93,8 @@ mod tests {
     #[tokio::test]
     async fn a_watch_that_told_of_something_is_renewed_soon_when_it_ends() {
         let store = MemoryStore::new();
-        let mut watching = Watching { failures: 9, ..Watching::new(Group::Workers) };
+        let mut watching =
+            Watching { failures: 9, ..Watching::new(Watched::Group(Group::Workers)) };
         watching.begin(&store, Duration::ZERO).await;
         store.wipe();
         watching.changed().await;

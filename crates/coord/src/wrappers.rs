@@ -5,5 +5,5 @@ mod metered;
 mod prefixed;
 
 pub use self::faulty::{Chances, Faults, Faulty};
-pub use self::metered::{Act, Metered, Operations, Outcome};
+pub use self::metered::{Metered, Operations, Outcome};
 pub use self::prefixed::Prefixed;

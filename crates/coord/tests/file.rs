@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use frazil_coord::conformance::{self, Subject, Violation};
 use frazil_coord::stores::file::{Copied, FileStore};
-use frazil_coord::{Error, Group, Namespace, Slot, Store, StoreUrl, Tenure};
+use frazil_coord::{Error, Group, Leasing, Namespace, Slot, Store, StoreUrl, Tenure};
 
 #[derive(Debug)]
 struct Directory {

@@ -1,10 +1,14 @@
 //! What happens to files and to the processes that use them: death, freezing, full disks, damage,
 //! copies, and people who tidy up.
 
+#[path = "file_faults/commits.rs"]
+mod commits;
 #[path = "file_faults/desk.rs"]
 mod desk;
 #[path = "file_faults/holder.rs"]
 mod holder;
+#[path = "file_faults/replaced.rs"]
+mod replaced;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,8 +18,8 @@ use std::time::Duration;
 use frazil_coord::stores::file::Copied;
 use frazil_coord::time::{boot_time, unix_ms};
 use frazil_coord::{
-    Acquired, Changes, Choice, Claim, Error, ErrorKind, Extended, Found, Group, Loss, Put,
-    Released, Slot, Store, Version,
+    Acquired, Changes, Choice, Claim, Error, ErrorKind, Extended, Found, Group, Leasing, Loss, Put,
+    Released, Slot, Store, Version, Watched,
 };
 use frazil_rig::{full_disk, wait_until};
 
@@ -49,7 +53,7 @@ async fn a_killed_process_is_gone_at_once_and_its_successor_starts_above_it() {
     let refused = store.acquire(&claim(&store, &slot(), holder.horizon).await).await;
     assert_eq!(refused, Ok(Acquired::Taken));
 
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&Watched::Group(Group::Workers)).await.unwrap();
     holder.kill();
     let announced = async {
         loop {
@@ -349,7 +353,7 @@ async fn a_refused_claim_announces_nothing() {
     let home = home();
     let (a, b) = (open(home.path()).await, open(home.path()).await);
     let tenure = take(&a, &slot(), unix_ms()).await;
-    let mut changes = b.watch(Group::Workers).await.unwrap();
+    let mut changes = b.watch(&Watched::Group(Group::Workers)).await.unwrap();
     for _ in 0..3 {
         // Else those who wait for the slot would wake each other for ever.
         let refused = b.acquire(&claim(&b, &slot(), tenure.horizon).await).await;
@@ -367,7 +371,7 @@ async fn renewals_do_not_wake_those_who_wait() {
     let home = home();
     let (a, b) = (open(home.path()).await, open(home.path()).await);
     let mut tenure = take(&a, &slot(), unix_ms()).await;
-    let mut changes = b.watch(Group::Workers).await.unwrap();
+    let mut changes = b.watch(&Watched::Group(Group::Workers)).await.unwrap();
     let heard =
         async |changes: &mut Changes, time| tokio::time::timeout(time, changes.next()).await;
     for renewal in 0..5 {

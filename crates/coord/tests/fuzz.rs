@@ -9,8 +9,8 @@ use std::time::Duration;
 use frazil_coord::stores::file::Copied;
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
-    Acquired, Choice, Claim, Found, Group, Meta, Namespace, Nonce, Put, Record, Slot, Store,
-    StoreUrl, Version,
+    Acquired, Choice, Claim, Found, Group, Leasing, Meta, Namespace, Nonce, Put, Record, Slot,
+    Store, StoreUrl, Version,
 };
 use frazil_rig::Corpus;
 use serde::Serialize;

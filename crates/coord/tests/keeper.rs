@@ -15,8 +15,8 @@ use frazil_coord::keeper::{
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
-    Acquired, Choice, Claim, Entry, Found, Group, Nonce, Presence, Slot, Store, Tenure, Timing,
-    Version,
+    Acquired, Act, Choice, Claim, Entry, Found, Group, Leasing, Nonce, Presence, Put, Slot, Store,
+    Tenure, Timing, Version,
 };
 
 use self::lane::{Diary, Event, TestLane};
@@ -241,7 +241,7 @@ async fn a_worker_is_swapped_without_a_gap() {
 async fn a_keeper_that_is_stuck_uses_nothing_beyond_what_was_acknowledged() {
     let (scene, _) = Scene::held(0).await;
     scene.store.mood().hangs_in_extend = true;
-    until(async || scene.events().last() == Some(&Event::Asked("extend"))).await;
+    until(async || scene.events().last() == Some(&Event::Asked(Act::Extend))).await;
     let horizon = scene.lane.grant().unwrap().horizon;
     until(async || scene.lane.use_one().is_none()).await;
     assert!(unix_ms() + 1 >= horizon, "it stopped before it had to");
@@ -322,6 +322,45 @@ async fn a_wiped_store_is_quarantined_above_all_that_was_promised() {
     assert!(!scene.events().contains(&Event::Close));
 }
 
+/// Somebody wipes the store and creates the namespace anew, without a quarantine.
+async fn replace_namespace(memory: &MemoryStore) -> Nonce {
+    let mut anew = memory.meta().await.unwrap().unwrap().value;
+    (anew.incarnation, anew.quarantine) = (Nonce::mint().unwrap(), 0);
+    // The keeper may create it first.
+    loop {
+        memory.wipe();
+        if matches!(memory.put_meta(None, &anew).await.unwrap(), Put::Done(_)) {
+            return anew.incarnation;
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_wipes_in_a_row_are_both_quarantined_up_to_what_was_granted() {
+    // The grant outlasts the test.
+    let (ttl, budget) = (Duration::from_secs(40), Duration::from_secs(120));
+    let memory = MemoryStore::new();
+    let setup = setup("keeper", 0, Timing { ttl, outage_budget: budget, ..TIMING });
+    let lane = TestLane::new(Diary::default());
+    let keeper = Keeper::start(Arc::new(memory.clone()), lane, setup).unwrap();
+    let mut statuses = keeper.status();
+    let is_held = |status: &LeaseStatus| status.state == LeaseState::Held;
+    tokio::time::timeout(PATIENCE, statuses.wait_for(is_held)).await.unwrap().unwrap();
+    for wipes in 1..=2 {
+        let incarnation = replace_namespace(&memory).await;
+        let promised = || keeper.status().borrow().grant.unwrap().horizon;
+        until(async || {
+            let meta = memory.meta().await.unwrap().unwrap().value;
+            assert_eq!(meta.incarnation, incarnation, "it is the same namespace");
+            meta.quarantine >= promised()
+        })
+        .await;
+        let status = keeper.status().borrow().clone();
+        assert_eq!(status.losses, 1, "after {wipes} wipes");
+    }
+    assert!(!is_held(&keeper.status().borrow()), "it was between workers all the time");
+}
+
 #[tokio::test]
 async fn a_clock_that_is_ahead_of_most_others_stops_where_it_was_when_they_were_seen() {
     const AHEAD_MS: u64 = 3_600_000;
@@ -334,9 +373,26 @@ async fn a_clock_that_is_ahead_of_most_others_stops_where_it_was_when_they_were_
     };
     let others: Vec<Keeper> =
         (0..3).map(|_| start(TestLane::new(Diary::default()), "other")).collect();
-    let wrong = TestLane::ahead_by(AHEAD_MS, Diary::default());
+    let is_held = |status: &LeaseStatus| status.state == LeaseState::Held;
+    for other in &others {
+        let mut statuses = other.status();
+        tokio::time::timeout(PATIENCE, statuses.wait_for(is_held)).await.unwrap().unwrap();
+    }
+    // Whoever comes with such a clock takes nothing.
+    let newcomer = start(TestLane::ahead_by(AHEAD_MS, Diary::default()), "newcomer");
+    let mut statuses = newcomer.status();
+    let is_refused = |status: &LeaseStatus| matches!(status.state, LeaseState::Seeking(Waiting::Clock(skew)) if skew.judge == Judge::Peers);
+    tokio::time::timeout(PATIENCE, statuses.wait_for(is_refused)).await.unwrap().unwrap();
+    assert_eq!(statuses.borrow().grant, None);
+    newcomer.shutdown().await;
+
+    let wrong = TestLane::new(Diary::default());
     let keeper = start(wrong.clone(), "wrong");
     let mut statuses = keeper.status();
+    // The others are seen by then.
+    let is_counted = |status: &LeaseStatus| is_held(status) && status.renewals > 3;
+    tokio::time::timeout(PATIENCE, statuses.wait_for(is_counted)).await.unwrap().unwrap();
+    wrong.jump(AHEAD_MS);
     let is_distrusted = |status: &LeaseStatus| matches!(status.state, LeaseState::Distrusted(_));
     let seen = tokio::time::timeout(PATIENCE, statuses.wait_for(is_distrusted)).await.unwrap();
     let LeaseState::Distrusted(skew) = seen.unwrap().state else { panic!("not distrusted") };

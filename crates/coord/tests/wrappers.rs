@@ -9,9 +9,10 @@ use frazil_coord::conformance::{self, Subject, Violation};
 use frazil_coord::stores::file::Copied;
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::{
-    Acquired, Act, Ask, Chances, Choice, Claim, Error, ErrorKind, Extended, FORMAT, Faulty, Group,
-    Meta, Metered, Namespace, Nonce, Outcome, Prefixed, Put, Released, Slot, Store, StoreUrl,
-    Tenure, Timing, Version,
+    Acquired, Act, Ask, Chances, Change, Choice, Claim, Commit, Error, ErrorKind, Extended, FORMAT,
+    Faulty, Found, Group, History, Leasing, Meta, Metered, Namespace, Nonce, Operations, Outcome,
+    Prefixed, Present, Put, Released, Slot, Stay, Store, StoreUrl, Tenure, Timing, Version,
+    Watched, rules,
 };
 
 /// The memory store in a wrapper, and how its slots are called inside.
@@ -190,6 +191,29 @@ async fn a_name_too_long_for_its_prefix_is_refused_by_kind() {
 }
 
 #[tokio::test]
+async fn a_prefix_is_part_of_what_is_forgotten_and_watched() {
+    let memory: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let meta = create_meta(&*memory).await;
+    let a = Prefixed::new(memory.clone(), "a").unwrap();
+    let b = Prefixed::new(memory.clone(), "b").unwrap();
+    let slot = prefixed("job");
+    let (mut ours, mut theirs) = {
+        let watched = Watched::Slot(slot.clone());
+        (a.watch(&watched).await.unwrap(), b.watch(&watched).await.unwrap())
+    };
+    let acquired = a.acquire(&claim(&slot, Version(0), meta, 1)).await.unwrap();
+    let Acquired::Held(tenure) = acquired else { panic!("{acquired:?}") };
+    assert_eq!(ours.next().await, Some(()));
+    let unheard = tokio::time::timeout(Duration::ZERO, theirs.next()).await;
+    assert!(unheard.is_err(), "a change under another prefix was announced");
+    assert_eq!(a.release(&tenure, tenure.floor).await.unwrap(), Released::Done);
+    let version = a.list(Group::Elections).await.unwrap()[0].version;
+    assert_eq!(b.forget(&slot, version).await.unwrap(), Put::Conflict);
+    assert!(matches!(a.forget(&slot, version).await.unwrap(), Put::Done(_)));
+    assert!(memory.list(Group::Elections).await.unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn operations_are_counted_by_act_and_outcome() {
     let lossy = Chances { request_lost: 1000, ..Chances::default() };
     let memory: Arc<dyn Store> = Arc::new(MemoryStore::new());
@@ -201,21 +225,30 @@ async fn operations_are_counted_by_act_and_outcome() {
         panic!("not held")
     };
     for _ in 0..3 {
+        // What is seen to be taken is not even tried.
         let taken = metered.acquire(&claim(&slot, Version(0), meta, 2)).await.unwrap();
         assert_eq!(taken, Acquired::Taken);
     }
     assert_eq!(metered.release(&tenure, 0).await.unwrap(), Released::Done);
-    assert_eq!(metered.release(&tenure, 0).await.unwrap(), Released::NotHeld);
+    // The second commit is refused, and shows that the first one was carried out.
+    assert_eq!(metered.release(&tenure, 0).await.unwrap(), Released::Done);
+    let election = prefixed("over");
+    assert_eq!(metered.forget(&election, Version(7)).await.unwrap(), Put::Conflict);
     let count = |act, outcome| metered.operations(act, outcome).count;
     assert_eq!(count(Act::PutMeta, Outcome::Done), 1);
+    assert_eq!(count(Act::Read, Outcome::Done), 4);
     assert_eq!(count(Act::Acquire, Outcome::Done), 1);
-    assert_eq!(count(Act::Acquire, Outcome::Taken), 3);
+    assert_eq!(count(Act::Acquire, Outcome::Conflict), 0);
     assert_eq!(count(Act::Release, Outcome::Done), 1);
-    assert_eq!(count(Act::Release, Outcome::NotHeld), 1);
-    assert!(metered.operations(Act::Acquire, Outcome::Taken).spent > Duration::ZERO);
+    assert_eq!(count(Act::Release, Outcome::Conflict), 1);
+    assert_eq!(count(Act::Forget, Outcome::Conflict), 1);
+    assert!(metered.operations(Act::Read, Outcome::Done).spent > Duration::ZERO);
     let all: u64 = metered.snapshot().iter().map(|operations| operations.count).sum();
-    assert_eq!(all, 7, "the snapshot misses something");
-    assert!(metered.snapshot().iter().all(|o| o.act != Act::List || o.outcome != Outcome::Taken));
+    assert_eq!(all, 9, "the snapshot misses something");
+    let conflicts = |o: &&Operations| o.outcome == Outcome::Conflict;
+    let can_conflict: Vec<Act> =
+        metered.snapshot().iter().filter(conflicts).map(|o| o.act).collect();
+    assert!(!can_conflict.contains(&Act::List) && can_conflict.contains(&Act::Acquire));
 
     let failing = Metered::new(Arc::new(Faulty::new(memory, lossy, 3)));
     for _ in 0..40 {
@@ -231,16 +264,42 @@ async fn operations_are_counted_by_act_and_outcome() {
 async fn a_lost_reply_to_a_claim_is_resolved_by_repeating_it() {
     let memory: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let meta = create_meta(&*memory).await;
-    let deaf = Faulty::new(memory.clone(), Chances { reply_lost: 1000, ..Chances::default() }, 5);
     let any = Choice::Any { first: 0, last: 3, favourite: None };
-    let first = Claim { choice: any, ..claim(&Slot::worker(0), Version(0), meta, 9) };
-    let Acquired::Unsure(slot, version) = deaf.acquire(&first).await.unwrap() else {
-        panic!("a lost reply was heard")
-    };
-    let again = Claim { choice: Choice::This(slot.clone(), version), ..first };
-    let resolved = memory.acquire(&again).await.unwrap();
-    assert!(matches!(resolved, Acquired::Held(tenure) if tenure.slot == slot));
-    assert_eq!(deaf.faults().replies_lost, 1);
+    let this = Choice::This(Slot::worker(3), Version(0));
+    for (nonce, choice) in [(9, any), (10, this)] {
+        let first = Claim { choice, ..claim(&Slot::worker(0), Version(0), meta, nonce) };
+        let again = losing_the_commit(&memory, &first).await;
+        let Acquired::Held(tenure) = memory.acquire(&again).await.unwrap() else {
+            panic!("{again:?} was not resolved")
+        };
+        let entries = memory.list(Group::Workers).await.unwrap();
+        let ours = entries.iter().filter(|entry| entry.nonce() == Some(first.nonce));
+        assert_eq!(ours.map(|entry| &entry.slot).collect::<Vec<_>>(), [&tenure.slot]);
+    }
+}
+
+/// Makes a claim whose commit is carried out and whose reply is lost; the claim to be repeated.
+async fn losing_the_commit(memory: &Arc<dyn Store>, claim: &Claim) -> Claim {
+    // Which seed lets the request before the commit through is found out by trying.
+    for seed in 0.. {
+        let deaf =
+            Faulty::new(memory.clone(), Chances { reply_lost: 500, ..Chances::default() }, seed);
+        let answer = deaf.acquire(claim).await;
+        let is_taken = memory.list(Group::Workers).await.unwrap();
+        let is_taken = is_taken.iter().any(|entry| entry.nonce() == Some(claim.nonce));
+        match answer {
+            _ if !is_taken => {}
+            Ok(Acquired::Unsure(slot, version)) => {
+                return Claim { choice: Choice::This(slot, version), ..claim.clone() };
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
+                return claim.clone();
+            }
+            Ok(other) => panic!("seed {seed}: the reply was heard: {other:?}"),
+        }
+    }
+    unreachable!("the seeds do not end")
 }
 
 #[tokio::test]
@@ -252,7 +311,23 @@ async fn a_late_copy_arrives_within_the_calls_that_follow() {
         Chances { request_lost: 1000, late: 1000, ..Chances::default() },
         11,
     );
-    let error = slow.acquire(&claim(&Slot::worker(2), Version(0), meta, 4)).await.unwrap_err();
+    let slot = Slot::worker(2);
+    let change = Change {
+        slot: slot.clone(),
+        version: Version(0),
+        nonce: None,
+        present: Present::Nobody,
+        record: rules::acquire(
+            &Found::New,
+            &claim(&slot, Version(0), meta, 4),
+            &History::default(),
+        )
+        .unwrap(),
+        stay: Stay::For(Duration::from_secs(30)),
+    };
+    let commit =
+        Commit { act: Act::Acquire, meta: Some(meta), history: None, changes: vec![change] };
+    let error = slow.commit(&commit).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unknown, "what may still arrive has not failed");
     assert!(memory.list(Group::Workers).await.unwrap().is_empty());
     for _ in 0..48 {

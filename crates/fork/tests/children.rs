@@ -1,8 +1,6 @@
 //! Real forks: of a mark, and of a client with Ids that were fetched ahead.
-#![expect(unsafe_code, reason = "there is no safe fork")]
+mod forking;
 
-use std::collections::BTreeSet;
-use std::io::{Read, Write, pipe};
 use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -11,44 +9,7 @@ use frazil_client::blocking::Client;
 use frazil_fork::Birthmark;
 use frazil_server::{App, Config};
 
-/// Forks run one at a time: a child has a copy of every pipe that is open.
-static TURN: Mutex<()> = Mutex::new(());
-
-/// Runs something in a child, and gives back the numbers that it found there.
-fn in_child(work: impl FnOnce() -> Vec<u64>) -> Vec<u64> {
-    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    forked(work)
-}
-
-/// The same for a child, which has its parent's turn and must not wait for it.
-fn forked(work: impl FnOnce() -> Vec<u64>) -> Vec<u64> {
-    let (mut reader, mut writer) = pipe().unwrap();
-    // SAFETY: the child runs this closure, writes to its pipe, and ends without coming back.
-    let child = unsafe { libc::fork() };
-    assert!(child >= 0, "no fork");
-    if child == 0 {
-        drop(reader);
-        for number in work() {
-            let _ = writer.write_all(&number.to_be_bytes());
-        }
-        drop(writer);
-        // SAFETY: ends the process without running what the parent registered.
-        unsafe { libc::_exit(0) };
-    }
-    drop(writer);
-    let mut bytes = Vec::new();
-    reader.read_to_end(&mut bytes).unwrap();
-    // SAFETY: waits for the child of this call alone; what it says is of no interest.
-    unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
-    let (words, rest) = bytes.as_chunks::<8>();
-    assert!(rest.is_empty());
-    words.iter().map(|word| u64::from_be_bytes(*word)).collect()
-}
-
-fn repeated(numbers: &[u64]) -> usize {
-    let distinct: BTreeSet<_> = numbers.iter().collect();
-    numbers.len() - distinct.len()
-}
+use self::forking::{forked, in_child, repeated};
 
 #[test]
 fn a_mark_is_false_in_children_and_in_theirs() {

@@ -65,6 +65,10 @@ impl Lane for Berth {
         self.lane.now()
     }
 
+    fn steady(&self) -> UnixMs {
+        self.lane.steady()
+    }
+
     fn open(&self, grant: Grant) {
         match &mut *self.post() {
             Post::Seated => self.lane.open(grant),

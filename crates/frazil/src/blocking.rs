@@ -11,9 +11,10 @@ use crate::info::NodeInfo;
 use crate::node::NotIssued;
 use crate::rotation::{Moved, NotRotated};
 use crate::start_error::StartError;
+use crate::waits::Waits;
 
 /// A [`Node`](crate::Node) with a thread of its own for its leases. Dropping it shuts it down and
-/// waits for that.
+/// waits for that; in a forked child it does nothing, as the node is the parent's.
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;
@@ -25,7 +26,8 @@ use crate::start_error::StartError;
 #[derive(Debug)]
 pub struct Node {
     node: crate::Node,
-    runtime: Runtime,
+    /// `None` while it is dropped.
+    runtime: Option<Runtime>,
 }
 
 impl Node {
@@ -41,7 +43,7 @@ impl Node {
             .build()
             .map_err(StartError::Thread)?;
         let node = runtime.block_on(builder.start())?;
-        Ok(Self { node, runtime })
+        Ok(Self { node, runtime: Some(runtime) })
     }
 
     /// See [`Node::next`](crate::Node::next).
@@ -49,7 +51,7 @@ impl Node {
     /// # Errors
     /// What does not pass by itself soon.
     pub fn next(&self) -> Result<Id, NotIssued> {
-        waiting(|| self.node.try_next())
+        self.waiting(|| self.node.try_next())
     }
 
     /// See [`Node::batch`](crate::Node::batch).
@@ -58,7 +60,7 @@ impl Node {
     /// What does not pass by itself soon.
     pub fn batch(&self, n: u32) -> Result<Batch, NotIssued> {
         let mut partly = None;
-        waiting(|| self.node.try_fill(&mut partly, n)).map(|issued| issued.batch)
+        self.waiting(|| self.node.try_fill(&mut partly, n)).map(|issued| issued.batch)
     }
 
     /// See [`Node::rotate`](crate::Node::rotate).
@@ -70,7 +72,12 @@ impl Node {
         worker: Option<u32>,
         patience: Duration,
     ) -> Result<Vec<Moved>, NotRotated> {
-        self.runtime.block_on(self.node.rotate(worker, patience))
+        // In a forked child the thread that would drive it is not there.
+        if self.node.is_copy() {
+            return Err(NotRotated::Forked);
+        }
+        let runtime = self.runtime.as_ref().ok_or(NotRotated::Ended)?;
+        runtime.block_on(self.node.rotate(worker, patience))
     }
 
     /// See [`Node::info`](crate::Node::info).
@@ -78,13 +85,14 @@ impl Node {
     pub fn info(&self) -> NodeInfo {
         self.node.info()
     }
-}
 
-fn waiting<T>(mut ask: impl FnMut() -> Result<T, NotIssued>) -> Result<T, NotIssued> {
-    loop {
-        match ask() {
-            Err(why) => pause(why.brief_wait()?),
-            issued => return issued,
+    fn waiting<T>(&self, mut ask: impl FnMut() -> Result<T, NotIssued>) -> Result<T, NotIssued> {
+        let mut waits = Waits::default();
+        loop {
+            match ask() {
+                Err(why) => pause(waits.next(&self.node, why)?),
+                issued => return issued,
+            }
         }
     }
 }
@@ -96,6 +104,11 @@ fn pause(wait: Duration) {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.runtime.block_on(self.node.shutdown());
+        let Some(runtime) = self.runtime.take() else { return };
+        if self.node.is_copy() {
+            // Its threads are the parent's: to end it would wait for them for ever.
+            return std::mem::forget(runtime);
+        }
+        runtime.block_on(self.node.shutdown());
     }
 }

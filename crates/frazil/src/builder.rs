@@ -6,10 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_coord::keeper::{FirstUse, LeaseState, LeaseStatus, Setup, Waiting};
+use frazil_coord::rules::REQUEST_MAX;
 use frazil_coord::stores::file::Copied;
 use frazil_coord::time::{boot_time, unix_ms};
-use frazil_coord::{BadUrl, Metered, Namespace, Scheme, Store, StoreUrl, Timing};
-use frazil_id::{Layout, Options};
+use frazil_coord::{BadUrl, Metered, Namespace, Store, StoreUrl, Timing};
+use frazil_fork::Birthmark;
+use frazil_id::{Layout, Options, Rollback};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::clock::DisciplinedClock;
@@ -157,7 +160,8 @@ impl Builder {
         self
     }
 
-    /// How the node is called in the store. By default its host and process id.
+    /// How the node is called in the store. By default its host and process id. A node that is given
+    /// a name begins with the worker that a node of this name had last, if that one is free.
     #[must_use]
     pub fn holder(self, holder: impl Into<String>) -> Self {
         Self { holder: Some(holder.into()), ..self }
@@ -216,7 +220,10 @@ impl Builder {
     pub async fn begin(self) -> Result<Node, StartError> {
         let url = self.checked_url()?;
         let store = frazil_coord::open(&url, &self.namespace, Copied::Refuse).await?;
-        self.launch(&url, store)
+        let holder = self.holder.clone().unwrap_or_else(default_holder);
+        let setup = self.setup(&url, &holder);
+        frazil_coord::warn_of_neighbours(&url, &self.namespace, store.as_ref(), &setup).await;
+        self.launch(url, store, holder, setup)
     }
 
     fn checked_url(&self) -> Result<StoreUrl, StartError> {
@@ -244,7 +251,7 @@ impl Builder {
 
     /// A request must not take so long that the lease lapses behind it.
     fn check_timeout(&self, url: &mut StoreUrl) -> Result<(), StartError> {
-        let (timeout, most) = (url.timeout(), self.timing.ttl / 4);
+        let (timeout, most) = (url.timeout(), (self.timing.ttl / 4).min(REQUEST_MAX));
         if url.hosts.is_empty() || timeout <= most {
             return Ok(());
         }
@@ -255,36 +262,42 @@ impl Builder {
         Ok(())
     }
 
-    fn launch(self, url: &StoreUrl, store: Arc<dyn Store>) -> Result<Node, StartError> {
+    fn launch(
+        self,
+        url: StoreUrl,
+        store: Arc<dyn Store>,
+        holder: String,
+        setup: Setup,
+    ) -> Result<Node, StartError> {
         let store = Arc::new(Metered::new(store));
         let clock = Arc::new(DisciplinedClock::new(&self.layout));
         let losses = Arc::new(Losses::default());
-        let holder = self.holder.clone().unwrap_or_else(default_holder);
         let mould = Mould {
             layout: self.layout,
             clock: clock.clone(),
             options: self.options,
             losses: losses.clone(),
             store: store.clone(),
-            setup: self.setup(url, &holder),
+            is_named: setup.holder != default_holder(),
+            setup,
+            mark: Birthmark::new(),
+            runtime: Handle::current(),
         };
         let lanes = Lanes::new(mould);
         for _ in 0..self.lanes {
             lanes.add().map_err(StartError::Refused)?;
         }
         let Self { layout, namespace, .. } = self;
-        let shared = Shared { layout, namespace, holder, store, clock, losses, lanes };
+        // As it was chosen, without what follows from the times of leases.
+        let url = store_or_default(self.store).unwrap_or(url);
+        let rides = self.options.rollback == Rollback::Ride;
+        let shared = Shared { layout, namespace, holder, url, store, clock, rides, losses, lanes };
         Ok(Node { shared: Arc::new(shared) })
     }
 
     fn setup(&self, url: &StoreUrl, holder: &str) -> Setup {
         let fixed = fixed_worker(url);
         let workers = self.workers.clone().map(|range| (*range.start(), *range.end()));
-        let first_use = match url.scheme {
-            Scheme::File | Scheme::Memory => FirstUse::AtOnce,
-            Scheme::Static => FirstUse::AfterWindow,
-            _ => FirstUse::AfterHeartbeat,
-        };
         let mut info = self.info.clone();
         info.insert("version".into(), env!("CARGO_PKG_VERSION").into());
         info.insert("pid".into(), std::process::id().to_string());
@@ -294,7 +307,7 @@ impl Builder {
             layout: layout_mark(&self.layout),
             workers: fixed.map(|number| (number, number)).or(workers),
             last_worker: u32::try_from(self.last_worker()).unwrap_or(u32::MAX),
-            first_use: self.first_use.unwrap_or(first_use),
+            first_use: self.first_use.unwrap_or_else(|| FirstUse::of(url.scheme)),
             holder: holder.to_owned(),
             info,
             favourite: None,

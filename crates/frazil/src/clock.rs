@@ -7,8 +7,9 @@ mod witness;
 
 use std::time::Duration;
 
+use frazil_coord::UnixMs;
 use frazil_coord::keeper::StoreTime;
-use frazil_coord::time::{boot_time, unix_time};
+use frazil_coord::time::{boot_time, unix_ms, unix_time};
 use frazil_id::{Clock, Layout, Reading, Timeline};
 
 use self::belief::Belief;
@@ -49,7 +50,9 @@ impl DisciplinedClock {
         let look = Look::now();
         // Also when nobody issues: a jump must be seen to end.
         self.belief.judge(look);
-        self.counter.note(look);
+        if let Some(step_us) = self.counter.note(look) {
+            report(step_us);
+        }
     }
 
     /// Takes in what the store's clock showed. If it confirms a jump ahead, that is followed from now on.
@@ -57,10 +60,38 @@ impl DisciplinedClock {
         self.belief.hear(store, Look::now());
     }
 
+    /// The time to go by where no Id is stamped, in Unix milliseconds: that of the next Id, but for
+    /// what lanes have used already. `rides`: after a step back Ids go on along the steady line.
+    pub(crate) fn now_ms(&self, layout: &Layout, rides: bool) -> UnixMs {
+        match self.read() {
+            Reading::At(moment) => layout.unix_ms(moment.tick),
+            Reading::Stepped { steady, .. } if rides => layout.unix_ms(steady.tick),
+            Reading::Stepped { real, .. } => layout.unix_ms(real.tick),
+            Reading::BeforeEpoch { .. } => unix_ms(),
+        }
+    }
+
     /// The steps noticed so far.
     #[must_use]
     pub fn steps(&self) -> Steps {
         self.counter.steps()
+    }
+}
+
+/// Tells the operator of a step.
+fn report(step_us: i64) {
+    let by = Duration::from_micros(step_us.unsigned_abs());
+    if step_us < 0 {
+        tracing::error!(
+            step_us,
+            "this machine's clock stepped back by {by:?}: no Id follows it. Find out what set it"
+        );
+    } else {
+        tracing::warn!(
+            step_us,
+            "this machine's clock jumped ahead by {by:?}: Ids follow a jump of more than 2 s once it \
+             has lasted for a minute, or the store's clock confirms it"
+        );
     }
 }
 
@@ -101,7 +132,6 @@ mod tests {
     fn it_tells_the_time() {
         let clock = DisciplinedClock::new(&Layout::FRAZIL);
         let tick = clock.tick().expect("real time is in order");
-        let unix_ms = frazil_coord::time::unix_ms();
-        assert!(Layout::FRAZIL.unix_ms(tick).abs_diff(unix_ms) < 60_000);
+        assert!(Layout::FRAZIL.unix_ms(tick).abs_diff(unix_ms()) < 60_000);
     }
 }

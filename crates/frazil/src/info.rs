@@ -45,7 +45,7 @@ impl NodeInfo {
         // All lanes have the same pool.
         let pool = self.lanes.iter().find_map(|lane| lane.status.pool);
         if let Some(pool) = pool.filter(Pool::is_crowded) {
-            warnings.push(format!("{pool}: use a layout with more workers, or another namespace"));
+            warnings.push(format!("{pool}: stop nodes that are not needed, or run fewer lanes"));
         }
         warnings
     }

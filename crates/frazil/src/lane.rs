@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use frazil_coord::keeper::{Grant, Lane, StoreTime};
 use frazil_coord::time::unix_ms;
 use frazil_coord::{Loss, Token, UnixMs};
-use frazil_id::{Batch, Generator, Id, Layout, NotReady, Options, StartError, Within};
+use frazil_fork::Birthmark;
+use frazil_id::{
+    Batch, Clock, Generator, Id, Layout, NotReady, Options, Reading, StartError, Within,
+};
 
 use crate::clock::DisciplinedClock;
 use crate::lanes::Mould;
@@ -19,6 +22,8 @@ pub(crate) struct NodeLane {
     clock: Arc<DisciplinedClock>,
     options: Options,
     losses: Arc<Losses>,
+    /// Of the process that leases for this lane.
+    mark: Birthmark,
     relay: Relay<Arc<DisciplinedClock>>,
     /// The last grant and why it could not be used, if so.
     fault: Mutex<Option<(Grant, StartError)>>,
@@ -39,25 +44,44 @@ impl NodeLane {
             clock: mould.clock.clone(),
             options: mould.options,
             losses: mould.losses.clone(),
+            mark: Birthmark::new(),
             relay: Relay::new(),
             fault: Mutex::default(),
         }
     }
 
+    /// Asks the generator: the one way to it, for every call that issues. `None`: no worker is held,
+    /// which is so in a forked child, too.
+    ///
+    /// The process is looked at twice. Before, so that a child neither takes a lock that a thread of
+    /// its parent held, nor waits for a generator that only the parent gets. After, because a signal
+    /// handler may fork in between.
+    #[inline]
+    fn ask<T>(
+        &self,
+        ask: impl Fn(&Seated<Arc<DisciplinedClock>>) -> Result<T, NotReady>,
+    ) -> Option<Result<T, NotReady>> {
+        if !self.mark.is_here() {
+            return None;
+        }
+        let asked = self.relay.ask(ask);
+        if self.mark.is_here() { asked } else { None }
+    }
+
     /// One Id. `None`: no worker is held.
     #[inline]
     pub(crate) fn try_next(&self) -> Option<Result<Id, NotReady>> {
-        self.relay.ask(|seated| seated.generator.try_next())
+        self.ask(|seated| seated.generator.try_next())
     }
 
     /// Exactly `n` Ids at once. `None`: no worker is held.
     pub(crate) fn try_batch(&self, n: u32) -> Option<Result<Stamped, NotReady>> {
-        self.relay.ask(|seated| Ok(stamped(seated, seated.generator.try_batch(n)?)))
+        self.ask(|seated| Ok(stamped(seated, seated.generator.try_batch(n)?)))
     }
 
     /// From one to `n` Ids at once. `None`: no worker is held.
     pub(crate) fn try_up_to(&self, n: u32) -> Option<Result<Stamped, NotReady>> {
-        self.relay.ask(|seated| Ok(stamped(seated, seated.generator.try_up_to(n)?)))
+        self.ask(|seated| Ok(stamped(seated, seated.generator.try_up_to(n)?)))
     }
 
     /// The first with ticks of a range alone.
@@ -66,7 +90,7 @@ impl NodeLane {
         n: u32,
         within: Within,
     ) -> Option<Result<Stamped, NotReady>> {
-        self.relay.ask(|seated| Ok(stamped(seated, seated.generator.try_batch_within(n, within)?)))
+        self.ask(|seated| Ok(stamped(seated, seated.generator.try_batch_within(n, within)?)))
     }
 
     /// The second with ticks of a range alone.
@@ -75,12 +99,12 @@ impl NodeLane {
         n: u32,
         within: Within,
     ) -> Option<Result<Stamped, NotReady>> {
-        self.relay.ask(|seated| Ok(stamped(seated, seated.generator.try_up_to_within(n, within)?)))
+        self.ask(|seated| Ok(stamped(seated, seated.generator.try_up_to_within(n, within)?)))
     }
 
     /// Whether there is an Id now. `None`: no worker is held.
     pub(crate) fn check(&self) -> Option<Result<(), NotReady>> {
-        self.relay.ask(|seated| seated.generator.check())
+        self.ask(|seated| seated.generator.check())
     }
 
     /// Why a grant could not be used.
@@ -150,6 +174,14 @@ impl Lane for NodeLane {
     fn now(&self) -> UnixMs {
         self.clock.look();
         unix_ms()
+    }
+
+    fn steady(&self) -> UnixMs {
+        match self.clock.read() {
+            Reading::At(now) => self.time_of(now.tick),
+            Reading::Stepped { real, steady, .. } => self.time_of(real.tick.max(steady.tick)),
+            Reading::BeforeEpoch { .. } => 0,
+        }
     }
 
     fn open(&self, grant: Grant) {

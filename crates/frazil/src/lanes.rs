@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::{ArcSwap, Guard};
 use frazil_coord::Store;
 use frazil_coord::keeper::{Keeper, LeaseStatus, Refusal, Setup};
+use frazil_fork::Birthmark;
 use frazil_id::{Layout, Options, StartError as GeneratorError};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -25,6 +27,13 @@ pub(crate) struct Mould {
     pub(crate) losses: Arc<Losses>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) setup: Setup,
+    /// Whether the node was given its name, so that it goes on with the workers of that name.
+    pub(crate) is_named: bool,
+    /// Of the process that the node was started in.
+    pub(crate) mark: Birthmark,
+    /// The runtime that the node was started in. Leases live there: whoever adds a lane or rotates may
+    /// do so from a runtime that ends before the node does.
+    pub(crate) runtime: Handle,
 }
 
 /// The lanes in use, and the leases behind them.
@@ -85,23 +94,29 @@ impl Lanes {
     /// # Errors
     /// If the operating system gives no random bits.
     pub(crate) fn add(&self) -> Result<bool, Refusal> {
+        if self.is_copy() {
+            return Ok(false);
+        }
         let mut keepers = self.keepers();
         if keepers.is_over {
             return Ok(false);
         }
         let lane = Arc::new(NodeLane::new(&self.mould));
         let berth = Arc::new(Berth::seated(lane.clone()));
-        let keeper = self.mould.keeper(berth.clone())?;
+        let keeper = self.mould.first_keeper(berth.clone())?;
         let (number, status) = (keepers.next_number, keeper.status());
         keepers.next_number += 1;
         keepers.kept.push(Kept { number, keeper, berth });
         self.change(|seats| seats.push(Seat { number, lane, status: status.clone() }));
-        tokio::spawn(pass_on(status, self.roll.clone()));
+        self.mould.runtime.spawn(pass_on(status, self.roll.clone()));
         Ok(true)
     }
 
     /// Takes the last lane out of use, releases its worker and waits for that. The first stays.
     pub(crate) async fn drop_last(&self) -> bool {
+        if self.is_copy() {
+            return false;
+        }
         let keeper = {
             let mut keepers = self.keepers();
             if keepers.kept.len() < 2 {
@@ -116,14 +131,24 @@ impl Lanes {
         true
     }
 
-    /// Ends all lanes for good and waits until their workers are released.
+    /// Ends all lanes for good and waits until their workers are released. In a forked child it does
+    /// nothing: the workers are the parent's.
     pub(crate) async fn end(&self) {
+        if self.is_copy() {
+            return;
+        }
         let (kept, coming) = {
             let mut keepers = self.keepers();
             keepers.is_over = true;
             (std::mem::take(&mut keepers.kept), std::mem::take(&mut keepers.coming))
         };
         end_all(kept.into_iter().chain(coming).map(|kept| kept.keeper)).await;
+    }
+
+    /// Whether this is a forked child's copy of its parent's lanes. Nothing in it may be locked: a
+    /// thread that is not in the child may hold the lock.
+    pub(crate) fn is_copy(&self) -> bool {
+        !self.mould.mark.is_here()
     }
 
     /// The lanes in use.
@@ -156,8 +181,18 @@ impl Lanes {
 }
 
 impl Mould {
+    /// The first lease of a lane.
+    fn first_keeper(&self, berth: Arc<Berth>) -> Result<Keeper, Refusal> {
+        let _home = self.runtime.enter();
+        match self.is_named {
+            true => Keeper::resume(self.store.clone(), berth, self.setup.clone()),
+            false => self.keeper(berth),
+        }
+    }
+
     /// A lease that begins by itself.
     fn keeper(&self, berth: Arc<Berth>) -> Result<Keeper, Refusal> {
+        let _home = self.runtime.enter();
         Keeper::start(self.store.clone(), berth, self.setup.clone())
     }
 }

@@ -21,12 +21,14 @@
 //! | issue Ids in async code | [`Node`], [`Builder`] |
 //! | issue Ids in blocking code | [`blocking::Node`] |
 //! | issue Ids that increase across nodes | [`Strict`] |
+//! | elect a leader in the namespace of a node | `Node::elections`, with the feature `scopes` |
 //! | move to other workers while Ids are issued | [`Node::rotate`] |
 //! | know how a node is doing | [`Node::info`], [`Node::watch`] |
 //! | take Ids apart, describe layouts | [`id`] |
 //! | look into stores, write one | [`coord`] |
 //!
-//! The file store is always there; the features `redis`, `etcd` and `zookeeper` add those.
+//! The file store is always there; the features `redis`, `etcd` and `zookeeper` add those. The
+//! feature `scopes` adds elections (`frazil::election`), and a leader's proof as a [`Mandate`].
 
 // Loom and shuttle replace the atomics, and what needs a runtime cannot be built with them: only
 // the relay is.
@@ -38,6 +40,8 @@ pub mod blocking;
 mod builder;
 #[cfg(not(any(loom, shuttle)))]
 mod clock;
+#[cfg(all(feature = "scopes", not(any(loom, shuttle))))]
+mod elections;
 #[cfg(not(any(loom, shuttle)))]
 mod fixed;
 #[cfg(not(any(loom, shuttle)))]
@@ -63,9 +67,13 @@ mod start_error;
 mod state_directory;
 #[cfg(not(any(loom, shuttle)))]
 mod strict;
+#[cfg(not(any(loom, shuttle)))]
+mod waits;
 
 #[cfg(not(any(loom, shuttle)))]
 pub use frazil_coord as coord;
+#[cfg(all(feature = "scopes", not(any(loom, shuttle))))]
+pub use frazil_election as election;
 pub use frazil_id as id;
 pub use frazil_id::{Batch, Id, Layout};
 

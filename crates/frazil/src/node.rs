@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use frazil_coord::keeper::{Lane, LeaseState, LeaseStatus, Refusal};
 use frazil_coord::time::unix_ms;
-use frazil_coord::{Loss, Metered, Namespace, Operations, Store, Token, UnixMs};
+use frazil_coord::{Loss, Metered, Namespace, Operations, Store, StoreUrl, Token, UnixMs};
 use frazil_id::{Batch, Id, Layout, NotReady};
 use tokio::sync::watch;
 
@@ -17,9 +17,11 @@ use crate::lane::{NodeLane, Stamped};
 use crate::lanes::Lanes;
 use crate::losses::Losses;
 use crate::rotation::{Moved, NotRotated};
+use crate::waits::Waits;
 
-/// Nobody wakes a waiting caller, so a longer wait looks around from time to time.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// What is said of a forked child.
+pub(crate) const FORKED: &str = "this process was forked from the one that the node belongs to, and \
+                                 its workers are the parent's: start another node in the child";
 
 /// Issues Ids in the name of workers that it leases. Clones are the same node.
 ///
@@ -28,6 +30,11 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 ///
 /// When the last clone is dropped, the node shuts down in the background, if its runtime still
 /// runs; [`shutdown`](Self::shutdown) waits for that.
+///
+/// After a fork the node belongs to the parent. In the child every call that would issue is
+/// [`NotIssued::Forked`], and to shut the copy down or to drop it does nothing. The child must not
+/// go on with the parent's runtime, which shares the parent's connections: start a runtime and a
+/// node of its own.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub(crate) shared: Arc<Shared>,
@@ -38,8 +45,11 @@ pub(crate) struct Shared {
     pub(crate) layout: Layout,
     pub(crate) namespace: Namespace,
     pub(crate) holder: String,
+    pub(crate) url: StoreUrl,
     pub(crate) store: Arc<Metered>,
     pub(crate) clock: Arc<DisciplinedClock>,
+    /// Whether Ids go on after the clock stepped back.
+    pub(crate) rides: bool,
     pub(crate) losses: Arc<Losses>,
     pub(crate) lanes: Lanes,
 }
@@ -76,6 +86,8 @@ pub enum NotIssued {
     /// A worker is held, but nothing can be issued with it: the layout's time is about to end, or
     /// the clock is before its beginning.
     Unusable(frazil_id::StartError),
+    /// This process was forked from the one that the node belongs to.
+    Forked,
 }
 
 impl Node {
@@ -85,14 +97,16 @@ impl Node {
         Builder::new()
     }
 
-    /// Issues one Id; waits while the sequence is used up or the clock is a little behind.
+    /// Issues one Id; waits while the sequence is used up or the clock is a little behind, and for a
+    /// look at the lease after this process was stopped.
     ///
     /// # Errors
     /// What does not pass by itself soon.
     pub async fn next(&self) -> Result<Id, NotIssued> {
+        let mut waits = Waits::default();
         loop {
             match self.try_next() {
-                Err(why) => tokio::time::sleep(why.brief_wait()?).await,
+                Err(why) => tokio::time::sleep(waits.next(self, why)?).await,
                 Ok(id) => return Ok(id),
             }
         }
@@ -121,10 +135,10 @@ impl Node {
     /// # Errors
     /// As for `batch`.
     pub async fn issue(&self, n: u32) -> Result<Issued, NotIssued> {
-        let mut partly = None;
+        let (mut partly, mut waits) = (None, Waits::default());
         loop {
             match self.try_fill(&mut partly, n) {
-                Err(why) => tokio::time::sleep(why.brief_wait()?).await,
+                Err(why) => tokio::time::sleep(waits.next(self, why)?).await,
                 issued => return issued,
             }
         }
@@ -242,12 +256,20 @@ impl Node {
 
     #[cold]
     pub(crate) fn no_worker(&self) -> NotIssued {
+        if self.is_copy() {
+            return NotIssued::Forked;
+        }
         if let Some(fault) = self.shared.lanes.fault() {
             return NotIssued::Unusable(fault);
         }
         let statuses = self.shared.lanes.statuses();
         let state = statuses.borrow().first().map(|status| status.state.clone());
         NotIssued::NoWorker(state.unwrap_or(LeaseState::Released))
+    }
+
+    /// Whether this process was forked from the one that the node belongs to.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.shared.lanes.is_copy()
     }
 
     /// What the node says of itself.
@@ -279,6 +301,12 @@ impl Node {
         &*self.shared.store
     }
 
+    /// Where that store is, as it was chosen.
+    #[must_use]
+    pub fn store_url(&self) -> &StoreUrl {
+        &self.shared.url
+    }
+
     /// What was done on the store so far, by act and outcome.
     #[must_use]
     pub fn operations(&self) -> Vec<Operations> {
@@ -297,6 +325,15 @@ impl Node {
         self.shared.lanes.seats().iter().map(|seat| seat.lane.last()).max().unwrap_or(0)
     }
 
+    /// Now by the clock that Ids are stamped by, in Unix milliseconds, and not before what was stamped:
+    /// real time as far as it is believed. What shares the times of Ids, as leaders of strict scopes do,
+    /// counts from this.
+    #[must_use]
+    pub fn now_ms(&self) -> UnixMs {
+        let Shared { layout, clock, rides, .. } = &*self.shared;
+        clock.now_ms(layout, *rides).max(self.last_ms())
+    }
+
     /// How many lanes there are.
     #[must_use]
     pub fn lanes(&self) -> usize {
@@ -304,7 +341,7 @@ impl Node {
     }
 
     /// Adds a lane with a worker of its own, which issues as soon as it has one. `false`: there
-    /// are as many as can be, or the node was shut down.
+    /// are as many as can be, the node was shut down, or this is a forked child.
     ///
     /// # Errors
     /// If the operating system gives no random bits.
@@ -312,7 +349,8 @@ impl Node {
         if self.lanes() >= LANES_MAX { Ok(false) } else { self.shared.lanes.add() }
     }
 
-    /// Takes the lane added last out of use and releases its worker. `false`: only one is left.
+    /// Takes the lane added last out of use and releases its worker. `false`: only one is left, or
+    /// this is a forked child.
     pub async fn drop_lane(&self) -> bool {
         self.shared.lanes.drop_last().await
     }
@@ -336,9 +374,20 @@ impl Node {
         self.shared.lanes.rotate(worker, patience).await
     }
 
-    /// Ends issuing, releases the workers and waits until that is done. Further calls do nothing.
+    /// Ends issuing, releases the workers and waits until that is done. Further calls do nothing, and
+    /// neither does a call in a forked child.
     pub async fn shutdown(&self) {
         self.shared.lanes.end().await;
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // In a forked child nothing behind it is dropped: that would wake tasks and take locks of
+        // threads that are not there, and a store that says good-bye would speak for the parent.
+        if self.is_copy() {
+            std::mem::forget(Arc::clone(&self.shared));
+        }
     }
 }
 
@@ -348,26 +397,12 @@ fn sooner(one: NotReady, other: NotReady) -> NotReady {
     if wait(other) < wait(one) { other } else { one }
 }
 
-impl NotIssued {
-    /// How long to wait, if waiting helps soon.
-    ///
-    /// # Errors
-    /// The reason itself, if it does not.
-    pub(crate) fn brief_wait(self) -> Result<Duration, Self> {
-        match self {
-            Self::NotReady(why) if why.is_brief() => {
-                Ok(why.retry_after().unwrap_or_default().min(LOOK_AGAIN))
-            }
-            other => Err(other),
-        }
-    }
-}
-
 impl fmt::Display for NotIssued {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotReady(why) => why.fmt(f),
             Self::NoWorker(state) => write!(f, "no Id without a worker: {state}"),
+            Self::Forked => f.write_str(FORKED),
             Self::Unusable(fault) => write!(f, "no Id with the worker that is held: {fault}"),
         }
     }

@@ -22,6 +22,8 @@ pub enum NotRotated {
     NoOther(Waiting),
     /// The node was shut down.
     Ended,
+    /// This process was forked from the one that the node belongs to.
+    Forked,
     /// The store does not let the node have another worker.
     Refused(Refusal),
 }
@@ -38,6 +40,7 @@ impl fmt::Display for NotRotated {
                  later, or free workers first"
             ),
             Self::Ended => f.write_str("the node was shut down: it holds no worker any more"),
+            Self::Forked => f.write_str(crate::node::FORKED),
             Self::Refused(refusal) => refusal.fmt(f),
         }
     }

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use frazil_coord::keeper::{Refusal, Waiting};
+use frazil_coord::rules::REQUEST_MAX;
 use frazil_coord::{BadTiming, Error};
 
 use crate::builder::LANES_MAX;
@@ -30,7 +31,8 @@ pub enum StartError {
     Timeout {
         /// As the URL has it.
         timeout: Duration,
-        /// A quarter of the TTL.
+        /// A quarter of the TTL, or [`REQUEST_MAX`] if that is
+        /// less.
         most: Duration,
     },
     /// The options do not fit the layout.
@@ -67,7 +69,11 @@ impl fmt::Display for StartError {
             ),
             Self::Timing(error) => error.fmt(f),
             Self::Timeout { timeout, most } => {
-                write!(f, "a time-out of {timeout:?} is more than a quarter of the TTL, {most:?}")
+                let limit = "the lesser of a quarter of the TTL and";
+                write!(
+                    f,
+                    "a time-out of {timeout:?} is more than {most:?}, {limit} {REQUEST_MAX:?}"
+                )
             }
             Self::Options(error) => error.fmt(f),
             Self::Thread(error) => write!(f, "no thread for the leases: {error}"),

@@ -6,9 +6,6 @@
 //! every reading of a clock is arbitrary. After that each rule is broken in turn, and the search
 //! must find the harm: a model that cannot fail shows nothing.
 
-#[cfg(feature = "mutants")]
-#[path = "model/mutants.rs"]
-mod mutants;
 #[path = "model/node.rs"]
 mod node;
 #[path = "model/search.rs"]

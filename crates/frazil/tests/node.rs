@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use frazil::coord::election::{Elections, Settings};
 use frazil::coord::keeper::{LeaseState, Refusal, Waiting};
 use frazil::coord::stores::file::Copied;
-use frazil::coord::{Namespace, Timing};
+use frazil::coord::{Leasing, Namespace, Timing};
+use frazil::id::NotReady;
 use frazil::{Layout, Node, NotIssued, StartError};
+use frazil_election::{Elections, Settings};
 
 fn directory() -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().unwrap();
@@ -232,4 +233,91 @@ fn the_blocking_node_issues_and_releases() {
         assert_eq!(ids.len(), 100);
         assert!(node.next().unwrap() > *ids.last().unwrap());
     }
+}
+
+fn of_memory(url: &str) -> frazil::Builder {
+    Node::builder().store(url).unwrap()
+}
+
+#[tokio::test]
+async fn two_nodes_on_memory_in_one_process_never_share_a_worker() {
+    let worker = |node: &Node| node.info().lanes[0].status.grant.unwrap().worker;
+    for url in ["memory:", "memory:pair"] {
+        let builder = || of_memory(url).workers(7..=8);
+        let (one, two) = (builder().start().await.unwrap(), builder().start().await.unwrap());
+        assert_ne!(worker(&one), worker(&two), "{url}");
+        let mut ids = BTreeSet::new();
+        for node in [&one, &two, &one, &two] {
+            ids.extend(&node.batch(1000).await.unwrap());
+        }
+        assert_eq!(ids.len(), 4000);
+        let third = builder().patience(Duration::from_millis(200)).start().await;
+        assert!(matches!(third, Err(StartError::NoWorker(Waiting::Pool(_)))), "{third:?}");
+        one.shutdown().await;
+        two.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn names_and_namespaces_of_memory_are_stores_of_their_own() {
+    let apart = "apart".parse::<Namespace>().unwrap();
+    let pool_of_one = |url: &str| of_memory(url).workers(7..=7);
+    let one = pool_of_one("memory:one").start().await.unwrap();
+    let two = pool_of_one("memory:two").start().await.unwrap();
+    let other = pool_of_one("memory:one").namespace(apart).start().await.unwrap();
+    assert!(one.next().await.is_ok() && two.next().await.is_ok() && other.next().await.is_ok());
+}
+
+/// The floor of a worker outlives the node that held it, or the next one would begin in the same tick.
+#[tokio::test]
+async fn a_node_on_memory_starts_above_the_one_before_it() {
+    let mut last = None;
+    for _ in 0..20 {
+        let node = of_memory("memory:relay").workers(7..=7).start().await.unwrap();
+        // So many that their times run ahead of the clock.
+        let (first, highest) = node.batch(20_000).await.unwrap().ends().unwrap();
+        assert!(Some(first) > last, "{first:?} after {last:?}");
+        last = Some(highest);
+        node.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_node_with_a_name_comes_back_to_its_last_worker_and_one_without_does_not() {
+    let (_directory, url) = directory();
+    let mut workers = Vec::new();
+    for name in [Some("web1"), Some("web2"), Some("web1"), None, Some("web2"), None] {
+        let builder = Node::builder().store(&url).unwrap();
+        let builder = if let Some(name) = name { builder.holder(name) } else { builder };
+        let node = builder.start().await.unwrap();
+        node.next().await.unwrap();
+        workers.push(node.info().workers()[0]);
+        node.shutdown().await;
+        while frazil::coord::time::unix_ms() <= node.last_ms() {
+            tokio::task::yield_now().await;
+        }
+    }
+    let [web1, web2, web1_again, first, web2_again, second] = workers[..] else { unreachable!() };
+    assert_eq!((web1, web2), (web1_again, web2_again));
+    assert_ne!(first, second, "both have the name of this process, which nobody gave them");
+}
+
+#[tokio::test]
+async fn after_its_runtime_was_blocked_a_node_looks_at_its_lease_and_goes_on() {
+    let (_directory, url) = directory();
+    let node = Node::builder().store(&url).unwrap().start().await.unwrap();
+    let before = node.next().await.unwrap();
+    // A new directory starts two seconds ahead, and a lane goes one and a half further by itself.
+    let until = frazil::coord::time::boot_time() + Duration::from_secs(4);
+    while let Some(left) = until.checked_sub(frazil::coord::time::boot_time()) {
+        std::thread::park_timeout(left);
+    }
+    let why = node.try_next().unwrap_err();
+    assert!(matches!(why, NotIssued::NotReady(NotReady::Horizon { .. })), "{why}");
+    assert!(node.is_held_up(&why), "the lease is good for more");
+    assert!(node.info().left() > Duration::from_secs(5), "{:?}", node.info().left());
+    assert!(node.next().await.unwrap() > before, "it waits for the look");
+    node.shutdown().await;
+    let over = node.try_next().unwrap_err();
+    assert!(!node.is_held_up(&over), "{over}");
 }

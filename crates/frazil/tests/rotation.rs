@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use frazil::coord::keeper::{FirstUse, Waiting};
 use frazil::coord::time::boot_time;
-use frazil::coord::{Group, Presence, Token};
+use frazil::coord::{Found, Group, Presence, Token};
 use frazil::id::NotReady;
 use frazil::{Builder, Id, Issued, Moved, Node, NotIssued, NotRotated};
 use frazil_rig::Redis;
@@ -23,6 +23,32 @@ fn on_files() -> (tempfile::TempDir, Builder) {
     let directory = tempfile::tempdir().unwrap();
     let url = format!("file:{}", directory.path().display());
     (directory, Node::builder().store(&url).unwrap())
+}
+
+/// A server rotates from a thread whose runtime ends before the node does.
+#[test]
+fn leases_outlive_the_runtime_that_a_rotation_and_an_addition_ran_in() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (home, guest) = (tokio::runtime::Runtime::new().unwrap(), runtime());
+    let (_directory, builder) = on_files();
+    let node = home.block_on(builder.start()).unwrap();
+    guest.block_on(async {
+        node.rotate(None, LIMIT).await.unwrap();
+        assert_eq!(node.add_lane(), Ok(true));
+        let mut watch = node.watch();
+        watch.wait_for(|all| all.iter().all(|lane| lane.grant.is_some())).await.unwrap();
+    });
+    assert_eq!(node.info().workers().len(), 2);
+    drop(guest);
+    home.block_on(async {
+        node.shutdown().await;
+        let entries = node.store().list(Group::Workers).await.unwrap();
+        assert_eq!(entries.len(), 3);
+        for entry in entries {
+            let Found::Known(record) = entry.found else { panic!("{entry:?}") };
+            assert_eq!(record.nonce, None, "a release erases it: {record:?}");
+        }
+    });
 }
 
 #[tokio::test(flavor = "multi_thread")]

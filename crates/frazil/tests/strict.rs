@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use frazil::coord::UnixMs;
+use frazil::coord::keeper::FirstUse;
 use frazil::coord::time::unix_ms;
 use frazil::id::Options;
 use frazil::{Id, Issued, Layout, Mandate, Node, NotIssued, NotScoped, Strict};
@@ -53,7 +54,8 @@ impl Place {
         let options = Options { max_ahead: ahead, ..Options::default() };
         let store = format!("file:{}", self.directory.path().display());
         let node = Node::builder().store(&store).unwrap().lanes(lanes).options(options);
-        node.start().await.unwrap()
+        // These tests set floors near now.
+        node.first_use(FirstUse::AtOnce).start().await.unwrap()
     }
 }
 

@@ -26,6 +26,10 @@ const CLOSED: u64 = 3 << 62;
 ///
 /// There is one generator for each lease of a worker. [`try_next`](Self::try_next) and
 /// [`try_batch`](Self::try_batch) never block; `next` and `batch` wait out what is brief.
+///
+/// It does not look for forks: after one, parent and child have a copy each, and both issue the same
+/// Ids. Make the generator after the fork, in each process with a worker of its own, or use
+/// `frazil::Node`, which refuses to issue in a child.
 #[derive(Debug)]
 pub struct Generator<C> {
     /// The last ticket, or [`CLOSED`].

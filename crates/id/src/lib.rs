@@ -39,8 +39,6 @@ mod clock;
 mod generator;
 mod id;
 mod layout;
-#[doc(hidden)]
-pub mod mutant;
 mod not_ready;
 mod options;
 mod parts;

@@ -91,8 +91,7 @@ impl fmt::Display for NotReady {
             ),
             Self::TimeExhausted { last_tick } => write!(
                 f,
-                "tick {last_tick} was the layout's last: move to a layout with more time bits or a \
-                 later epoch"
+                "tick {last_tick} was the layout's last: move to a layout with more time bits"
             ),
             Self::BeforeEpoch { retry_after } => write!(
                 f,

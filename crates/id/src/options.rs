@@ -173,7 +173,7 @@ impl fmt::Display for StartError {
             Self::LifetimeTooShort { left, least } => write!(
                 f,
                 "the layout ends in {left:?} and at least {least:?} is asked for: move to a layout \
-                 with more time bits or a later epoch"
+                 with more time bits"
             ),
             Self::Clock(_) => f.write_str("the clock cannot be used"),
         }

@@ -19,7 +19,6 @@
 use core::time::Duration;
 
 use crate::clock::{Moment, Reading};
-use crate::mutant::{self, Mutant};
 use crate::not_ready::NotReady;
 use crate::options::Rollback;
 
@@ -103,8 +102,6 @@ pub fn step(
     reading: Reading,
     ask: Ask,
 ) -> Result<Granted, NotReady> {
-    let is_led_back = mutant::is(Mutant::NoLastTick);
-    let (last, reading) = if is_led_back { rules.led_back(last, reading) } else { (last, reading) };
     let next = last.saturating_add(1).max(rules.ticket_after(bounds.floor));
     let now = rules.now(reading, next)?;
     if ask.least > rules.grant_max() {
@@ -119,9 +116,6 @@ pub fn step(
         return Err(NotReady::Horizon { horizon: bounds.horizon });
     }
     let end = rules.end(bounds, now.tick);
-    if needed > end && mutant::is(Mutant::SequenceOverflow) {
-        return Ok(Granted { first: rules.first_ticket(0, now.tick), count: ask.least });
-    }
     if needed > end {
         return Err(rules.exhausted(needed - 1, now));
     }
@@ -150,13 +144,6 @@ impl Rules {
 
     fn is_ahead(&self, ticket: u64, now: u64) -> bool {
         ticket >> self.sequence_bits > now.saturating_add(self.max_ahead)
-    }
-
-    /// The last ticket and the time of a mutant that follows a clock which stepped back.
-    fn led_back(&self, last: u64, reading: Reading) -> (u64, Reading) {
-        let Reading::Stepped { real, .. } = reading else { return (last, reading) };
-        let before = (real.tick << self.sequence_bits).saturating_sub(1);
-        (if self.is_ahead(last, real.tick) { before } else { last }, Reading::At(real))
     }
 
     /// The most tickets that can ever be granted at once.

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil::StartError;
-use frazil::coord::mutant::{self, Mutant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
@@ -190,9 +189,6 @@ impl App {
         let was_drained = going.draining.is_cancelled();
         going.draining.cancel();
         note_change(&condition, &Condition::new(NodeState::Draining, reason));
-        if let (true, Some(node)) = (releases_early(), shared.issuer.node()) {
-            node.shutdown().await;
-        }
         if outcome.is_ok() && !was_drained {
             tokio::time::sleep(config.drain_delay).await;
         }
@@ -211,11 +207,6 @@ impl App {
         note_change(&condition, &Condition::new(NodeState::Stopped, None));
         outcome
     }
-}
-
-/// Whether this process is a mutant whose workers are released while it serves.
-fn releases_early() -> bool {
-    mutant::is(Mutant::ReleaseBeforeClose) || mutant::is(Mutant::ResumeAfterRelease)
 }
 
 /// Starts the node and follows it. Ends only with an error.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use frazil::Node;
 use frazil::coord::time::{boot_time, unix_ms};
-use frazil::coord::{Claim, Entry, Error, Found, Group, Meta, Standing, Tally};
+use frazil::coord::{Claim, Entry, Error, Found, Group, History, Meta, Standing, Tally, rules};
 use frazil_id::rfc3339;
 use frazil_wire::{ApiError, Cluster, ClusterNode, Reason, WorkerCounts};
 use tokio::sync::Mutex;
@@ -85,15 +85,15 @@ impl Lookout {
 async fn look(node: &Node) -> Result<Cluster, Error> {
     let store = node.store();
     let now = unix_ms();
-    let meta = store.meta().await?;
+    let look = store.read(&[]).await?;
     let entries = store.list(Group::Workers).await?;
-    let guard = store.guard().await?;
-    let (workers, nodes) = match meta {
+    let (workers, nodes) = match look.meta {
         Some(meta) => {
             let mut judge = Claim::to_judge(&meta, now);
             // Whatever keeps everybody out is a quarantine to those outside.
-            judge.quarantine = judge.quarantine.max(guard.map_or(0, |guard| guard.until));
-            (count(&entries, &meta.value, &judge), nodes(&entries, &judge))
+            judge.quarantine = judge.quarantine.max(rules::history_floor(&judge, &look.history));
+            let workers = count(&entries, &meta.value, &judge, &look.history);
+            (workers, nodes(&entries, &judge, &look.history))
         }
         None => (WorkerCounts::default(), Vec::new()),
     };
@@ -106,12 +106,15 @@ async fn look(node: &Node) -> Result<Cluster, Error> {
     })
 }
 
-fn count(entries: &[Entry], meta: &Meta, judge: &Claim) -> WorkerCounts {
-    let tally = Tally::of(entries, meta, judge);
+fn count(entries: &[Entry], meta: &Meta, judge: &Claim, history: &History) -> WorkerCounts {
+    let tally = Tally::of(entries, meta, judge, history);
     let Tally { never_used, held, free, blocked, quarantined, poisoned, lost } = tally;
-    // A quarantine covers those that nobody ever had too.
-    let (resting, ready) =
-        if judge.quarantine > judge.now { (never_used, 0) } else { (0, never_used) };
+    // A quarantine covers those that nobody ever had too, until times may run ahead into it.
+    let (resting, ready) = if judge.quarantine > judge.now + rules::RUN_AHEAD_MS {
+        (never_used, 0)
+    } else {
+        (0, never_used)
+    };
     WorkerCounts {
         capacity: tally.capacity(),
         held,
@@ -123,13 +126,13 @@ fn count(entries: &[Entry], meta: &Meta, judge: &Claim) -> WorkerCounts {
     }
 }
 
-fn nodes(entries: &[Entry], judge: &Claim) -> Vec<ClusterNode> {
+fn nodes(entries: &[Entry], judge: &Claim, history: &History) -> Vec<ClusterNode> {
     let mut nodes: BTreeMap<String, ClusterNode> = BTreeMap::new();
     for entry in entries {
         let (Some(worker), Found::Known(record)) = (entry.slot.number(), &entry.found) else {
             continue;
         };
-        if Standing::of(entry, judge) != Standing::Held {
+        if Standing::of(entry, judge, history) != Standing::Held {
             continue;
         }
         let info = |name: &str| record.info.get(name).cloned();

@@ -72,7 +72,7 @@ impl Condition {
     /// Judges a node that is not draining.
     pub(crate) fn of(info: &NodeInfo, check: Result<(), NotIssued>, has_issued: bool) -> Self {
         let (state, reason) = match check {
-            Err(why) if !is_brief(&why) => {
+            Err(why) if !is_brief(&why) && !is_held_up(info, &why) => {
                 let refused = if has_issued { NodeState::Refusing } else { NodeState::Starting };
                 (refused, Some(described(info, &why)))
             }
@@ -88,6 +88,16 @@ impl Condition {
 /// Whether it passes by itself, while requests wait.
 const fn is_brief(why: &NotIssued) -> bool {
     matches!(why, NotIssued::NotReady(why) if why.is_brief())
+}
+
+/// Whether of a lease that is in order more was acknowledged than its lane uses yet.
+fn is_held_up(info: &NodeInfo, why: &NotIssued) -> bool {
+    let NotIssued::NotReady(frazil_id::NotReady::Horizon { horizon }) = why else { return false };
+    let next = info.layout.unix_ms(horizon.saturating_add(1));
+    info.lanes.iter().any(|lane| {
+        let granted = lane.status.grant.map_or(0, |grant| grant.horizon);
+        lane.status.state == LeaseState::Held && granted >= next
+    })
 }
 
 /// What is wrong with a lane that issues all the same. A lane that is only looking for its first

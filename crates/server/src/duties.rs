@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil::coord::Error;
-use frazil::coord::election::{Candidate, Proof};
+use frazil::election::{Candidate, Proof};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 

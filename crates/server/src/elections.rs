@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use frazil::coord::election::{Candidate, Elections, Observer, Settings, Standings, store_url};
-use frazil::coord::stores::file::Copied;
-use frazil::coord::time::boot_time;
+use frazil::Node;
+use frazil::coord::time::{boot_time, unix_ms};
 use frazil::coord::{Group, Namespace, Scheme, Slot, StoreUrl};
-use frazil_wire::{ApiError, Election, Leader, Reason};
+use frazil::election::{Candidate, Clock, Elections, LeaderInfo, Observer, Settings};
+use frazil_wire::{ApiError, Election, Reason};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ use crate::app::{BindError, Shared};
 use crate::condition::Condition;
 use crate::config::Config;
 use crate::issuer::Scope;
-use crate::scopes::{self, ADVERTISE, Post};
+use crate::scopes::{self, ADVERTISE, Leader, Post};
 use crate::self_portrait::instant;
 use crate::{duties, open};
 
@@ -67,6 +67,8 @@ struct Poll {
 pub(crate) struct Ballot {
     /// How it is called there.
     pub(crate) label: String,
+    /// By what this node takes part in it, once it does.
+    candidate: OnceLock<Candidate>,
     leads: AtomicBool,
     transitions: AtomicU64,
 }
@@ -121,9 +123,17 @@ impl Electorate {
             let standings = elections.standings(group).await.map_err(|error| {
                 ApiError::new(Reason::StoreUnavailable, error).retry_after(LOOK_AGAIN)
             })?;
-            seen.extend(standings.into_iter().map(|mut standing| {
-                standing.name.insert_str(0, prefix);
-                described(standing, instance)
+            seen.extend(standings.into_iter().map(|standing| {
+                let name = format!("{prefix}{}", standing.name);
+                let ballot = self.ballots.iter().find(|ballot| ballot.label == name);
+                let leader = standing.leader;
+                let is_led_by = |leader| ballot.is_some_and(|ballot| ballot.is_led_by(leader));
+                Election {
+                    is_leader: leader.as_ref().is_some_and(is_led_by),
+                    name,
+                    instance_id: instance.to_owned(),
+                    leader_info: leader.map(described),
+                }
             }));
         }
         *looked = Some((boot_time(), seen.clone()));
@@ -153,13 +163,19 @@ impl Electorate {
 
 impl Ballot {
     const fn new(label: String) -> Self {
-        Self { label, leads: AtomicBool::new(false), transitions: AtomicU64::new(0) }
+        let (leads, transitions) = (AtomicBool::new(false), AtomicU64::new(0));
+        Self { label, candidate: OnceLock::new(), leads, transitions }
     }
 
     /// Notes whether this node leads.
     pub(crate) fn lead(&self, leads: bool) {
         // Relaxed, here and below: statistics.
         self.leads.store(leads, Ordering::Relaxed);
+    }
+
+    /// Whether this node is that leader, and not another of its name.
+    fn is_led_by(&self, leader: &LeaderInfo) -> bool {
+        self.candidate.get().is_some_and(|candidate| candidate.is(leader))
     }
 
     fn changed(&self) {
@@ -180,15 +196,15 @@ pub(crate) async fn run(shared: Arc<Shared>, condition: watch::Receiver<Conditio
     if let Some((ballot, candidate)) =
         ballots.next().zip(candidate(elections, Group::Elections, CLUSTER, &poll.settings))
     {
-        following.spawn(follow(candidate.observe(), ballot.clone(), None));
+        following.spawn(follow(candidate.clone(), ballot.clone(), None));
         leading.spawn(duties::lead(shared.clone(), candidate, ballot.clone(), condition.clone()));
     }
-    let settings = for_scopes(&poll.settings);
+    let settings = Settings { clock: clock(&shared), ..for_scopes(&poll.settings) };
     for (ballot, post) in ballots.zip(shared.scopes.posts()) {
         let Some(candidate) = candidate(elections, Group::Scopes, &post.name, &settings) else {
             continue;
         };
-        following.spawn(follow(candidate.observe(), ballot.clone(), Some(post.clone())));
+        following.spawn(follow(candidate.clone(), ballot.clone(), Some(post.clone())));
         let (shared, post, condition) = (shared.clone(), post.clone(), condition.clone());
         leading.spawn(scopes::lead(shared, post, candidate, ballot.clone(), condition));
     }
@@ -203,10 +219,9 @@ pub(crate) async fn run(shared: Arc<Shared>, condition: watch::Receiver<Conditio
 
 /// The store, however long it takes to appear.
 async fn opened(poll: &Poll) -> Elections {
-    let url = store_url(&poll.url, poll.settings.ttl);
     loop {
-        match frazil::coord::open(&url, &poll.namespace, Copied::Refuse).await {
-            Ok(store) => return Elections::new(store),
+        match Elections::open(&poll.url, &poll.namespace, &poll.settings).await {
+            Ok(elections) => return elections,
             // The node says what is wrong with its store.
             Err(error) => tracing::debug!(%error, "the store cannot be opened for elections yet"),
         }
@@ -227,14 +242,16 @@ fn candidate(
 }
 
 /// Notes who leads.
-async fn follow(mut observer: Observer, ballot: Arc<Ballot>, post: Option<Arc<Post>>) {
+async fn follow(candidate: Candidate, ballot: Arc<Ballot>, post: Option<Arc<Post>>) {
+    let mut observer = candidate.observe();
+    ballot.candidate.get_or_init(|| candidate.clone());
     loop {
         let leader = observer.changed().await;
         if leader.is_some() {
             ballot.changed();
         }
         if let Some(post) = &post {
-            post.note_leader(leader.map(Into::into));
+            post.note_leader(leader.map(|leader| Leader::of(leader, &candidate)));
         }
     }
 }
@@ -280,22 +297,25 @@ fn for_scopes(settings: &Settings) -> Settings {
     Settings { heartbeat, window, ..settings.clone() }
 }
 
-fn described(standing: Standings, instance: &str) -> Election {
-    let leader = standing.leader;
-    Election {
-        name: standing.name,
-        is_leader: leader.as_ref().is_some_and(|leader| leader.instance == instance),
-        instance_id: instance.to_owned(),
-        leader_info: leader.map(|leader| Leader {
-            instance: leader.instance,
-            host: leader.host,
-            pid: leader.pid,
-            version: leader.version,
-            elected: instant(leader.elected_ms),
-            renewed: instant(leader.renewed_ms),
-            token: leader.token.to_string(),
-            metadata: leader.metadata,
-        }),
+/// The clock that the node's Ids are stamped by: a scope's times are theirs.
+fn clock(shared: &Arc<Shared>) -> Clock {
+    let shared = Arc::downgrade(shared);
+    Clock::new(move || {
+        let now = shared.upgrade().and_then(|shared| shared.issuer.node().map(Node::now_ms));
+        now.unwrap_or_else(unix_ms)
+    })
+}
+
+fn described(leader: LeaderInfo) -> frazil_wire::Leader {
+    frazil_wire::Leader {
+        instance: leader.instance,
+        host: leader.host,
+        pid: leader.pid,
+        version: leader.version,
+        elected: instant(leader.elected_ms),
+        renewed: instant(leader.renewed_ms),
+        token: leader.token.to_string(),
+        metadata: leader.metadata,
     }
 }
 

@@ -5,5 +5,5 @@ mod frame;
 mod pieces;
 
 pub(crate) use self::digits::{push_ids, push_run};
-pub(crate) use self::frame::{BEGINNING, JsonFrame, quotes};
+pub(crate) use self::frame::{BEGINNING, JsonFrame, QUOTES};
 pub(crate) use self::pieces::{Pieces, digits_of, shared_digits};

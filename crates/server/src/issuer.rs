@@ -196,7 +196,7 @@ impl Issuer {
         {
             match node.try_issue(want.count) {
                 Ok(issued) => return Ok(issued),
-                Err(why) if !can_wait(&why) => return Err(self.refusal(&why)),
+                Err(why) if !can_wait(&why, node) => return Err(self.refusal(&why)),
                 Err(_) => {}
             }
         }
@@ -256,18 +256,21 @@ impl Issuer {
 
     /// Waits for what passes by itself before the deadline.
     pub(crate) async fn pause(&self, why: &NotIssued, deadline: Duration) -> Result<(), ApiError> {
-        if !can_wait(why) {
+        let is_held_up = self.node().is_some_and(|node| node.is_held_up(why));
+        if !is_held_up && !passes(why) {
             return Err(self.refusal(why));
         }
         let left = deadline.saturating_sub(boot_time());
         if left.is_zero() {
             return Err(match why {
                 NotIssued::NotReady(NotReady::SequenceExhausted { .. }) => too_late(why),
+                _ if is_held_up => too_late("the lease is looked at first"),
                 _ => self.refusal(why),
             });
         }
         let NotIssued::NotReady(why) = why else { return Ok(()) };
-        let wait = why.retry_after().unwrap_or_default().min(LOOK_AGAIN).min(left);
+        let wait = why.retry_after().unwrap_or_default();
+        let wait = if is_held_up { LOOK_AGAIN } else { wait.min(LOOK_AGAIN) }.min(left);
         tokio::time::sleep(wait).await;
         Ok(())
     }
@@ -324,7 +327,12 @@ impl Drop for Place<'_> {
     }
 }
 
-const fn can_wait(why: &NotIssued) -> bool {
+/// Whether it passes by itself, the look at a lease that was held up included.
+fn can_wait(why: &NotIssued, node: &Node) -> bool {
+    passes(why) || node.is_held_up(why)
+}
+
+const fn passes(why: &NotIssued) -> bool {
     matches!(
         why,
         NotIssued::NotReady(

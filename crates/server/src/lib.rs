@@ -35,8 +35,6 @@ pub mod keys;
 mod listener;
 mod metrics;
 mod monitor;
-#[doc(hidden)]
-pub mod mutant;
 mod open;
 mod peers;
 mod places;

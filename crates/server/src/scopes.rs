@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicUsize;
 
 use arc_swap::ArcSwapOption;
 use frazil::Strict;
-use frazil::coord::election::{LeaderInfo, Proof};
+use frazil::election::{Candidate, LeaderInfo, Proof};
 use frazil_wire::{ScopeInfo, ScopeLeader};
 use tokio::sync::{Semaphore, watch};
 
@@ -32,8 +32,6 @@ pub(crate) struct Scopes {
     /// Those that are strict.
     posts: Vec<Option<Arc<Post>>>,
     peers: Peers,
-    /// How this node is called.
-    name: String,
 }
 
 /// A strict scope, as this node stands to it.
@@ -55,15 +53,19 @@ pub(crate) struct Leader {
     pub(crate) node: String,
     pub(crate) advertise: Option<String>,
     pub(crate) token: u64,
+    /// Whether it is this node, and not another of its name.
+    pub(crate) is_here: bool,
 }
 
 /// What a leader says of itself so that others can forward to it.
 pub(crate) const ADVERTISE: &str = "advertise";
 
-impl From<LeaderInfo> for Leader {
-    fn from(mut info: LeaderInfo) -> Self {
+impl Leader {
+    /// Who leads a scope that this candidate of the node would lead.
+    pub(crate) fn of(mut info: LeaderInfo, candidate: &Candidate) -> Self {
+        let is_here = candidate.is(&info);
         let advertise = info.metadata.remove(ADVERTISE);
-        Self { node: info.instance, advertise, token: info.token.0 }
+        Self { node: info.instance, advertise, token: info.token.0, is_here }
     }
 }
 
@@ -74,7 +76,7 @@ impl Scopes {
             scope.is_strict().then(|| Arc::new(Post::new(scope.name.clone())))
         };
         let posts = declared.iter().map(post).collect();
-        Ok(Self { declared, posts, peers: Peers::new(config)?, name: config.name.clone() })
+        Ok(Self { declared, posts, peers: Peers::new(config)? })
     }
 
     /// How other nodes are asked.
@@ -108,7 +110,7 @@ impl Scopes {
             name: scope.name.clone(),
             kind: scope.kind,
             leader: post.as_ref().and_then(|post| post.leader.borrow().clone()).map(|leader| {
-                let Leader { node, advertise, token } = leader;
+                let Leader { node, advertise, token, .. } = leader;
                 ScopeLeader { node, advertise, token: token.to_string() }
             }),
         };

@@ -337,7 +337,8 @@ async fn a_node_tells_about_itself_and_its_peers() {
     assert_eq!((info.limits.max_count, info.lanes.len()), (100_000, 1));
     let worker = info.lanes[0].worker.unwrap();
     assert!((4..=9).contains(&worker));
-    assert!(info.node.issuable_seconds > 60.0, "{}", info.node.issuable_seconds);
+    // What was acknowledged, which is more than a lane uses by itself.
+    assert!(info.node.issuable_seconds > 20.0, "{}", info.node.issuable_seconds);
     assert!(info.store.unwrap().up);
     let cluster: Cluster = serde_json::from_slice(&site.get("/v1/cluster").await.body).unwrap();
     assert_eq!((cluster.workers.capacity, cluster.workers.held, cluster.workers.free), (6, 1, 5));
@@ -358,7 +359,7 @@ async fn probes_metrics_and_the_description_answer() {
     assert!((site.metric("frazil_workers_in_use").await - 1.0).abs() < f64::EPSILON);
     assert!((site.metric("frazil_workers_capacity").await - 1024.0).abs() < f64::EPSILON);
     assert!((site.metric("frazil_node_state{state=\"ready\"}").await - 1.0).abs() < f64::EPSILON);
-    assert!(site.metric("frazil_issuable_seconds").await > 60.0);
+    assert!(site.metric("frazil_issuable_seconds").await > 20.0);
     let accept = [("accept", "application/openmetrics-text; version=1.0.0")];
     let open = request(site.http(), "GET", "/metrics", &accept, b"").await;
     assert!(open.headers["content-type"].starts_with("application/openmetrics-text"));

@@ -11,7 +11,7 @@ use frazil::Layout;
 use frazil::coord::keeper::{FirstUse, Refusal};
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Found, Group, Namespace, Presence, Released, Store, Tenure, Timing};
+use frazil::coord::{Found, Group, Leasing, Namespace, Presence, Released, Store, Timing, rules};
 use frazil_rig::{AppendOnly, Redis};
 use frazil_server::{Config, LaneCount, Limits, NodeState, RunError};
 use frazil_wire::IdsReply;
@@ -182,17 +182,10 @@ async fn release_from_outside(store: &dyn Store) {
         let Some((entry, Found::Known(record))) = held.map(|entry| (entry, &entry.found)) else {
             continue;
         };
-        let tenure = Tenure {
-            slot: entry.slot.clone(),
-            token: record.token,
-            nonce: record.nonce.expect("somebody holds it"),
-            version: entry.version,
-            floor: record.floor,
-            horizon: record.horizon,
-            expires: None,
-            store_now: None,
-            lineage: None,
-        };
+        let nonce = record.nonce.expect("somebody holds it");
+        let meta = store.meta().await.unwrap().expect("it was created").value;
+        let (slot, record) = (entry.slot.clone(), record.clone());
+        let tenure = rules::tenure(slot, nonce, entry.version, record, meta.incarnation);
         if store.release(&tenure, unix_ms()).await.unwrap() == Released::Done {
             return;
         }

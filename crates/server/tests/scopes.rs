@@ -293,7 +293,7 @@ async fn what_a_strict_scope_cannot_do_without_is_asked_for() {
 
 #[tokio::test]
 async fn the_leader_of_the_cluster_counts_workers_that_were_left() {
-    use frazil::coord::{Choice, Claim, Nonce, Slot, Version};
+    use frazil::coord::{Choice, Claim, Leasing, Nonce, Slot, Version};
     let place = Place::new();
     // A node that is gone without a word: its lock is free, its mark is still there.
     Site::start_with(|config| config.node = config.node.clone().store_url(place.url()))

@@ -159,7 +159,7 @@ catalogue! {
     /// The layout has no ticks left.
     TimeExhausted "TIME_EXHAUSTED" 500 9
         "The layout's time is used up"
-        "Move to a layout with more time bits or a later epoch."
+        "Move to a layout with more time bits."
     /// A fault of the node.
     Internal "INTERNAL" 500 13
         "The node has a fault"

@@ -56,6 +56,25 @@ fn what_is_right_is_let_through() {
 }
 
 #[test]
+fn ids_of_a_strict_scope_are_in_order_whoever_was_asked() {
+    let found = |is_strict, cases: &[Case]| {
+        let mut checker = Checker::new(Layout::FRAZIL, Arc::default());
+        checker.is_strict = is_strict;
+        for case in cases {
+            checker.take(&Answer { token: None, ..case.answer() });
+        }
+        let (verdict, ..) = checker.finish();
+        verdict.findings.iter().map(|finding| finding.oracle).collect::<Vec<_>>()
+    };
+    let ahead = Case { worker: 4, tick_shift: 50, ..case(0, 7, 0) };
+    let cases = [ahead, case(1, 8, 30)];
+    assert_eq!(found(true, &cases), ["order"]);
+    assert!(found(false, &cases).is_empty(), "of two nodes, and of no scope");
+    let later = Case { worker: 4, ..case(0, 7, 60) };
+    assert!(found(true, &[case(1, 8, 30), later]).is_empty());
+}
+
+#[test]
 fn an_id_that_comes_twice_is_found() {
     let again = Case { tick_shift: -10, ..case(0, 7, 10) };
     assert!(oracles(&[case(0, 7, 0), again]).contains(&"unique"));

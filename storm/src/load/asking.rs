@@ -1,8 +1,8 @@
 //! What one client asks for, and what it was told.
 
 use std::io;
-use std::time::Duration;
 
+use super::Pressure;
 use crate::http::{self, Reply};
 use crate::node::Door;
 use crate::resp;
@@ -33,7 +33,8 @@ impl Wish {
 /// A connection in the client's language.
 #[derive(Debug)]
 pub(super) enum Line {
-    Http(http::Connection),
+    /// And the rest of the path.
+    Http(http::Connection, String),
     Resp(resp::Connection),
 }
 
@@ -57,17 +58,19 @@ pub(super) enum Trouble {
 }
 
 impl Line {
-    pub(super) fn open(door: &Door, wish: Wish, patience: Duration) -> io::Result<Self> {
+    pub(super) fn open(door: &Door, wish: Wish, pressure: &Pressure) -> io::Result<Self> {
+        let patience = pressure.patience;
+        let rest = pressure.scope.map_or_else(String::new, |scope| format!("&scope={scope}"));
         Ok(match wish {
             Wish::Resp => Self::Resp(resp::Connection::open(door.resp, patience)?),
-            _ => Self::Http(http::Connection::open(door.address, patience)?),
+            _ => Self::Http(http::Connection::open(door.address, patience)?, rest),
         })
     }
 
     pub(super) fn ask(&mut self, count: u32) -> io::Result<Said> {
         match self {
-            Self::Http(connection) => {
-                let path = format!("/v1/ids?count={count}");
+            Self::Http(connection, rest) => {
+                let path = format!("/v1/ids?count={count}{rest}");
                 let reply = connection.ask("POST", &path, "application/octet-stream")?;
                 Ok(said(&reply, count).unwrap_or_else(Said::but))
             }

@@ -20,6 +20,12 @@ impl Lease {
         heartbeat: Duration::from_millis(300),
         budget: Duration::from_secs(3),
     };
+    /// What a node has that is told nothing.
+    pub(crate) const DEFAULT: Self = Self {
+        ttl: Duration::from_secs(30),
+        heartbeat: Duration::from_secs(10),
+        budget: Duration::from_secs(600),
+    };
 }
 
 /// Who takes part.
@@ -29,9 +35,15 @@ pub(crate) struct Cast {
     /// How many of them cannot get a worker at first, since there are fewer.
     pub(crate) workers: u64,
     pub(crate) lease: Lease,
+    /// Nodes whose leases have other times.
+    pub(crate) own_leases: Vec<(usize, Lease)>,
+    /// Nodes whose clocks are wrong from the beginning, by so many milliseconds.
+    pub(crate) own_clocks: Vec<(usize, i64)>,
     pub(crate) more_flags: Vec<String>,
     pub(crate) pressure: Pressure,
     pub(crate) namespace: Namespace,
+    /// Of a namespace that is created.
+    pub(crate) window: Duration,
     pub(crate) setting: Setting,
     /// How many of the nodes, the last ones, are not started with the others.
     pub(crate) late: usize,
@@ -51,7 +63,7 @@ pub(crate) enum Names {
 /// How a namespace comes to be, and with that how long its lost slots rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Namespace {
-    /// By `frazil store init`, with the shortest window that it takes: 90 s.
+    /// By `frazil store init`; the shortest window that it takes is 90 s.
     Created,
     /// By the first node, which waits some seconds for holders of a forgotten one. Its window is the
     /// outage budget: what is lost rests for seconds.
@@ -64,9 +76,12 @@ impl Default for Cast {
             nodes: 3,
             workers: 8,
             lease: Lease::SHORT,
+            own_leases: Vec::new(),
+            own_clocks: Vec::new(),
             more_flags: Vec::new(),
             pressure: Pressure::default(),
             namespace: Namespace::Created,
+            window: Duration::from_secs(90),
             setting: Setting::One,
             late: 0,
             names: Names::Different,
@@ -76,10 +91,11 @@ impl Default for Cast {
 }
 
 impl Cast {
-    /// What all nodes are told.
-    pub(super) fn flags(&self, workers: &str) -> Vec<String> {
+    /// What a node is told.
+    pub(super) fn flags(&self, node: usize, workers: &str) -> Vec<String> {
         let ms = |time: Duration| format!("{}ms", time.as_millis());
-        let Lease { ttl, heartbeat, budget } = self.lease;
+        let own = self.own_leases.iter().find(|(number, _)| *number == node);
+        let Lease { ttl, heartbeat, budget } = own.map_or(self.lease, |(_, lease)| *lease);
         let mut flags = vec!["--workers".to_owned(), workers.to_owned()];
         for (flag, value) in [
             ("--ttl", ttl),

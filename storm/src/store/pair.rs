@@ -13,17 +13,20 @@ const RECORDS: &str = "{frazil:default}:w";
 
 #[derive(Debug)]
 pub(crate) struct Pair {
-    servers: [Redis; 2],
+    /// Two, and a third where a replica is to be lost.
+    servers: Vec<Redis>,
     sentinels: Sentinels,
 }
 
 impl Pair {
-    pub(super) fn start() -> io::Result<Self> {
+    pub(super) fn start(replicas: usize) -> io::Result<Self> {
         let builder = || Redis::builder().persistent(AppendOnly::Always);
-        let master = builder().start()?;
-        let replica = builder().replica_of(&master).start()?;
-        let sentinels = Sentinels::start(&master)?;
-        Ok(Self { servers: [master, replica], sentinels })
+        let mut servers = vec![builder().start()?];
+        for _ in 0..replicas {
+            servers.push(builder().replica_of(&servers[0]).start()?);
+        }
+        let sentinels = Sentinels::start(&servers[0])?;
+        Ok(Self { servers, sentinels })
     }
 
     /// With an old master that is taken to be silent soon, so that newcomers wait for seconds.
@@ -31,11 +34,29 @@ impl Pair {
         format!("{}?isolation=2s", self.sentinels.url())
     }
 
-    /// The master and the replica, as the sentinels see it.
+    /// As it is without options.
+    pub(super) fn plain_url(&self) -> String {
+        self.sentinels.url()
+    }
+
+    /// The master and the first replica, as the sentinels see it.
     fn roles(&self) -> io::Result<(&Redis, &Redis)> {
-        let [one, other] = &self.servers;
-        let is_first = self.sentinels.master_port()? == one.port();
-        Ok(if is_first { (one, other) } else { (other, one) })
+        let port = self.sentinels.master_port()?;
+        let is_master = |redis: &&Redis| redis.port() == port;
+        let master = self.servers.iter().find(is_master);
+        let replica = self.servers.iter().find(|redis| !is_master(redis));
+        master.zip(replica).ok_or_else(|| io::Error::other(format!("nobody knows port {port}")))
+    }
+
+    /// Kills a replica, and waits until the master misses it; its port.
+    pub(crate) fn lose_replica(&self) -> io::Result<u16> {
+        let (master, replica) = self.roles()?;
+        let left = (self.servers.len() - 2).to_string();
+        replica.kill();
+        wait_until("the master to miss a replica", AGREED, || {
+            master.info("connected_slaves").is_ok_and(|count| count == left)
+        })?;
+        Ok(replica.port())
     }
 
     /// Lets nothing more reach the replica: it is thrown out, and has a name that is not known.

@@ -15,6 +15,10 @@ const HOLDER: usize = 0;
 const SPARE: usize = 1;
 /// Beyond the horizon of a lease that is cut off.
 const CUT_OFF: Duration = Duration::from_secs(6);
+/// What a holder can go on for whose horizon has grown.
+const GROWN: Duration = Duration::from_secs(5);
+/// Less than that.
+const FROZEN: Duration = Duration::from_secs(3);
 const AFTERWARDS: Duration = Duration::from_secs(3);
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -29,7 +33,7 @@ const fn trap(
 
 pub(super) const CUT: Scenario = trap("the holder is cut off", &Kind::SERVERS, short, cut);
 pub(super) const LONG_CUT: Scenario =
-    trap("the holder is cut off for long", &Kind::SERVERS, middling, cut);
+    trap("the holder is cut off for long", &Kind::SERVERS, middling, cut_late);
 pub(super) const FREEZE: Scenario = trap("the holder is frozen", &Kind::SERVERS, short, freeze);
 pub(super) const NAMESAKE: Scenario = trap("two of one name", &Kind::ALL, namesakes, both);
 pub(super) const DRAIN: Scenario = trap("the holder is stopped", &Kind::ALL, draining, drain);
@@ -74,6 +78,12 @@ fn cut(stage: &mut Stage) -> io::Result<()> {
     Ok(())
 }
 
+/// The same to a holder whose horizon is far beyond its presence: it grows with a tenure.
+fn cut_late(stage: &mut Stage) -> io::Result<()> {
+    stage.can_outlast(&[HOLDER], GROWN)?;
+    cut(stage)
+}
+
 /// Freezes the holder until the other one has issued.
 fn freeze(stage: &mut Stage) -> io::Result<()> {
     let begin = clock::now();
@@ -108,11 +118,12 @@ fn drain(stage: &mut Stage) -> io::Result<()> {
 
 /// Takes everything from the store while the holder is frozen and cannot speak up.
 fn amnesia(stage: &mut Stage) -> io::Result<()> {
+    stage.can_outlast(&[HOLDER], GROWN)?;
     let begin = clock::now();
     stage.nodes[HOLDER].daemon.pause()?;
     stage.store.wipe()?;
     stage.nodes[SPARE].launch()?;
-    stage.rest(Duration::from_secs(4));
+    stage.rest(FROZEN);
     stage.nodes[HOLDER].daemon.resume()?;
     stage.was("SIGSTOP and a wiped store", Some(HOLDER), begin);
     stage.rest(AFTERWARDS);

@@ -4,14 +4,16 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
+use frazil::election::Settings;
 
 use super::{PlaceArg, duration};
 
 const ELECT_HELP: &str = "\
 Examples:
-  frazil elect nightly -- ./report.sh
+  frazil elect nightly --every 24h -- ./report.sh      # from cron, on every machine
   frazil elect billing --store etcd://10.0.0.1:2379 --ttl 5s -- ./worker --fence-from-env
   frazil elect migrate --once -- ./migrate || echo 'somebody else does'
+  frazil elect deploy --wait 30s --hold 10m -- ./deploy.sh
   frazil elect billing --observe --json
   frazil elect billing --observe --once
 
@@ -23,7 +25,9 @@ LEADER_ELECTION_RETRY_INTERVAL, LEADER_ELECTION_INSTANCE_ID and LEADER_ELECTION_
 the flag nor the FRAZIL_ variable is given.
 
 Exit codes:
+  0    the command succeeded; with --every also: it has been run in this period
   75   the leadership was lost, and the command was stopped
+  124  with --wait: not elected in time
   1    with --once: somebody else leads, or nobody does
   126, 127  the command cannot be run, or is not there
   else the command's own; 128 and the number of the signal that ended it";
@@ -51,6 +55,21 @@ pub(crate) struct ElectArgs {
     /// How long the command has to end after SIGTERM. By default a quarter of the TTL.
     #[arg(long, value_name = "D", env = "FRAZIL_ELECTION_GRACE", value_parser = duration)]
     pub(crate) grace: Option<Duration>,
+    /// Give up with 124 if not elected after this long, the wait for the store included.
+    #[arg(long, value_name = "D", conflicts_with_all = ["once", "observe"], requires = "command",
+          value_parser = duration)]
+    pub(crate) wait: Option<Duration>,
+    /// Lead on for this long after the command has succeeded, so that nobody else runs it meanwhile.
+    /// A signal ends that.
+    #[arg(long, value_name = "D", conflicts_with = "observe", requires = "command",
+          value_parser = period)]
+    pub(crate) hold: Option<Duration>,
+    /// Run at most once in this time, whoever runs it: if somebody was elected less than this ago, say
+    /// who and when and end with 0. The store remembers it. A run that fails counts too. The last
+    /// twentieth of the time is waited for: a cron job that comes a little early is not left out.
+    #[arg(long, value_name = "D", conflicts_with_all = ["once", "observe"], requires = "command",
+          value_parser = period)]
+    pub(crate) every: Option<Duration>,
     /// Print the leader, and each one that follows, without being a candidate.
     #[arg(long, conflicts_with = "command")]
     pub(crate) observe: bool,
@@ -70,24 +89,24 @@ pub(crate) struct ElectArgs {
 pub(crate) struct TermsArg {
     /// How long a leader leads without renewing: one that crashed is replaced after this. By default
     /// 10s.
-    #[arg(long, value_name = "D", env = "FRAZIL_ELECTION_TTL", value_parser = duration)]
+    #[arg(long, value_name = "D", env = Settings::TTL.name, value_parser = duration)]
     pub(crate) ttl: Option<Duration>,
     /// Between two renewals, at most a third of the TTL. By default three tenths.
-    #[arg(long, value_name = "D", env = "FRAZIL_ELECTION_HEARTBEAT", value_parser = duration)]
+    #[arg(long, value_name = "D", env = Settings::HEARTBEAT.name, value_parser = duration)]
     pub(crate) heartbeat: Option<Duration>,
     /// How often a candidate looks, should the store not tell of a change. By default a fifth of the
     /// TTL.
-    #[arg(long, value_name = "D", env = "FRAZIL_ELECTION_RETRY", value_parser = duration)]
+    #[arg(long, value_name = "D", env = Settings::RETRY.name, value_parser = duration)]
     pub(crate) retry: Option<Duration>,
     /// How much longer to wait after a leader that was lost without resigning: for what checks no
     /// token. By default 1s; 0s where every write is fenced.
-    #[arg(long, value_name = "D", env = "FRAZIL_ELECTION_LOCK_DELAY", value_parser = delay)]
+    #[arg(long, value_name = "D", env = Settings::LOCK_DELAY.name, value_parser = delay)]
     pub(crate) lock_delay: Option<Duration>,
     /// Who this is, for people to read. By default HOST:PID.
-    #[arg(long, value_name = "I", env = "FRAZIL_ELECTION_INSTANCE_ID")]
+    #[arg(long, value_name = "I", env = Settings::INSTANCE.name)]
     pub(crate) instance: Option<String>,
     /// The name of this machine, for people to read. By default its own.
-    #[arg(long, value_name = "H", env = "FRAZIL_ELECTION_HOSTNAME")]
+    #[arg(long, value_name = "H", env = Settings::HOST.name)]
     pub(crate) hostname: Option<String>,
 }
 
@@ -105,10 +124,34 @@ pub(crate) struct ElectGuardArgs {
     pub(crate) command: Vec<OsString>,
 }
 
+/// What becomes the elected command, once it is sure to die with its guard.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ElectWorkArgs {
+    /// Whose child this must be.
+    #[arg(long, value_name = "PID")]
+    pub(crate) parent: i32,
+    /// What to become.
+    #[arg(value_name = "CMD", last = true, required = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
 /// An hour: nobody waits longer for work that checks no token.
 const DELAY_MAX: Duration = Duration::from_hours(1);
 
+/// A year.
+const PERIOD_MAX: Duration = Duration::from_hours(366 * 24);
+
+fn period(text: &str) -> Result<Duration, String> {
+    let valid = frazil_coord::duration(text)
+        .filter(|period| (Duration::from_secs(1)..=PERIOD_MAX).contains(period));
+    valid.ok_or_else(|| {
+        "write whole numbers with ms, s, m or h (1h30m, 24h), from 1s to 8784h".to_owned()
+    })
+}
+
 fn delay(text: &str) -> Result<Duration, String> {
     let valid = frazil_coord::duration(text).filter(|delay| *delay <= DELAY_MAX);
-    valid.ok_or_else(|| "write a whole number with ms, s, m or h, from 0s to 1h".to_owned())
+    valid.ok_or_else(|| {
+        "write whole numbers with ms, s, m or h (10s, 1m30s), from 0s to 1h".to_owned()
+    })
 }

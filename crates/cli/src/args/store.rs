@@ -19,7 +19,7 @@ The store. By default a directory under the state directory.
 
   file:DIRECTORY                        the processes of one machine
   static:N                              the fixed worker N, for one process at a time
-  memory:                               this process alone: for trying out
+  memory:[NAME]                         this process alone: for trying out
   redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]
   redis+sentinel://HOST,HOST/MASTER     Redis behind Sentinel
   redis+cluster://HOST,HOST             a Redis Cluster
@@ -34,7 +34,7 @@ Options follow a question mark and are joined by '&':
   password_file=FILE   the file with the password (servers)
   ca=FILE              whom to trust, instead of the system's authorities (TLS)
   cert=FILE, key=FILE  our own certificate and its key (TLS)
-  durability=async     or wait:N or wait-all: replicas that must confirm a write (Redis)
+  durability=async     or wait:N: replicas that must confirm each write (Redis)
   isolation=15s        how long an old master may go on after a fail-over (Redis)
   prefix=frazil        what all keys begin with (Redis)
   session=30s          how long a silent client stays present (ZooKeeper)
@@ -54,7 +54,8 @@ pub(crate) struct PlaceArg {
     #[arg(long, value_name = "URL", env = STORE_VARIABLE, hide_env_values = true,
           long_help = STORE_HELP)]
     pub(crate) store: Option<String>,
-    /// The namespace: those who share it never get the same Id.
+    /// The namespace: those who share it never get the same Id. It is a space of Ids: two
+    /// namespaces with the same layout and overlapping workers issue the same Ids.
     #[arg(long, value_name = "NAME", default_value = "default", env = "FRAZIL_NAMESPACE",
           value_parser = namespace)]
     pub(crate) namespace: Namespace,
@@ -78,6 +79,19 @@ pub(crate) struct WorkersArg {
     /// has.
     #[arg(long, value_name = "A-B", env = "FRAZIL_WORKERS", value_parser = range)]
     pub(crate) workers: Option<(u32, u32)>,
+}
+
+/// What an operator writes must outlast a crash of the store.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub(crate) struct LossArg {
+    /// Write although the store may lose it.
+    ///
+    /// What an operator writes is reported once the store cannot lose it any more. A Redis without
+    /// an append-only file, or one that does not say whether it keeps one, may lose it at any
+    /// time: then nothing is written without this flag. With it nothing is waited for. No other
+    /// store needs it.
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
 }
 
 /// Look at the workers of a namespace, let nodes release them, and mend them.
@@ -153,6 +167,8 @@ pub(crate) struct WorkersRepairArgs {
     pub(crate) layout: LayoutArg,
     #[command(flatten)]
     pub(crate) place: PlaceArg,
+    #[command(flatten)]
+    pub(crate) loss: LossArg,
     /// Print the worker's JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -238,6 +254,8 @@ pub(crate) struct ImportArgs {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) place: PlaceArg,
+    #[command(flatten)]
+    pub(crate) loss: LossArg,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -263,6 +281,8 @@ pub(crate) struct QuarantineArgs {
     /// more.
     #[arg(long)]
     pub(crate) adopt: bool,
+    #[command(flatten)]
+    pub(crate) loss: LossArg,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -291,6 +311,8 @@ pub(crate) struct RepairArgs {
     /// The window that the namespace had, if its meta record is gone.
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(crate) window: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) loss: LossArg,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,15 +1,18 @@
 //! `frazil elect`: run a command while leader, or watch who leads.
 
 mod campaign;
+mod candidacy;
 mod deadline;
 mod guard;
 mod observe;
+mod period;
 mod reach;
 mod signals;
 mod terms;
 mod ward;
+mod work;
 
-use crate::args::{ElectArgs, ElectGuardArgs};
+use crate::args::{ElectArgs, ElectGuardArgs, ElectWorkArgs};
 use crate::output::{Exit, Failure};
 
 pub(crate) use self::signals::Signals;
@@ -43,4 +46,9 @@ pub(crate) fn run(args: &ElectArgs) -> Result<(), Failure> {
 /// The hidden command between `frazil elect` and the command that it runs.
 pub(crate) fn guard(args: &ElectGuardArgs) -> Result<(), Failure> {
     guard::run(args)
+}
+
+/// The hidden command that becomes the one that is run.
+pub(crate) fn work(args: &ElectWorkArgs) -> Result<(), Failure> {
+    work::run(args)
 }

@@ -6,7 +6,7 @@ use std::env;
 use std::sync::Arc;
 
 use frazil::coord::stores::file::Copied;
-use frazil::coord::{Error, ErrorKind, Meta, Scheme, Store, StoreUrl, Version, Versioned};
+use frazil::coord::{Error, ErrorKind, Leasing, Meta, Scheme, Store, StoreUrl, Version, Versioned};
 use frazil::store_or_default;
 use tokio::runtime::Runtime;
 

@@ -6,6 +6,7 @@ mod signals;
 use std::sync::Arc;
 use std::time::Duration;
 
+use frazil::coord::keeper::FirstUse;
 use frazil::coord::time::boot_time;
 use frazil_server::{App, BindError, Condition, Config, RunError};
 use tempfile::TempDir;
@@ -16,7 +17,6 @@ use self::signals::{Call, Signals};
 use crate::args::ServeArgs;
 use crate::config::{self, Files, Wrong, server_config};
 use crate::log::Log;
-use crate::mutant;
 use crate::output::{self, Exit, Failure, say};
 
 /// How often the log is asked what it held back.
@@ -28,13 +28,14 @@ const ECHO: Duration = Duration::from_millis(200);
 pub(crate) fn run(flags: &ServeArgs) -> Result<(), Failure> {
     let settings = config::load(flags, Files::Look)?;
     let log = Log::start(settings.args.log.log.clone(), settings.args.log.log_format);
-    if let Some(warning) = mutant::warning() {
-        log.announce(&warning);
-    }
     raise_descriptor_limit();
     let scratch = if flags.dev { Some(scratch()?) } else { None };
     let config = server_config(&settings.args, scratch.as_ref().map(TempDir::path));
-    let config = config.map_err(Failure::usage)?;
+    let mut config = config.map_err(Failure::usage)?;
+    if scratch.is_some() {
+        // Nobody else can have used a directory that was made just now.
+        config.node = config.node.first_use(FirstUse::AtOnce);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

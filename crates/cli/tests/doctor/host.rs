@@ -59,6 +59,20 @@ fn another_layout_other_workers_and_a_longer_budget_are_told_with_the_right_flag
 }
 
 #[test]
+fn a_second_namespace_with_the_same_ids_is_warned_of() {
+    let shell = Shell::new();
+    shell.data(&["store", "init", "--workers", "0-99"]);
+    shell.data(&["store", "init", "--namespace", "apart", "--workers", "100-199"]);
+    shell.data(&["store", "init", "--namespace", "unlike", "--layout", "twitter"]);
+    let rows = |found: &Examination| found.of_check("namespace").count();
+    assert_eq!(rows(&Examination::of(&shell, &[])), 1);
+    shell.data(&["store", "init", "--namespace", "second", "--workers", "99-120"]);
+    let found = Examination::of(&shell, &[]);
+    found.warn("namespace", "\"second\" of the same store", "use only one of the two");
+    assert_eq!((rows(&found), found.code), (2, Some(0)));
+}
+
+#[test]
 fn a_pool_that_is_half_full_is_warned_of_and_a_full_one_fails() {
     let shell = Shell::new();
     shell.data(&["store", "init", "--workers", "3-5"]);
@@ -71,8 +85,8 @@ fn a_pool_that_is_half_full_is_warned_of_and_a_full_one_fails() {
         }
         let found = Examination::of(&shell, &[]);
         match status {
-            "warn" => found.warn("pool", what, "more workers"),
-            _ => found.fail("pool", what, "stop a holder"),
+            "warn" => found.warn("pool", what, "stop nodes"),
+            _ => found.fail("pool", what, "stop nodes"),
         }
         found.has_holder(holders[0].id());
         assert_eq!(found.code, Some(i32::from(status == "fail")));
@@ -140,7 +154,11 @@ fn what_makes_no_sense_fails_with_the_flag_that_mends_it_and_the_rest_is_examine
         (&["--ttl", "500ms"], "--ttl 30s"),
         (&["--outage-budget", "30s"], "--outage-budget 90s"),
         (&["--workers", "0-9999"], "--workers 0-1023"),
-        (&["--store", "redis://127.0.0.1:1?timeout=10s"], "?timeout=7500ms"),
+        (&["--store", "redis://127.0.0.1:1?timeout=10s"], "?timeout=5s in the URL"),
+        (
+            &["--store", "redis://127.0.0.1:1?timeout=4s", "--ttl", "12s", "--heartbeat", "4s"],
+            "?timeout=3s in the URL, or --ttl 16s",
+        ),
     ] {
         let found = Examination::of(&shell, args);
         found.fail("configuration", "", fix);

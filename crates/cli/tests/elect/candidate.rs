@@ -69,6 +69,11 @@ impl Candidate {
         }
     }
 
+    /// The lines on stderr that nobody has waited for.
+    pub(crate) fn all_said(&self) -> Vec<String> {
+        self.said.try_iter().collect()
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         signal(name, &self.pid().to_string());
     }

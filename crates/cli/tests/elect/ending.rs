@@ -1,6 +1,10 @@
 //! How commands end, and what is left of them.
 
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::time::Duration;
+
+use frazil_rig::{Redis, wait_until};
 
 use super::candidate::{Candidate, is_dead, parent_of, signal, wait_until_dead};
 use super::shell::Shell;
@@ -95,15 +99,36 @@ fn no_kill_of_any_of_them_leaves_the_command_behind() {
     wait_until_dead(background);
 }
 
+/// Neither of those who watch is left to kill the command: the kernel does.
+fn dies_with_both(url: &str) {
+    let shell = Shell::new();
+    let leader = shell.candidate(url);
+    let command = leader.lead().pid;
+    let both = [parent_of(command).to_string(), leader.pid().to_string()];
+    let mut kill = Command::new("kill");
+    assert!(kill.args(["-KILL", "--"]).args(&both).status().unwrap().success());
+    wait_until("the command to be dead", Duration::from_secs(3), || is_dead(command)).unwrap();
+}
+
+#[test]
+fn the_command_dies_with_both_that_watch_it() {
+    let home = tempfile::tempdir().unwrap();
+    dies_with_both(&format!("file:{}", home.path().display()));
+    dies_with_both(&Redis::start().unwrap().url());
+}
+
 #[test]
 fn the_guard_is_of_no_use_alone() {
     let shell = Shell::new();
     let line = ["elect-guard", "--parent", "1", "--deadline", "3", "--", "echo", "unguarded"];
     shell.fails(&line, 2, &["run that"]);
+    let line = ["elect-work", "--parent", "1", "--", "echo", "unguarded"];
+    shell.fails(&line, 2, &["run that"]);
+    let has_a_part = |text: &str| text.contains("elect-guard") || text.contains("elect-work");
     let help = shell.data(&["--help"]);
-    assert!(help.contains("elect ") && !help.contains("elect-guard"), "{help}");
+    assert!(help.contains("elect ") && !has_a_part(&help), "{help}");
     for shell_name in ["bash", "zsh", "fish"] {
         let script = shell.data(&["completions", shell_name]);
-        assert!(script.contains("elect") && !script.contains("elect-guard"), "{shell_name}");
+        assert!(script.contains("elect") && !has_a_part(&script), "{shell_name}");
     }
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use frazil::election::fence::{FencedFile, FencedTable, Verdict};
 use frazil_coord::Token;
-use frazil_coord::fence::{FencedFile, FencedTable, Verdict};
 use frazil_rig::{Etcd, Redis, ZooKeeper, wait_until};
 
 use super::TTL;

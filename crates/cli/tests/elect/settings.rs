@@ -9,12 +9,17 @@ fn what_does_not_go_together_is_refused_before_anything_is_done() {
     for (flags, text) in [
         (&["--ttl", "500ms"][..], "TTL of 500ms"),
         (&["--ttl", "0s"], "from 1ms to 24h"),
-        (&["--ttl", "soon"], "whole number with ms, s, m or h"),
+        (&["--ttl", "soon"], "whole numbers with ms, s, m or h"),
         (&["--ttl", "2h"], "TTL of 7200s"),
         (&["--heartbeat", "4s"], "at most a third"),
         (&["--retry", "1ms"], "retry interval"),
         (&["--lock-delay", "2h"], "from 0s to 1h"),
         (&["--grace", "9s"], "use at most 3500ms"),
+        (&["--wait", "0s"], "from 1ms to 24h"),
+        (&["--hold", "1ms"], "from 1s to 8784h"),
+        (&["--every", "daily"], "from 1s to 8784h"),
+        (&["--once", "--wait", "1s"], "cannot be used with"),
+        (&["--once", "--every", "1h"], "cannot be used with"),
         (&["--instance", ""], "instance needs a name"),
         (&["--instance", "me", "--hostname", "a\nb"], "host needs a name"),
         (&["--observe"], "cannot be used with"),
@@ -30,6 +35,9 @@ fn what_does_not_go_together_is_refused_before_anything_is_done() {
     shell.fails(&["elect", "a/b", "--", "true"], 2, &["cannot name a slot"]);
     shell.fails(&["elect", "frazil:cluster", "--", "true"], 2, &["Frazil's own"]);
     shell.fails(&["elect", "demo"], 2, &["CMD"]);
+    for flag in ["--wait", "--hold", "--every"] {
+        shell.fails(&["elect", "demo", "--observe", flag, "1h"], 2, &["cannot be used with"]);
+    }
     shell.fails(&["elect"], 2, &["NAME"]);
 }
 

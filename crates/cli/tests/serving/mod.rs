@@ -60,11 +60,6 @@ impl Served {
         served
     }
 
-    /// Starts a throw-away server that is broken on purpose.
-    pub(crate) fn mutant(name: &str) -> Self {
-        Self::spawn(&["serve", "--dev"], &[("FRAZIL_MUTANT", name.into())])
-    }
-
     fn spawn(args: &[&str], environment: &[(&str, PathBuf)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_frazil"));
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("FRAZIL_")) {
@@ -106,11 +101,6 @@ impl Served {
                 return line;
             }
         }
-    }
-
-    /// What was said up to the last line that was waited for.
-    pub(crate) fn heard(&self) -> &[String] {
-        &self.heard
     }
 
     pub(crate) fn wait_until_ready(&mut self) {

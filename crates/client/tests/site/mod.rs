@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use frazil::coord::keeper::FirstUse;
 use frazil_client::{Client, Id};
 use frazil_server::{Addrs, App, Condition, Config, NodeState, RunError};
 use tokio::sync::{oneshot, watch};
@@ -31,7 +32,8 @@ impl Site {
         let store = format!("file:{}", directory.path().display());
         let free = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
         let mut config = Config {
-            node: frazil::Node::builder().store(&store).unwrap(),
+            // The directory is the test's own: its Ids need not run ahead of time at first.
+            node: frazil::Node::builder().store(&store).unwrap().first_use(FirstUse::AtOnce),
             name: "tested".to_owned(),
             http: free,
             grpc: free,

@@ -1,10 +1,12 @@
 //! What a store must say when it has forgotten.
 
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
+use crate::lease::{Acquired, Choice, Extended, Loss, Released, Tenure};
 use crate::nonce::Nonce;
+use crate::protocol::Leasing;
 use crate::record::{Record, Token};
 use crate::slot::Slot;
-use crate::store::{Acquired, Choice, Extended, Found, Loss, Put, Released, Tenure};
+use crate::store::{Found, Put};
 
 declare_cases! {
     gone_record ["D3"]

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::subject::LAST_WORKER;
+use super::subject::{LAST_WORKER, SOON_MS};
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
+use crate::lease::{Acquired, Choice, Released};
+use crate::protocol::Leasing;
 use crate::slot::Slot;
-use crate::store::{Acquired, Choice, Released};
 
 declare_cases! {
     distinct ["D8"]
@@ -96,7 +97,7 @@ async fn tokens_rise(bench: &Bench<'_>) -> Result<(), Violation> {
     let first = bench.take(&bench.a, &bench.this(&slot).await?).await?;
     want!(bench.a.release(&first, 1).await?, Released::Done => ());
     let mut claim = bench.this(&slot).await?;
-    claim.now = bench.now - 60_000;
+    claim.now = bench.now - SOON_MS;
     claim.ask = bench.now;
     let second = bench.take(&bench.b, &claim).await?;
     ensure!(second.token > first.token, "token {} came after {}", second.token, first.token);

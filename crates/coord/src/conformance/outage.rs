@@ -2,8 +2,9 @@
 
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
 use crate::error::Error;
+use crate::lease::{Acquired, Choice, Released};
+use crate::protocol::Leasing;
 use crate::slot::{Group, Slot};
-use crate::store::{Acquired, Choice, Released};
 
 declare_cases! {
     outage_is_an_error ["D16"]

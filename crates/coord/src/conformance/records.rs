@@ -1,9 +1,11 @@
 //! Meta, listing, putting and watching.
 
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
+use crate::lease::{Acquired, Released};
+use crate::protocol::Leasing;
 use crate::record::{Record, Token, Version};
 use crate::slot::{Group, Slot};
-use crate::store::{Acquired, Found, Presence, Put};
+use crate::store::{Committed, Found, Presence, Put, Watched};
 
 declare_cases! {
     meta_is_swapped []
@@ -76,6 +78,7 @@ async fn put_swaps(bench: &Bench<'_>) -> Result<(), Violation> {
         horizon: bench.now - 5,
         renewed: 5,
         expires: None,
+        released: false,
         info: std::collections::BTreeMap::new(),
     };
     let version = want!(bench.a.put(&slot, Version(0), &record).await?, Put::Done(v) => v);
@@ -83,7 +86,10 @@ async fn put_swaps(bench: &Bench<'_>) -> Result<(), Violation> {
     let listed = bench.record(&slot).await?;
     ensure!(listed == record, "put {record:?}, listed {listed:?}");
     record.horizon = bench.now + 500;
+    // Only its holder can say that a slot was released.
+    record.released = true;
     want!(bench.b.put(&slot, version, &record).await?, Put::Done(_) => ());
+    ensure!(!bench.record(&slot).await?.released, "what was put counts as released");
     want!(bench.a.put(&slot, version, &record).await?, Put::Conflict => ());
     let tenure = bench.take(&bench.a, &bench.this(&slot).await?).await?;
     ensure!(tenure.floor == record.horizon, "the floor is {}", tenure.floor);
@@ -91,11 +97,11 @@ async fn put_swaps(bench: &Bench<'_>) -> Result<(), Violation> {
 }
 
 async fn watching(bench: &Bench<'_>) -> Result<(), Violation> {
-    let mut changes = bench.b.watch(Group::Elections).await?;
+    let mut changes = bench.b.watch(&Watched::Group(Group::Elections)).await?;
     let slot = Slot::named(Group::Elections, "watched").map_err(Violation::new)?;
     let tenure = bench.take(&bench.a, &bench.this(&slot).await?).await?;
     want!(changes.next().await, Some(()) => ());
-    let mut changes = bench.b.watch(Group::Elections).await?;
+    let mut changes = bench.b.watch(&Watched::Group(Group::Elections)).await?;
     bench.a.release(&tenure, 0).await?;
     want!(changes.next().await, Some(()) => ());
     ensure!(!bench.is_held(&slot).await?, "announced, and still held");
@@ -110,5 +116,16 @@ async fn refusal_leaves_nothing(bench: &Bench<'_>) -> Result<(), Violation> {
     ensure!(!bench.is_held(&slot).await?, "a refused claim left presence behind");
     let tenure = bench.take(&bench.b, &bench.this(&slot).await?).await?;
     ensure!(tenure.floor == 0, "a refused claim left a floor of {}", tenure.floor);
+    // A commit that is refused by the store itself, over a slot that was used and one that was not.
+    want!(bench.b.release(&tenure, bench.now - 1).await?, Released::Done => ());
+    for slot in [slot, Slot::worker(4)] {
+        let before = bench.look(&slot).await?;
+        let claim = bench.this(&slot).await?;
+        let mut commit = bench.commit(&claim, std::slice::from_ref(&slot)).await?;
+        commit.meta = Some(Version(bench.meta.version.0 + 1));
+        want!(bench.a.commit(&commit).await?, Committed::Conflict(_) => ());
+        let after = bench.look(&slot).await?;
+        ensure!(after == before, "a refused commit made {after:?} of {before:?}");
+    }
     Ok(())
 }

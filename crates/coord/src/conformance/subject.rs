@@ -8,10 +8,13 @@ use async_trait::async_trait;
 
 use super::Violation;
 use crate::Namespace;
+use crate::lease::{Acquired, Ask, Choice, Claim, Tenure};
 use crate::nonce::Nonce;
+use crate::protocol::Leasing;
 use crate::record::{FORMAT, Meta, Record, Version, Versioned};
+use crate::rules;
 use crate::slot::{Group, Slot};
-use crate::store::{Acquired, Ask, Choice, Claim, Entry, Found, Presence, Put, Store, Tenure};
+use crate::store::{Act, Change, Commit, Entry, Found, Presence, Present, Put, Stay, Store};
 use crate::time::unix_ms;
 
 /// A store under test. Every [`open`](Subject::open) is a client of its own, as in another process.
@@ -62,6 +65,8 @@ pub struct Bench<'a> {
 
 /// The window limit in the cases.
 pub(super) const WINDOW_MS: u64 = 600_000;
+/// Half of how far a clock may differ from the store's.
+pub(super) const SOON_MS: u64 = crate::rules::CLOCK_BOUND_MS / 2;
 /// The last worker of the pool in the cases.
 pub(super) const LAST_WORKER: u32 = 63;
 
@@ -114,6 +119,44 @@ impl<'a> Bench<'a> {
     pub async fn this(&self, slot: &Slot) -> Result<Claim, Violation> {
         let version = self.entry(slot).await?.map_or(Version(0), |entry| entry.version);
         self.claim(Choice::This(slot.clone(), version))
+    }
+
+    /// The commit by which a claim would take the first possible of these slots as they are now.
+    pub async fn commit(&self, claim: &Claim, slots: &[Slot]) -> Result<Commit, Violation> {
+        let look = self.b.read(slots).await?;
+        let mut changes = Vec::new();
+        for slot in slots {
+            let Some(entry) = look.entry(slot) else {
+                return Err(Violation::new(format_args!("a reading lacks {slot}: {look:?}")));
+            };
+            let record = rules::acquire(&entry.found, claim, &look.history)
+                .map_err(|outlook| Violation::new(format_args!("{slot} is {outlook:?}")))?;
+            changes.push(Change {
+                slot: slot.clone(),
+                version: entry.version,
+                nonce: entry.nonce(),
+                present: Present::Nobody,
+                record,
+                stay: Stay::For(claim.ttl),
+            });
+        }
+        let history = Some(look.history.id);
+        Ok(Commit { act: Act::Acquire, meta: Some(claim.meta), history, changes })
+    }
+
+    /// A slot as the second client reads it.
+    pub async fn look(&self, slot: &Slot) -> Result<Entry, Violation> {
+        let look = self.b.read(std::slice::from_ref(slot)).await?;
+        match look.entry(slot) {
+            Some(entry) => Ok(entry.clone()),
+            None => Err(Violation::new(format_args!("a reading lacks {slot}: {look:?}"))),
+        }
+    }
+
+    /// A claim of one slot as it is now, up to a time so near that a successor can claim to have
+    /// reached it: clocks may not differ from the store's by much.
+    pub async fn briefly(&self, slot: &Slot) -> Result<Claim, Violation> {
+        Ok(Claim { ask: self.now + SOON_MS, ..self.this(slot).await? })
     }
 
     /// Acquires, and fails the case otherwise.

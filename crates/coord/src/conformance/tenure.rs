@@ -1,8 +1,10 @@
 //! Floors and horizons: what keeps the times of different tenures apart.
 
+use super::subject::SOON_MS;
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
+use crate::lease::{Acquired, Extended};
+use crate::protocol::Leasing;
 use crate::slot::Slot;
-use crate::store::{Acquired, Extended};
 
 declare_cases! {
     floor_is_the_future ["D14", "D19"]
@@ -25,10 +27,11 @@ declare_cases! {
 
 async fn floor_is_the_future(bench: &Bench<'_>) -> Result<(), Violation> {
     let slot = Slot::worker(1);
-    let old = bench.take(&bench.a, &bench.this(&slot).await?).await?;
-    let extended = bench.a.extend(&old, &bench.ask(bench.now + 200_000)).await?;
+    let old = bench.take(&bench.a, &bench.briefly(&slot).await?).await?;
+    let asked = bench.now + SOON_MS + 2000;
+    let extended = bench.a.extend(&old, &bench.ask(asked)).await?;
     let old = want!(extended, Extended::Held(tenure) => tenure);
-    ensure!(old.horizon == bench.now + 200_000, "asked for 200 s, got {old:?}");
+    ensure!(old.horizon == asked, "asked for {asked}, got {old:?}");
     bench.lapse(&bench.a, &old).await?;
     let early = bench.this(&slot).await?;
     let census = want!(bench.b.acquire(&early).await?, Acquired::Full(census) => census);

@@ -12,18 +12,15 @@ use std::time::Duration;
 use self::peers::Peers;
 use super::Grant;
 use super::setup::Setup;
-use super::status::{ClockSkew, Judge, LeaseState, LeaseStatus, Refusal, Waiting};
+use super::status::{ClockSkew, LeaseState, LeaseStatus, Refusal, Waiting};
 use crate::anchor::Anchor;
 use crate::error::Error;
-use crate::mutant::{self, Mutant};
+use crate::lease::{Ask, Choice, Claim, Extended, Loss, Tenure};
 use crate::nonce::Nonce;
 use crate::record::{Meta, UnixMs, Version, Versioned};
-use crate::store::{Ask, Choice, Claim, Extended, Loss, Tenure};
+use crate::rules::{CLOCK_BOUND_MS, META_EVERY};
 use crate::time::millis;
 
-/// A clock that differs from the store's, or from those of most others, by more than this makes Ids
-/// that lie about their time.
-pub const CLOCK_BOUND_MS: u64 = 10_000;
 /// The first pause after a failure; each further one is twice as long, up to a heartbeat.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
@@ -91,6 +88,14 @@ pub struct Plan {
     draft: Option<(Option<Version>, Meta)>,
     /// What meta's quarantine must be raised to.
     forgotten: Option<UnixMs>,
+    /// The incarnation of the namespace that keeps others off what was granted: by the record, or by
+    /// its quarantine.
+    granted_in: Option<Nonce>,
+    /// When meta was last seen, and before when it is not read again, in boot time.
+    meta_seen: Duration,
+    meta_not_before: Duration,
+    /// Whether all holders are on this machine: then all have one clock.
+    is_local: bool,
     anchor: Anchor,
     not_before: Duration,
     /// When a pool that is full is to be mended again.
@@ -125,9 +130,9 @@ enum Phase {
 }
 
 impl Plan {
-    /// A plan that has not begun.
+    /// A plan that has not begun. `is_local`: the store is a directory of this machine.
     #[must_use]
-    pub fn new(setup: Setup, now: Now) -> Self {
+    pub fn new(setup: Setup, is_local: bool, now: Now) -> Self {
         Self {
             setup,
             phase: Phase::Seeking { unsure: None },
@@ -136,6 +141,10 @@ impl Plan {
             widest_window_ms: 0,
             draft: None,
             forgotten: None,
+            granted_in: None,
+            meta_seen: now.boot,
+            meta_not_before: now.boot,
+            is_local,
             anchor: Anchor::new(now.unix, now.boot),
             not_before: now.boot,
             mend_at: now.boot,
@@ -157,6 +166,15 @@ impl Plan {
         }
     }
 
+    /// What is held.
+    #[must_use]
+    pub fn tenure(&self) -> Option<&Tenure> {
+        match &self.phase {
+            Phase::Holding { tenure, .. } => Some(tenure),
+            _ => None,
+        }
+    }
+
     /// How the lease is doing.
     #[must_use]
     pub const fn status(&self) -> &LeaseStatus {
@@ -165,6 +183,34 @@ impl Plan {
 
     /// What to do now.
     pub fn next(&mut self, now: Now) -> Next {
+        // The lane will follow a step of its clock that has lasted: the horizon goes before it.
+        let is_renewed = self.failures == 0 && self.tenure().is_some() && !self.store_has_clock;
+        if is_renewed && self.anchor.notice(now.unix.max(now.last), now.boot) {
+            self.not_before = self.not_before.min(now.boot);
+        }
+        // An extension shows meta too.
+        let is_renewing = self.tenure().is_some() && now.boot >= self.not_before;
+        let due = self.meta_due(now).filter(|_| !is_renewing);
+        if due.is_some_and(|due| due <= now.boot) && !matches!(self.phase, Phase::Ended) {
+            return match &self.draft {
+                Some((expected, meta)) => Next::WriteMeta(*expected, meta.clone()),
+                None => Next::ReadMeta,
+            };
+        }
+        match (self.next_for_lease(now), due) {
+            (Next::Wait(until), Some(due)) => Next::Wait(until.min(due)),
+            (next, _) => next,
+        }
+    }
+
+    /// When meta is to be read next by somebody who may still use times: others who find the
+    /// namespace forgotten count on that.
+    fn meta_due(&self, now: Now) -> Option<Duration> {
+        let may_use_times = self.status.grant.is_some_and(|grant| grant.horizon > now.unix);
+        may_use_times.then(|| (self.meta_seen + META_EVERY).max(self.meta_not_before))
+    }
+
+    fn next_for_lease(&mut self, now: Now) -> Next {
         if matches!(self.phase, Phase::Ended) {
             return Next::Stop;
         }
@@ -202,7 +248,9 @@ impl Plan {
     /// The time to count a horizon from. Times that run ahead of the clock count, a clock that
     /// jumped ahead does not.
     fn believed(&mut self, now: Now) -> UnixMs {
-        self.anchor.believe(now.unix.max(now.last), now.boot)
+        // A store with a clock confirms what is right with its next answer.
+        let ages = !self.store_has_clock;
+        self.anchor.believe(now.unix.max(now.last), now.boot, ages)
     }
 
     /// Where the store has a clock, a step of ours that it confirms is believed. Where it has none
@@ -219,9 +267,7 @@ impl Plan {
             return self.peers.agree(now).map(|()| false);
         };
         if now.unix.abs_diff(store_now) > CLOCK_BOUND_MS {
-            let ahead_ms = now.unix.saturating_sub(store_now).cast_signed()
-                - store_now.saturating_sub(now.unix).cast_signed();
-            return Err(ClockSkew { ahead_ms, judge: Judge::Store });
+            return Err(ClockSkew::to_store(now.unix, store_now));
         }
         let was_step = self.anchor.confirm(now.unix, now.boot);
         Ok(was_step && !self.lasts(tenure.horizon, now))
@@ -243,6 +289,9 @@ impl Plan {
             Phase::Holding { since, .. } => *since,
             _ => return Effect::None,
         };
+        if answer.is_ok() {
+            self.meta_seen = now.boot;
+        }
         match answer {
             Err(error) => {
                 self.failed(now, error);
@@ -254,7 +303,7 @@ impl Plan {
                 self.status.state = LeaseState::Held;
                 self.not_before = now.boot + self.setup.timing.heartbeat;
                 let trusted = self.compare_clocks(&tenure, now);
-                let horizon = tenure.horizon;
+                let horizon = tenure.usable;
                 self.phase = Phase::Holding { tenure: Box::new(tenure), since };
                 match trusted {
                     Ok(true) => self.not_before = now.boot,
@@ -277,20 +326,13 @@ impl Plan {
     fn lose(&mut self, loss: Loss, now: Now) -> Effect {
         self.answered();
         self.status.losses += 1;
-        let is_forgotten =
-            matches!(loss, Loss::Vanished | Loss::Regressed | Loss::Overlapped { .. })
-                && !mutant::is(Mutant::ForgetQuarantine);
-        if is_forgotten {
+        if matches!(loss, Loss::Vanished | Loss::Regressed | Loss::Overlapped { .. }) {
             self.forgotten = self.status.grant.map(|grant| grant.horizon);
             self.meta = None;
         }
         // An operator gave the slot to others, above what this lane had used by then.
         // Or the store did, having forgotten this one.
-        let given_away = match loss {
-            Loss::Released => true,
-            Loss::Overlapped { .. } => is_forgotten,
-            _ => mutant::is(Mutant::NoHorizon),
-        };
+        let given_away = matches!(loss, Loss::Released | Loss::Overlapped { .. });
         let effect = if given_away { Effect::Close } else { Effect::None };
         if effect == Effect::Close {
             self.status.grant = None;
@@ -303,6 +345,14 @@ impl Plan {
         self.phase = Phase::Seeking { unsure: None };
         self.not_before = now.boot;
         effect
+    }
+
+    /// The process was stopped for a while: whatever is held is looked at now.
+    pub fn woken(&mut self, now: Now) {
+        self.meta_seen = now.boot.saturating_sub(META_EVERY);
+        if self.tenure().is_some() {
+            self.not_before = now.boot;
+        }
     }
 
     /// Ends the lease. What is to be released, if anything is held; the lane is closed before.

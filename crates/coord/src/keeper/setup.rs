@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::status::Refusal;
+use crate::birth::FirstUse;
 use crate::record::Meta;
 use crate::timing::Timing;
 
@@ -40,16 +41,4 @@ impl Setup {
         let fits = there.0 <= there.1 && there.1 <= self.last_worker;
         (here != there || !fits).then_some(Refusal::OtherWorkers { here, there })
     }
-}
-
-/// When a namespace that does not exist yet is used for the first time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FirstUse {
-    /// At once: it is known to be new.
-    AtOnce,
-    /// After a heartbeat and a little: it may have been forgotten, and its live holders then say
-    /// so when they renew.
-    AfterHeartbeat,
-    /// After a window: it may have been forgotten, and nobody would say so.
-    AfterWindow,
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::error::{Error, ErrorKind};
 use crate::keeper::Grant;
+use crate::lease::{Census, Loss};
 use crate::record::UnixMs;
-use crate::store::{Census, Loss};
 
 /// How a lease is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +70,15 @@ pub struct ClockSkew {
     pub ahead_ms: i64,
     /// The other clock.
     pub judge: Judge,
+}
+
+impl ClockSkew {
+    /// How far a clock is from the store's.
+    pub(super) const fn to_store(now: UnixMs, store_now: UnixMs) -> Self {
+        let ahead_ms = now.saturating_sub(store_now).cast_signed()
+            - store_now.saturating_sub(now).cast_signed();
+        Self { ahead_ms, judge: Judge::Store }
+    }
 }
 
 /// Whose clock another one is compared with.
@@ -241,13 +250,11 @@ impl fmt::Display for Refusal {
             Self::Store(error) => error.fmt(f),
             Self::OtherLayout { here, there } => write!(
                 f,
-                "the namespace has another layout: {there}; here it is {here}. Use that layout, or \
-                 another namespace"
+                "the namespace has another layout: {there}; here it is {here}. Use that layout"
             ),
             Self::OtherWorkers { here, there } => write!(
                 f,
-                "the namespace leases workers {} to {}, not {} to {}: use that range, or another \
-                 namespace",
+                "the namespace leases workers {} to {}, not {} to {}: use that range",
                 there.0, there.1, here.0, here.1
             ),
             Self::NoRandomBits(error) => {

@@ -4,42 +4,41 @@
 //! Who owns what is decided by the outcome of transactions, never by reading. The Lock and
 //! Election services of etcd are not used: they can announce a leader that is none any more.
 
-mod acquire;
-mod doors;
+mod commit;
+mod endpoints;
 mod failure;
 mod history;
 mod keys;
 mod leases;
+mod member_health;
 mod remote;
-mod roll_call;
-mod sight;
+mod snapshot;
 mod survey;
-mod tenure;
 mod watching;
 
 use std::fmt;
-use std::future::Future;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use etcd_client::{Compare, CompareOp, Txn, TxnOp};
 use serde::Serialize;
 use tokio::sync::watch;
 
-use self::doors::Doors;
+use self::endpoints::Endpoints;
 use self::failure::Failure;
 use self::keys::Keys;
 use self::leases::Leases;
 use self::remote::{Call, Nature, Remote};
-use self::sight::{Sight, revision, written};
+use self::snapshot::{Snapshot, revision, written};
 use self::survey::Survey;
 use crate::Namespace;
 use crate::error::Error;
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
-use crate::record::{Meta, Record, UnixMs, Version, Versioned};
+use crate::record::{Meta, Version};
 use crate::slot::{Group, Slot};
-use crate::store::{Acquired, Ask, Changes, Claim, Entry, Extended, Put, Released, Store, Tenure};
+use crate::store::{
+    Act, Changes, Commit, Committed, Entry, Look, Put, Store, Vacancies, Wanted, Watched,
+};
 use crate::timing::Timing;
 use crate::url::StoreUrl;
 
@@ -63,38 +62,37 @@ impl EtcdStore {
     /// If no member answers within the URL's time-out, if the cluster does not let us in or read
     /// the namespace, or if the URL makes no sense.
     pub async fn connect(url: &StoreUrl, namespace: &Namespace) -> Result<Self, Error> {
-        let remote = Remote::new(Doors::new(url)?);
+        let remote = Remote::new(Endpoints::new(url)?);
         let keys = Keys::new(&url.path, namespace);
         let call = remote.call("connect");
-        let survey = greet(&call, &keys).await;
+        let survey = probe(&call, &keys).await;
         let survey = survey.map_err(|failure| call.error(Nature::Reads, &failure))?;
         let (alive, _) = watch::channel(());
         Ok(Self { remote, keys, leases: Leases::default(), survey, alive })
     }
 
-    async fn look(
-        &self,
-        call: &Call<'_>,
-        sight: impl Future<Output = Result<Sight, Failure>>,
-    ) -> Result<Sight, Error> {
-        sight.await.map_err(|failure| call.error(Nature::Reads, &failure))
+    /// Meta and these slots as they are now.
+    async fn look_at(&self, call: &Call<'_>, slots: &[Slot]) -> Result<Look, Error> {
+        let snapshot = Snapshot::of_slots(call, &self.keys, slots).await;
+        let snapshot = snapshot.map_err(|failure| call.error(Nature::Reads, &failure))?;
+        snapshot.look_at(call, &self.keys, slots.iter())
     }
 
-    /// The lease for presence with this time to live.
-    async fn lease(&self, call: &Call<'_>, ttl: Duration) -> Result<i64, Error> {
-        let fresh = self.leases.fresh(call, ttl).await;
-        fresh.map_err(|failure| call.error(Nature::Reads, &failure))
+    async fn look_at_group(&self, call: &Call<'_>, group: Group) -> Result<Snapshot, Error> {
+        let snapshot = Snapshot::of_group(call, &self.keys, group).await;
+        snapshot.map_err(|failure| call.error(Nature::Reads, &failure))
     }
 
     /// Writes if the comparisons hold, after making sure that the store has not gone back.
-    async fn swap<const C: usize, const W: usize>(
+    async fn swap(
         &self,
-        act: &'static str,
-        compares: [Compare; C],
-        writes: [TxnOp; W],
+        act: Act,
+        compares: Vec<Compare>,
+        writes: Vec<TxnOp>,
     ) -> Result<Put, Error> {
-        let call = self.remote.call(act);
-        self.look(&call, Sight::of_meta(&call, &self.keys)).await?;
+        let call = self.remote.call(act.word());
+        let checked = Snapshot::of_slots(&call, &self.keys, &[]).await;
+        checked.map_err(|failure| call.error(Nature::Reads, &failure))?;
         let txn = Txn::new().when(compares).and_then(writes);
         match call.transact(Nature::Writes, txn).await {
             Ok(answer) if answer.succeeded() => Ok(Put::Done(written(&answer))),
@@ -104,10 +102,10 @@ impl EtcdStore {
     }
 }
 
-async fn greet(call: &Call<'_>, keys: &Keys) -> Result<Survey, Failure> {
+async fn probe(call: &Call<'_>, keys: &Keys) -> Result<Survey, Failure> {
     let status = call.find_member().await?;
     // Shows whether we may read, and where in its history the store is.
-    Sight::of_meta(call, keys).await?;
+    Snapshot::of_slots(call, keys, &[]).await?;
     Ok(Survey::take(call, &status).await)
 }
 
@@ -118,65 +116,63 @@ impl Store for EtcdStore {
     }
 
     async fn diagnose(&self, _timing: &Timing) -> Result<Vec<Finding>, Error> {
-        let mut found = self.survey.findings(self.remote.doors.count());
-        found.extend(roll_call::findings(&self.remote.call("diagnose")).await);
+        let mut found = self.survey.findings(self.remote.endpoints.count());
+        found.extend(member_health::findings(&self.remote.call("diagnose")).await);
         Ok(found)
     }
 
-    async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
-        let call = self.remote.call("read meta");
-        let sight = self.look(&call, Sight::of_meta(&call, &self.keys)).await?;
-        let removal = format_args!("etcdctl del {}", self.keys.meta()).to_string();
-        sight.meta(&call).map_err(|error| error.with_way_out(removal))
-    }
-
-    async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
-        let key = self.keys.meta();
-        let expected = revision(expected.unwrap_or_default());
-        let compare = Compare::mod_revision(&*key, CompareOp::Equal, expected);
-        self.swap("write meta", [compare], [TxnOp::put(key, json(meta), None)]).await
+    async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
+        self.look_at(&self.remote.call(Act::Read.word()), slots).await
     }
 
     async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
-        let call = self.remote.call("list");
-        Ok(self.look(&call, Sight::of_group(&call, &self.keys, group)).await?.entries())
+        let call = self.remote.call(Act::List.word());
+        Ok(self.look_at_group(&call, group).await?.entries())
     }
 
-    async fn acquire(&self, claim: &Claim) -> Result<Acquired, Error> {
-        self.take(&self.remote.call("acquire"), claim).await
+    async fn vacancies(&self, _wanted: &Wanted) -> Result<Vacancies, Error> {
+        let call = self.remote.call(Act::Vacancies.word());
+        let snapshot = self.look_at_group(&call, Group::Workers).await?;
+        let look = snapshot.look(&call, &self.keys)?;
+        Ok(Vacancies { look, is_complete: true, held: 0 })
     }
 
-    async fn extend(&self, tenure: &Tenure, ask: &Ask) -> Result<Extended, Error> {
-        self.hold_on(&self.remote.call("extend"), tenure, ask).await
+    async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {
+        self.write(&self.remote.call(commit.act.word()), commit).await
     }
 
-    async fn release(&self, tenure: &Tenure, last: UnixMs) -> Result<Released, Error> {
-        self.let_go(&self.remote.call("release"), tenure, last).await
+    async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
+        let (key, expected) = (self.keys.meta(), revision(expected.unwrap_or_default().0));
+        let is_expected = Compare::mod_revision(&*key, CompareOp::Equal, expected);
+        self.swap(Act::PutMeta, vec![is_expected], vec![TxnOp::put(key, json(meta), None)]).await
     }
 
-    async fn put(&self, slot: &Slot, expected: Version, record: &Record) -> Result<Put, Error> {
-        let (key, own) = (self.keys.record(slot), self.keys.own(slot));
-        let compares = [
-            Compare::mod_revision(&*key, CompareOp::Equal, revision(expected)),
-            Compare::create_revision(own, CompareOp::Equal, 0),
-        ];
-        let writes = [
-            TxnOp::put(key, json(record), None),
-            TxnOp::put(self.keys.born(slot), record.token.to_string(), None),
-        ];
-        self.swap("put a record", compares, writes).await
+    async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {
+        if slot.group() == Group::Workers {
+            return Ok(Put::Conflict);
+        }
+        let nobody = Compare::create_revision(self.keys.own(slot), CompareOp::Equal, 0);
+        let mut compares = self.at_version(slot, version);
+        compares.push(nobody);
+        let keys = [self.keys.record(slot), self.keys.born(slot)];
+        let deletions = keys.map(|key| TxnOp::delete(key, None));
+        self.swap(Act::Forget, compares, deletions.into()).await
     }
 
-    async fn watch(&self, group: Group) -> Result<Changes, Error> {
-        let call = self.remote.call("watch");
-        let changes = watching::subscribe(&call, &self.keys, group, self.alive.subscribe()).await;
+    async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {
+        let call = self.remote.call(Act::Watch.word());
+        let changes = watching::subscribe(&call, &self.keys, watched, self.alive.subscribe()).await;
         changes.map_err(|failure| call.error(Nature::Reads, &failure))
+    }
+
+    fn changes_max(&self) -> usize {
+        commit::CHANGES_MAX
     }
 }
 
 impl fmt::Display for EtcdStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.remote.doors, f)
+        fmt::Display::fmt(&self.remote.endpoints, f)
     }
 }
 

@@ -1,5 +1,7 @@
 //! A store inside the process: for tests, and as the shortest complete example of a store.
 
+mod registry;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,15 +9,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::choose::candidates;
 use crate::error::Error;
 use crate::guarantees::{Guarantees, Strength};
-use crate::record::{Meta, Record, UnixMs, Version, Versioned};
-use crate::rules;
+use crate::namespace::Namespace;
+use crate::record::{Meta, Record, Version, Versioned};
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Acquired, Announcer, Ask, Census, Changes, Choice, Claim, Entry, Extended, Found, Loss,
-    Presence, Put, Released, Store, Tenure,
+    Announcer, Change, Changes, Commit, Committed, Entry, Found, History, Look, Presence, Present,
+    Put, Stay, Store, Vacancies, Wanted, Watched,
 };
 use crate::time::boot_time;
 
@@ -30,7 +31,7 @@ struct State {
     meta: Option<Versioned<Meta>>,
     cells: BTreeMap<Slot, Cell>,
     writes: u64,
-    listeners: Vec<(Group, Announcer)>,
+    listeners: Vec<(Watched, Announcer)>,
 }
 
 /// A slot that was used before.
@@ -43,10 +44,22 @@ struct Cell {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// An empty store of its own.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The one store that a name and a namespace have in this process, for as long as it runs.
+    /// `memory:` is the empty name.
+    #[must_use]
+    pub fn named(name: &str, namespace: &Namespace) -> Self {
+        Self { shared: registry::shared(name, namespace) }
+    }
+
+    /// The namespaces that were opened under a name in this process.
+    pub(crate) fn namespaces(name: &str) -> Vec<Namespace> {
+        registry::namespaces(name)
     }
 
     /// Ends the presence in a slot, as if its time had run out.
@@ -55,7 +68,7 @@ impl MemoryStore {
         if let Some(cell) = state.cells.get_mut(slot) {
             cell.present_until = Duration::ZERO;
         }
-        state.announce(slot.group());
+        state.announce(slot);
     }
 
     /// Forgets everything.
@@ -63,9 +76,7 @@ impl MemoryStore {
         let mut state = self.lock();
         state.meta = None;
         state.cells.clear();
-        for group in Group::ALL {
-            state.announce(group);
-        }
+        state.listeners.retain(|(_, announcer)| announcer.announce());
     }
 
     /// Forgets one record, and remembers that there was one.
@@ -88,54 +99,55 @@ impl State {
         Version(self.writes)
     }
 
-    fn announce(&mut self, changed: Group) {
-        self.listeners.retain(|(group, announcer)| *group != changed || announcer.announce());
-    }
-
-    fn write(&mut self, slot: &Slot, record: &Record, present_until: Duration) -> Version {
-        let version = self.next_version();
-        let cell = Cell { version, record: Some(record.clone()), present_until };
-        self.cells.insert(slot.clone(), cell);
-        self.announce(slot.group());
-        version
+    fn announce(&mut self, slot: &Slot) {
+        self.listeners.retain(|(watched, announcer)| !watched.covers(slot) || announcer.announce());
     }
 
     fn entry(&self, slot: &Slot) -> Entry {
-        let now = boot_time();
-        let slot = slot.clone();
-        let Some(cell) = self.cells.get(&slot) else {
-            let (version, found, presence) = (Version(0), Found::New, Presence::Free);
-            return Entry { slot, version, found, presence };
-        };
-        let presence = match cell.present_until.checked_sub(now) {
+        let Some(cell) = self.cells.get(slot) else { return Entry::unused(slot.clone()) };
+        let presence = match cell.present_until.checked_sub(boot_time()) {
             None | Some(Duration::ZERO) => Presence::Free,
             expires_in => Presence::Held { expires_in },
         };
         let found = cell.record.clone().map_or(Found::Lost, Found::Known);
-        Entry { slot, version: cell.version, found, presence }
+        Entry { slot: slot.clone(), version: cell.version, found, presence }
     }
 
-    /// The tenure that a repeated claim has got already.
-    fn served(&self, claim: &Claim) -> Option<Tenure> {
-        self.cells.iter().find_map(|(slot, cell)| {
-            let record = cell.record.as_ref().filter(|r| r.nonce == Some(claim.nonce))?;
-            Some(rules::tenure(claim, slot.clone(), cell.version, record))
-        })
+    fn look<'a>(&self, slots: impl Iterator<Item = &'a Slot>) -> Look {
+        let entries = slots.map(|slot| self.entry(slot)).collect();
+        Look { meta: self.meta.clone(), entries, clock: None, history: History::default() }
     }
 
-    /// Takes the slot if it is free and still what was read.
-    fn take(&mut self, slot: &Slot, read: Version, claim: &Claim) -> Acquired {
-        let entry = self.entry(slot);
-        if entry.version != read || entry.presence != Presence::Free {
-            return Acquired::Taken;
-        }
-        match rules::acquire(&entry.found, claim) {
-            Ok(record) => {
-                let version = self.write(slot, &record, boot_time() + claim.ttl);
-                Acquired::Held(rules::tenure(claim, entry.slot, version, &record))
-            }
-            Err(outlook) => Acquired::Full(Census::of(outlook)),
-        }
+    /// The slot that a commit of several changes was served with before.
+    fn served(&self, commit: &Commit) -> Option<&Slot> {
+        let [Change { record: Record { nonce: Some(nonce), .. }, .. }, _, ..] = &commit.changes[..]
+        else {
+            return None;
+        };
+        let carries = |cell: &Cell| cell.record.as_ref().is_some_and(|r| r.nonce == Some(*nonce));
+        self.cells.iter().find(|(_, cell)| carries(cell)).map(|(slot, _)| slot)
+    }
+
+    fn is_possible(&self, change: &Change) -> bool {
+        let entry = self.entry(&change.slot);
+        let may_be_present = match change.present {
+            Present::Nobody => entry.presence == Presence::Free,
+            // Nobody else can be: whoever takes a slot writes its nonce.
+            Present::Holder => true,
+        };
+        may_be_present && entry.version == change.version && entry.nonce() == change.nonce
+    }
+
+    fn write(&mut self, change: &Change) -> Version {
+        let version = self.next_version();
+        let present_until = match change.stay {
+            Stay::For(ttl) => boot_time() + ttl,
+            Stay::Ended => Duration::ZERO,
+        };
+        let cell = Cell { version, record: Some(change.record.clone()), present_until };
+        self.cells.insert(change.slot.clone(), cell);
+        self.announce(&change.slot);
+        version
     }
 }
 
@@ -153,8 +165,41 @@ impl Store for MemoryStore {
         }
     }
 
-    async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
-        Ok(self.lock().meta.clone())
+    async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
+        Ok(self.lock().look(slots.iter()))
+    }
+
+    async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
+        let state = self.lock();
+        let slots = state.cells.keys().filter(|slot| slot.group() == group);
+        Ok(state.look(slots).entries)
+    }
+
+    async fn vacancies(&self, _wanted: &Wanted) -> Result<Vacancies, Error> {
+        let state = self.lock();
+        let workers = state.cells.keys().filter(|slot| slot.group() == Group::Workers);
+        Ok(Vacancies { look: state.look(workers), is_complete: true, held: 0 })
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {
+        let mut state = self.lock();
+        if let Some(slot) = state.served(commit) {
+            return Ok(Committed::Conflict(state.look([slot].into_iter())));
+        }
+        let is_meta = |read| state.meta.as_ref().map(|meta| meta.version) == Some(read);
+        let mut possible = commit.changes.iter();
+        let Some(index) = commit
+            .meta
+            .is_none_or(is_meta)
+            .then(|| possible.position(|change| state.is_possible(change)))
+            .flatten()
+        else {
+            let slots = commit.changes.iter().map(|change| &change.slot);
+            return Ok(Committed::Conflict(state.look(slots)));
+        };
+        let version = state.write(&commit.changes[index]);
+        let look = state.look(std::iter::empty());
+        Ok(Committed::Done { index, version, expires: None, look })
     }
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
@@ -167,74 +212,26 @@ impl Store for MemoryStore {
         Ok(Put::Done(version))
     }
 
-    async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
-        let state = self.lock();
-        let slots = state.cells.keys().filter(|slot| slot.group() == group);
-        Ok(slots.map(|slot| state.entry(slot)).collect())
-    }
-
-    async fn acquire(&self, claim: &Claim) -> Result<Acquired, Error> {
-        let mut state = self.lock();
-        // Before meta is looked at: a claim that was served stays served.
-        if let Some(tenure) = state.served(claim) {
-            return Ok(Acquired::Held(tenure));
-        }
-        if state.meta.as_ref().map(|meta| meta.version) != Some(claim.meta) {
-            return Ok(Acquired::MetaMoved);
-        }
-        match &claim.choice {
-            Choice::This(slot, read) => Ok(state.take(slot, *read, claim)),
-            Choice::Any { first, last, favourite } => {
-                let entries: Vec<_> = state.cells.keys().map(|slot| state.entry(slot)).collect();
-                let (best, census) = candidates(entries, *first, *last, *favourite, claim);
-                Ok(match best.first() {
-                    Some(best) => state.take(&best.slot, best.version, claim),
-                    None => Acquired::Full(census),
-                })
-            }
-        }
-    }
-
-    async fn extend(&self, tenure: &Tenure, ask: &Ask) -> Result<Extended, Error> {
-        let mut state = self.lock();
-        let known = state.cells.get(&tenure.slot).and_then(|cell| cell.record.clone());
-        let Some(record) = known.filter(|_| state.meta.is_some()) else {
-            return Ok(Extended::Lost(Loss::Vanished));
-        };
-        Ok(match rules::extend(&record, tenure, ask) {
-            Ok(record) => {
-                let version = state.write(&tenure.slot, &record, boot_time() + ask.ttl);
-                Extended::Held(Tenure { version, horizon: record.horizon, ..tenure.clone() })
-            }
-            Err(loss) => Extended::Lost(loss),
-        })
-    }
-
-    async fn release(&self, tenure: &Tenure, last: UnixMs) -> Result<Released, Error> {
-        let mut state = self.lock();
-        let known = state.cells.get(&tenure.slot).and_then(|cell| cell.record.clone());
-        match known.map(|record| rules::release(&record, tenure, last)) {
-            Some(Ok(record)) => {
-                state.write(&tenure.slot, &record, Duration::ZERO);
-                Ok(Released::Done)
-            }
-            Some(Err(_)) | None => Ok(Released::NotHeld),
-        }
-    }
-
-    async fn put(&self, slot: &Slot, expected: Version, record: &Record) -> Result<Put, Error> {
+    async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {
         let mut state = self.lock();
         let entry = state.entry(slot);
-        if entry.version != expected || entry.presence != Presence::Free {
+        let is_worker = slot.group() == Group::Workers;
+        if is_worker || entry.version != version || entry.presence != Presence::Free {
             return Ok(Put::Conflict);
         }
-        Ok(Put::Done(state.write(slot, record, Duration::ZERO)))
+        state.cells.remove(slot);
+        state.announce(slot);
+        Ok(Put::Done(state.next_version()))
     }
 
-    async fn watch(&self, group: Group) -> Result<Changes, Error> {
+    async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {
         let (announcer, changes) = Changes::channel();
-        self.lock().listeners.push((group, announcer));
+        self.lock().listeners.push((watched.clone(), announcer));
         Ok(changes)
+    }
+
+    fn changes_max(&self) -> usize {
+        8
     }
 }
 

@@ -1,20 +1,23 @@
-//! Redis 6 or newer: one server, servers behind Sentinel, or a cluster.
+//! Redis: records are fields of a hash, presence is an expiry by the server's clock, and every
+//! commit is one script.
 //!
-//! Every step is a script, hence atomic; presence is judged by the server's `TIME`; nothing has a
-//! Redis TTL. `scripts` and the Lua files hold the rules, which a test compares with
-//! [`rules`](crate::rules); the guard against lost writes is explained in `lua/prelude.lua`.
+//! Redis may lose the end of what it acknowledged, when it restarts or another server is promoted.
+//! It has a [`History`](crate::store::History) therefore (`history.rs`), and `settle` tells when a
+//! write cannot be lost.
 //!
-//! A user needs no more than this, here for the default prefix (`+config|get` is optional, and
-//! `+select` is needed for a database other than 0):
+//! A user needs no more than this (and `+cluster|info +cluster|nodes` in a cluster); `+config|get`
+//! shows when the log is synced, and without it the worst is assumed:
 //!
 //! ```text
 //! ACL SETUSER frazil on >PASSWORD resetkeys ~{frazil:* resetchannels &{frazil:* -@all
-//!   +eval +evalsha +info +time +ping +wait +publish +subscribe +get +set +exists +hget +hset +hdel
-//!   +hmget +hgetall +hexists +hlen +sadd +sismember +smembers +zadd +zrem +zrange +zrangebyscore
-//!   +zcard +zcount
+//!     +eval +evalsha +info +time +ping +wait +publish +subscribe +get +set +exists
+//!     +hget +hset +hdel +hmget +hkeys +hlen +sadd +srem +sismember +smembers
+//!     +zadd +zrem +zrange +zrangebyscore +zcard +zcount +config|get
 //! ```
 
+mod answer;
 mod failure;
+mod history;
 mod keys;
 mod link;
 mod promise;
@@ -22,34 +25,44 @@ mod scripts;
 mod server;
 mod session;
 mod settings;
+mod settle;
 mod text;
 mod watching;
 
-use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::watch;
 
+use self::answer::Answer;
+use self::history::Level;
 use self::keys::Keys;
-use self::scripts::{ACQUIRE, Call, EXTEND, PUT, PUT_META, READ, RELEASE};
-use self::session::{Answer, Session, Step};
+use self::scripts::{COMMIT, READ, Script, VACANCIES, WRITE};
+use self::session::{Session, Step};
 use self::settings::Settings;
+use crate::choose::shuffle;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
-use crate::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
-use crate::rules::WINDOW_MAX_MS;
+use crate::record::{Meta, Record, Version};
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Acquired, Ask, Census, Changes, Choice, Claim, Entry, Extended, Found, Guard, Loss, Presence,
-    Put, Released, Store, Tenure,
+    Act, Change, Changes, Commit, Committed, Entry, Look, Present, Put, Stay, Store, Vacancies,
+    Wanted, Watched, Written,
 };
+use crate::time::millis;
 use crate::timing::Timing;
 use crate::url::StoreUrl;
+
+/// How many changes one commit tries. If all of a crowd see the same free workers, a claim fails on
+/// all of these with a chance of 1 in 9; more would make every request larger.
+const CHANGES_MAX: usize = 8;
+/// Up to this many workers are all looked at.
+const RANGE_READ_MAX: u64 = 64;
+/// How often a commit begins a history that others keep changing.
+const BEGINNINGS_MAX: usize = 4;
 
 /// A namespace on Redis.
 pub struct RedisStore {
@@ -71,82 +84,95 @@ impl RedisStore {
         Ok(Self { session, alive })
     }
 
-    fn corrupt(&self, act: &'static str, why: impl fmt::Display) -> Error {
-        Error::new(ErrorKind::Corrupt, act, self, why)
+    fn strange(&self, act: Act, answer: &Answer) -> Error {
+        let why = format_args!("the script answered {:?}", answer.status);
+        Error::new(ErrorKind::Corrupt, act.word(), self, why)
     }
 
-    /// For an answer that no script of ours gives.
-    fn strange(&self, act: &'static str, answer: &Answer) -> Error {
-        self.corrupt(act, format_args!("the script answered {:?}", answer.words))
+    /// What a script that reads shows.
+    async fn look(&self, act: Act, group: Group, names: Vec<String>) -> Result<Answer, Error> {
+        self.run(&Step { arguments: names, ..reading(act, &READ, group) }).await
     }
 
-    fn step(act: &'static str, script: &'static scripts::Script, group: Group) -> Step<'static> {
-        Step {
-            act,
-            script,
-            group,
-            arguments: Vec::new(),
-            is_repeatable: true,
-            writes: true,
-            is_acknowledged: true,
-        }
+    async fn run(&self, step: &Step<'_>) -> Result<Answer, Error> {
+        let way_out = format!("DEL {}", self.session.keys.meta());
+        self.session.run(step).await.map_err(|error| error.with_way_out(way_out))
     }
 
-    /// A step that reads the server's time, meta and the guard.
-    fn reading(act: &'static str) -> Step<'static> {
-        Step { writes: false, is_acknowledged: false, ..Self::step(act, &READ, Group::Workers) }
-    }
-
-    fn acquired(&self, claim: &Claim, answer: &Answer) -> Result<Acquired, Error> {
-        const ACT: &str = "acquire";
-        let words: Vec<&str> = answer.words.iter().map(String::as_str).collect();
-        match words[..] {
-            ["held", name, version, token, floor, horizon, expires, now, lineage, _] => {
-                let group = match &claim.choice {
-                    Choice::This(slot, _) => slot.group(),
-                    Choice::Any { .. } => Group::Workers,
-                };
-                let tenure = || {
-                    Some(Tenure {
-                        slot: Slot::named(group, name).ok()?,
-                        token: Token(token.parse().ok()?),
-                        nonce: claim.nonce,
-                        version: Version(version.parse().ok()?),
-                        floor: floor.parse().ok()?,
-                        horizon: horizon.parse().ok()?,
-                        expires: Some(expires.parse().ok()?),
-                        store_now: Some(now.parse().ok()?),
-                        lineage: Some(lineage.to_owned()),
-                    })
-                };
-                tenure().map(Acquired::Held).ok_or_else(|| self.strange(ACT, answer))
+    /// What a script shows to somebody who claims a slot, once the history has begun: whoever waits
+    /// until all has passed that was lost must count from one moment.
+    async fn run_begun(&self, step: &Step<'_>) -> Result<Answer, Error> {
+        for _ in 0..BEGINNINGS_MAX {
+            let answer = self.run(step).await?;
+            if answer.meta.is_none() || answer.stored.is_current(&answer) {
+                return Ok(answer);
             }
-            ["taken"] => Ok(Acquired::Taken),
-            ["moved"] => Ok(Acquired::MetaMoved),
-            ["full", held, blocked, poisoned, next_floor] => Ok(Acquired::Full(Census {
-                held: held.parse().unwrap_or(0),
-                blocked: blocked.parse().unwrap_or(0),
-                poisoned: poisoned.parse().unwrap_or(0),
-                next_floor: next_floor.parse().ok(),
-            })),
-            ["newer", format] => {
-                Err(Error::new(ErrorKind::NewerFormat, ACT, self, text::newer(format)))
-            }
-            ["corrupt", why] => Err(self.corrupt(ACT, why)),
-            _ => Err(self.strange(ACT, answer)),
+            self.begin(step.group, &answer).await?;
         }
+        Err(self.never_begun(step.act))
     }
 
-    fn put_answer(&self, act: &'static str, answer: &Answer) -> Result<Put, Error> {
-        match (answer.words.first().map(String::as_str), answer.words.get(1)) {
-            (Some("conflict"), _) => Ok(Put::Conflict),
-            (Some("done"), Some(version)) => match version.parse() {
-                Ok(version) => Ok(Put::Done(Version(version))),
-                Err(_) => Err(self.strange(act, answer)),
-            },
-            (Some("corrupt"), Some(why)) => Err(self.corrupt(act, why)),
+    fn never_begun(&self, act: &'static str) -> Error {
+        let why = "a new history could not be begun: others begin it at the same time";
+        Error::new(ErrorKind::Unavailable, act, self, why)
+    }
+
+    /// Remembers that a new history began, with what it may lack, before anything is written in it.
+    async fn begin(&self, group: Group, answer: &Answer) -> Result<(), Error> {
+        let (server, settings) = (self.session.server(), &self.session.settings);
+        let level = Level::of(answer, &server, settings);
+        let overlap_ms = history::overlap_ms(answer, settings);
+        let next = answer.stored.next(answer, level, overlap_ms);
+        if answer.stored.id != next.id {
+            tracing::info!(
+                store = %self, since = next.began, forked = next.forked,
+                "the server was restarted or promoted: a new history begins"
+            );
+        }
+        let arguments = vec![
+            "begin".to_owned(),
+            answer.stored.read.clone(),
+            next.began.to_string(),
+            next.forked.to_string(),
+            next.level.digit().to_owned(),
+        ];
+        let step = Step { arguments, ..writing(Act::Put, &WRITE, group) };
+        // If somebody else was faster the history has begun.
+        self.session.run(&step).await.map(drop)
+    }
+
+    fn look_of(&self, answer: Answer) -> Look {
+        let history = self.session.history(&answer);
+        Look { meta: answer.meta, entries: answer.entries, clock: Some(answer.clock), history }
+    }
+
+    fn put_answer(&self, act: Act, answer: &Answer) -> Result<Put, Error> {
+        match (answer.status.as_str(), answer.more.first()) {
+            ("conflict", _) => Ok(Put::Conflict),
+            ("done", version) => {
+                let version = version.and_then(|version| version.parse().ok()).unwrap_or(0);
+                Ok(Put::Done(Version(version)))
+            }
             _ => Err(self.strange(act, answer)),
         }
+    }
+}
+
+fn reading(act: Act, script: &'static Script, group: Group) -> Step<'static> {
+    Step { writes: false, is_acknowledged: false, ..writing(act, script, group) }
+}
+
+fn writing(act: Act, script: &'static Script, group: Group) -> Step<'static> {
+    Step {
+        act: act.word(),
+        script,
+        group,
+        arguments: Vec::new(),
+        more: 0,
+        // What was carried out already is recognised by its version.
+        is_repeatable: true,
+        writes: true,
+        is_acknowledged: true,
     }
 }
 
@@ -158,229 +184,180 @@ impl Store for RedisStore {
 
     async fn diagnose(&self, _timing: &Timing) -> Result<Vec<Finding>, Error> {
         // If the connection was lost, it is made anew, and the server asked again.
-        self.session.run(&Self::reading("diagnose")).await?;
-        Ok(promise::findings(&self.session))
+        let answer = self.look(Act::Read, Group::Workers, Vec::new()).await?;
+        let mut found = promise::findings(&self.session);
+        found.extend(settle::lost_replicas(&self.session, &answer).await);
+        Ok(found)
     }
 
-    async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
-        const ACT: &str = "read meta";
-        let answer = self.session.run(&Self::reading(ACT)).await?;
-        match answer.words.get(1).map(String::as_str) {
-            Some("") => Ok(None),
-            Some(meta) => text::meta(meta.as_bytes())
-                .map(Some)
-                .map_err(|(kind, why)| Error::new(kind, ACT, self, why))
-                .map_err(|error| {
-                    error.with_way_out(format_args!("DEL {}", self.session.keys.meta()))
-                }),
-            None => Err(self.strange(ACT, &answer)),
-        }
-    }
-
-    async fn guard(&self) -> Result<Option<Guard>, Error> {
-        let answer = self.session.run(&Self::reading("read the guard")).await?;
-        let until = answer.words.get(2).and_then(|until| until.parse().ok());
-        Ok(until.map(|until| Guard { until, reason: promise::GUARDED.into() }))
-    }
-
-    async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
-        const ACT: &str = "write meta";
-        let text = serde_json::to_string(meta).map_err(|error| self.corrupt(ACT, error))?;
-        let expected = expected.map(|version| version.0.to_string()).unwrap_or_default();
-        let window = meta.window_ms.min(WINDOW_MAX_MS).to_string();
-        let arguments = vec![expected, text, window];
-        // A repetition would take its own first try for somebody else's.
-        let step =
-            Step { arguments, is_repeatable: false, ..Self::step(ACT, &PUT_META, Group::Workers) };
-        let answer = self.session.run(&step).await?;
-        self.put_answer(ACT, &answer)
+    async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
+        let group = slots.first().map_or(Group::Workers, Slot::group);
+        let names: Vec<String> = slots.iter().map(|slot| slot.name().to_owned()).collect();
+        let is_claimed = !names.is_empty();
+        // What a claim finds to be its own may be what was written and not confirmed.
+        let step = Step {
+            arguments: names,
+            is_acknowledged: is_claimed,
+            ..reading(Act::Read, &READ, group)
+        };
+        // Who asks for no slot only looks on, and writes nothing.
+        let answer =
+            if is_claimed { self.run_begun(&step).await? } else { self.run(&step).await? };
+        Ok(self.look_of(answer))
     }
 
     async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
-        // First the marks and then the records: what is born in between is in the records.
-        let (settings, keys) = (&self.session.settings, &self.session.keys);
-        let mut pipeline = redis::pipe();
-        pipeline.add_command(READ.by_text(&Call::new(settings, keys, group, false)));
-        pipeline.cmd("SMEMBERS").arg(keys.born());
-        pipeline.cmd("HGETALL").arg(keys.records(group));
-        let (read, born, records): (Vec<String>, HashSet<String>, HashMap<String, Vec<u8>>) =
-            self.session.read("list", &pipeline).await?;
-        let now = read.first().and_then(|now| now.parse().ok()).unwrap_or(0);
-        let name =
-            |mark: &str| Some(mark.strip_prefix(group.letter())?.strip_prefix('/')?.to_owned());
-        let mut names: HashSet<String> = born.iter().filter_map(|mark| name(mark)).collect();
-        names.extend(records.keys().cloned());
-        let entries = names.into_iter().filter_map(|name| {
-            let slot = Slot::named(group, &name).ok()?;
-            Some(entry(slot, records.get(&name).map(Vec::as_slice), now))
-        });
-        Ok(entries.collect())
+        Ok(self.look(Act::List, group, vec!["*".to_owned()]).await?.entries)
     }
 
-    async fn acquire(&self, claim: &Claim) -> Result<Acquired, Error> {
-        let group = match &claim.choice {
-            Choice::This(slot, _) => slot.group(),
-            Choice::Any { .. } => Group::Workers,
-        };
-        let info =
-            serde_json::to_string(&claim.info).map_err(|error| self.corrupt("acquire", error))?;
-        let step = Step {
-            arguments: acquire_arguments(claim, info),
-            ..Self::step("acquire", &ACQUIRE, group)
-        };
-        match (self.session.run(&step).await, &claim.choice) {
-            (Ok(answer), _) => self.acquired(claim, &answer),
-            (Err(error), Choice::This(slot, read)) if error.kind() == ErrorKind::Unknown => {
-                tracing::warn!(%error, %slot, "whether the slot was taken is not known yet");
-                Ok(Acquired::Unsure(slot.clone(), *read))
-            }
-            // The same claim, repeated, gets the slot that it got before, if it did.
-            (Err(error), _) => Err(error),
+    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
+        let size = u64::from(wanted.last.saturating_sub(wanted.first)) + 1;
+        if size <= RANGE_READ_MAX {
+            let all: Vec<Slot> = (wanted.first..=wanted.last).map(Slot::worker).collect();
+            let look = self.read(&all).await?;
+            return Ok(Vacancies { look, is_complete: true, held: 0 });
         }
-    }
-
-    async fn extend(&self, tenure: &Tenure, ask: &Ask) -> Result<Extended, Error> {
-        let mut arguments = tenure_arguments(tenure);
-        arguments.extend([
-            text::time(ask.horizon),
-            millis(ask.ttl),
-            text::time(ask.now),
-            ask.window_ms.min(WINDOW_MAX_MS).to_string(),
-        ]);
-        let step = Step { arguments, ..Self::step("extend", &EXTEND, tenure.slot.group()) };
-        let answer = self.session.run(&step).await?;
-        extended(tenure, &answer).ok_or_else(|| self.strange("extend", &answer))
-    }
-
-    async fn release(&self, tenure: &Tenure, last: UnixMs) -> Result<Released, Error> {
-        let mut arguments = tenure_arguments(tenure);
-        arguments.push(text::time(last));
-        // A release that is lost costs nothing but time, so that nobody waits for replicas.
+        let start = u64::from(wanted.first) + shuffle(wanted.nonce.bits(), 0) % size;
+        let arguments = vec![
+            wanted.first.to_string(),
+            wanted.last.to_string(),
+            CHANGES_MAX.to_string(),
+            start.to_string(),
+            wanted.favourite.map(|number| number.to_string()).unwrap_or_default(),
+            wanted.nonce.to_string(),
+        ];
         let step = Step {
             arguments,
-            is_acknowledged: false,
-            ..Self::step("release", &RELEASE, tenure.slot.group())
+            more: 1,
+            is_acknowledged: true,
+            ..reading(Act::Vacancies, &VACANCIES, Group::Workers)
+        };
+        let answer = self.run_begun(&step).await?;
+        if answer.status == "unindexed" {
+            // An index was lost: nobody would find the workers that are in none.
+            let all = self.look(Act::Vacancies, Group::Workers, vec!["*".to_owned()]).await?;
+            return Ok(Vacancies { look: self.look_of(all), is_complete: true, held: 0 });
+        }
+        let held = answer.more.first().and_then(|held| held.parse().ok()).unwrap_or(0);
+        Ok(Vacancies { look: self.look_of(answer), is_complete: false, held })
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {
+        let group = commit.changes.first().map_or(Group::Workers, |change| change.slot.group());
+        let step = Step {
+            arguments: arguments(commit).map_err(|why| {
+                Error::new(ErrorKind::InvalidConfig, commit.act.word(), self, why)
+            })?,
+            more: 3,
+            // A release that is lost costs nothing but time, so that nobody waits for replicas.
+            is_acknowledged: commit.act != Act::Release,
+            ..writing(commit.act, &COMMIT, group)
+        };
+        for _ in 0..BEGINNINGS_MAX {
+            let answer = self.session.run(&step).await?;
+            match answer.status.as_str() {
+                // Where there is no namespace there is nothing to remember.
+                "begin" if answer.meta.is_some() => self.begin(group, &answer).await?,
+                "begin" | "conflict" => return Ok(Committed::Conflict(self.look_of(answer))),
+                "done" => {
+                    let number = |at: usize| answer.more.get(at)?.parse::<u64>().ok();
+                    let (Some(expires), Some(version), Some(index)) =
+                        (number(0), number(1), number(2))
+                    else {
+                        return Err(self.strange(commit.act, &answer));
+                    };
+                    return Ok(Committed::Done {
+                        index: usize::try_from(index).unwrap_or(usize::MAX),
+                        version: Version(version),
+                        expires: Some(expires).filter(|expires| *expires > 0),
+                        look: self.look_of(answer),
+                    });
+                }
+                _ => return Err(self.strange(commit.act, &answer)),
+            }
+        }
+        Err(self.never_begun(commit.act.word()))
+    }
+
+    async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
+        let corrupt =
+            |why| Error::new(ErrorKind::Corrupt, Act::PutMeta.word(), self, format!("{why}"));
+        let text = serde_json::to_string(meta).map_err(corrupt)?;
+        let answer = self.look(Act::Read, Group::Workers, Vec::new()).await?;
+        let level = Level::of(&answer, &self.session.server(), &self.session.settings);
+        let arguments = vec![
+            "meta".to_owned(),
+            expected.map(|version| version.0.to_string()).unwrap_or_default(),
+            text,
+            level.digit().to_owned(),
+        ];
+        // A repetition would take its own first try for somebody else's.
+        let step = Step {
+            arguments,
+            more: 1,
+            is_repeatable: false,
+            ..writing(Act::PutMeta, &WRITE, Group::Workers)
         };
         let answer = self.session.run(&step).await?;
-        let words: Vec<&str> = answer.words.iter().map(String::as_str).collect();
-        match words[..] {
-            ["done"] => Ok(Released::Done),
-            // Its first sending was carried out, and the answer was lost.
-            ["over", "released"] if answer.is_repeated => Ok(Released::Done),
-            ["over", _] => Ok(Released::NotHeld),
-            _ => Err(self.strange("release", &answer)),
-        }
+        self.put_answer(Act::PutMeta, &answer)
     }
 
-    async fn put(&self, slot: &Slot, expected: Version, record: &Record) -> Result<Put, Error> {
-        const ACT: &str = "put";
-        let record = Record { expires: None, ..record.clone() };
-        if !text::fits(&record) {
-            let why = format_args!(
-                "a number is above {}, which scripts cannot count to",
-                text::EXACT_MAX
-            );
-            return Err(Error::new(ErrorKind::InvalidConfig, ACT, self, why));
+    async fn settle(&self, written: &Written) -> Result<bool, Error> {
+        settle::settle(self, written).await
+    }
+
+    async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {
+        if slot.group() == Group::Workers {
+            return Ok(Put::Conflict);
         }
-        let text = serde_json::to_string(&record).map_err(|error| self.corrupt(ACT, error))?;
-        let arguments = vec![slot.name().to_owned(), expected.0.to_string(), text];
-        let step = Step { arguments, is_repeatable: false, ..Self::step(ACT, &PUT, slot.group()) };
+        let arguments = vec!["forget".to_owned(), version.0.to_string(), slot.name().to_owned()];
+        let step = Step { arguments, ..writing(Act::Forget, &WRITE, slot.group()) };
         let answer = self.session.run(&step).await?;
-        self.put_answer(ACT, &answer)
+        self.put_answer(Act::Forget, &answer)
     }
 
-    async fn watch(&self, group: Group) -> Result<Changes, Error> {
-        watching::watch(&self.session, group, self.alive.subscribe()).await
+    async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {
+        watching::watch(&self.session, watched, self.alive.subscribe()).await
     }
 
-    async fn time(&self) -> Result<Option<UnixMs>, Error> {
-        const ACT: &str = "read the time";
-        let answer = self.session.run(&Self::reading(ACT)).await?;
-        let now = answer.words.first().and_then(|now| now.parse().ok());
-        now.map(Some).ok_or_else(|| self.strange(ACT, &answer))
+    fn changes_max(&self) -> usize {
+        CHANGES_MAX
     }
 }
 
-fn entry(slot: Slot, text: Option<&[u8]>, now: UnixMs) -> Entry {
-    let (version, record) = text.map_or((Version(0), None), text::record);
-    let left = record.as_ref().and_then(|record| record.expires?.checked_sub(now));
-    let presence = match left {
-        None | Some(0) => Presence::Free,
-        Some(left) => Presence::Held { expires_in: Some(Duration::from_millis(left)) },
+/// A commit in the words of its script.
+fn arguments(commit: &Commit) -> Result<Vec<String>, String> {
+    // What is served once is what offers more than one slot.
+    let once = match &commit.changes[..] {
+        [Change { record: Record { nonce: Some(nonce), .. }, .. }, _, ..] => nonce.to_string(),
+        _ => String::new(),
     };
-    Entry { slot, version, found: record.map_or(Found::Lost, Found::Known), presence }
-}
-
-fn acquire_arguments(claim: &Claim, info: String) -> Vec<String> {
-    let mut arguments = vec![
-        claim.nonce.to_string(),
-        claim.holder.clone(),
-        info,
-        millis(claim.ttl),
-        text::time(claim.now),
-        text::time(claim.ask),
-        claim.window_ms.min(WINDOW_MAX_MS).to_string(),
-        text::time(claim.quarantine),
-        claim.meta.0.to_string(),
-        FORMAT.to_string(),
-    ];
-    match &claim.choice {
-        Choice::This(slot, read) => {
-            arguments.extend(["this".to_owned(), slot.name().to_owned(), read.0.to_string()]);
+    let meta = commit.meta.map(|version| version.0.to_string()).unwrap_or_default();
+    let mut words = vec![commit.history.clone().unwrap_or_default(), meta, once];
+    for change in &commit.changes {
+        if !text::fits(&change.record) {
+            let most = text::EXACT_MAX;
+            return Err(format!("a number is above {most}, which scripts cannot count to"));
         }
-        Choice::Any { first, last, favourite } => arguments.extend([
-            "any".to_owned(),
-            first.to_string(),
-            last.to_string(),
-            favourite.map(|number| number.to_string()).unwrap_or_default(),
-        ]),
+        let record = Record { expires: None, ..change.record.clone() };
+        words.extend([
+            change.slot.name().to_owned(),
+            change.version.0.to_string(),
+            change.nonce.map(|nonce| nonce.to_string()).unwrap_or_default(),
+            match change.present {
+                Present::Nobody => "nobody",
+                Present::Holder => "holder",
+            }
+            .to_owned(),
+            match change.stay {
+                Stay::For(ttl) => millis(ttl).min(text::EXACT_MAX).to_string(),
+                Stay::Ended => String::new(),
+            },
+            record.horizon.to_string(),
+            serde_json::to_string(&record).map_err(|error| error.to_string())?,
+        ]);
     }
-    arguments
-}
-
-/// What the holder knows, empty where it does not.
-fn tenure_arguments(tenure: &Tenure) -> Vec<String> {
-    let optional = |time: Option<UnixMs>| time.map(text::time).unwrap_or_default();
-    vec![
-        tenure.slot.name().to_owned(),
-        text::time(tenure.token.0),
-        tenure.nonce.to_string(),
-        tenure.lineage.clone().unwrap_or_default(),
-        optional(tenure.expires),
-        optional(tenure.store_now),
-        text::time(tenure.horizon),
-    ]
-}
-
-fn extended(tenure: &Tenure, answer: &Answer) -> Option<Extended> {
-    let words: Vec<&str> = answer.words.iter().map(String::as_str).collect();
-    Some(match words[..] {
-        ["held", version, horizon, expires, now, lineage] => Extended::Held(Tenure {
-            version: Version(version.parse().ok()?),
-            horizon: horizon.parse().ok()?,
-            expires: Some(expires.parse().ok()?),
-            store_now: Some(now.parse().ok()?),
-            lineage: Some(lineage.to_owned()),
-            ..tenure.clone()
-        }),
-        ["lost", "superseded", token, holder] => Extended::Lost(Loss::Superseded {
-            token: Token(token.parse().ok()?),
-            holder: holder.to_owned(),
-        }),
-        ["lost", "overlapped", token, holder] => Extended::Lost(Loss::Overlapped {
-            token: Token(token.parse().ok()?),
-            holder: holder.to_owned(),
-        }),
-        ["lost", "vanished"] => Extended::Lost(Loss::Vanished),
-        ["lost", "released"] => Extended::Lost(Loss::Released),
-        ["lost", "regressed"] => Extended::Lost(Loss::Regressed),
-        ["lost", "lapsed"] => Extended::Lost(Loss::Lapsed),
-        _ => return None,
-    })
-}
-
-fn millis(duration: Duration) -> String {
-    text::time(crate::time::millis(duration))
+    Ok(words)
 }
 
 impl fmt::Display for RedisStore {

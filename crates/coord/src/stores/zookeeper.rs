@@ -7,17 +7,18 @@
 //! for no less; a holder that dies is noticed after a session, however short its claim was.
 
 mod cell;
-mod claim;
-mod door;
+mod clock;
+mod commit;
+mod endpoints;
 mod failure;
 mod meta;
 mod paths;
 mod probe;
 mod promise;
 mod session;
-mod tenure;
-mod watch;
-mod write;
+mod tree;
+mod vacancies;
+mod watching;
 
 use std::fmt;
 
@@ -25,22 +26,20 @@ use async_trait::async_trait;
 use tokio::time::timeout_at;
 use zookeeper_client as zk;
 
-use self::cell::{Cell, look};
-use self::claim::{Acquisition, Range};
-use self::door::Door;
+use self::endpoints::Endpoints;
 use self::failure::Failure;
-use self::paths::{Paths, slot_of_mark};
+use self::paths::Paths;
 use self::promise::Setup;
-use self::session::{Get, Got, Session};
-use self::write::Writer;
+use self::session::{Get, Session};
+use self::tree::Tree;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
-use crate::record::{Meta, Record, UnixMs, Version, Versioned};
+use crate::record::{Meta, Version};
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Acquired, Ask, Changes, Choice, Claim, Entry, Extended, Put, Released, Store, Tenure,
+    Act, Changes, Commit, Committed, Entry, Look, Put, Stay, Store, Vacancies, Wanted, Watched,
 };
 use crate::timing::Timing;
 use crate::url::StoreUrl;
@@ -48,9 +47,7 @@ use crate::url::StoreUrl;
 /// A namespace in ZooKeeper, over one session.
 pub struct ZooKeeperStore {
     url: StoreUrl,
-    paths: Paths,
-    session: Session,
-    authenticated: bool,
+    tree: Tree,
     setup: Setup,
 }
 
@@ -72,17 +69,17 @@ impl ZooKeeperStore {
         Self::enter(url, namespace, false).await
     }
 
-    async fn enter(url: &StoreUrl, namespace: &Namespace, makes: bool) -> Result<Self, Error> {
+    async fn enter(url: &StoreUrl, namespace: &Namespace, writes: bool) -> Result<Self, Error> {
         let fail = |failure: Failure| error("connect", url, failure);
         let invalid = |why| fail(Failure::Definite(ErrorKind::InvalidConfig, why));
         let paths = Paths::new(url, namespace).map_err(invalid)?;
-        let door = Door::new(url)?;
-        let deadline = tokio::time::Instant::now() + door.timeout;
+        let endpoints = Endpoints::new(url)?;
+        let deadline = tokio::time::Instant::now() + endpoints.timeout;
         let late = || Failure::unavailable("no server answered within the time-out");
-        let client = match timeout_at(deadline, door.open(None)).await {
+        let client = match timeout_at(deadline, endpoints.open(None)).await {
             Ok(Ok(client)) => client,
             Ok(Err(zk::Error::NoHosts)) => {
-                let why = timeout_at(deadline, probe::diagnose(&door)).await;
+                let why = timeout_at(deadline, probe::diagnose(&endpoints)).await;
                 return Err(fail(why.unwrap_or_else(|_| late())));
             }
             Ok(Err(zk::Error::AuthFailed)) => return Err(fail(zk::Error::AuthFailed.into())),
@@ -90,44 +87,37 @@ impl ZooKeeperStore {
             // All else is said before anything is sent: of certificates and keys.
             Ok(Err(other)) => return Err(invalid(other.to_string())),
         };
-        let setup = Setup::look(&client, &door, deadline).await;
-        let authenticated = door.authenticated;
-        let session = Session::new(door, client);
-        let store = Self { url: url.clone(), paths, session, authenticated, setup };
-        if makes {
-            let made = store.writer().make_parents(deadline).await;
-            made.map_err(|failure| fail(failure.of_read()))?;
+        let setup = Setup::look(&client, &endpoints, deadline).await;
+        let tree = Tree::new(Session::new(endpoints, client), paths, writes);
+        if writes {
+            tree.make_parents(deadline).await.map_err(fail)?;
+            tree.keep_clock(deadline).await.map_err(fail)?;
         }
-        let readable = [Get::Data(store.paths.meta()), Get::Children(store.paths.owners())];
-        store.session.read(&readable, false, deadline).await.map_err(fail)?;
-        Ok(store)
+        let readable = [Get::Data(tree.paths.meta()), Get::Children(tree.paths.owners())];
+        tree.session.read(&readable, false, deadline).await.map_err(fail)?;
+        Ok(Self { url: url.clone(), tree, setup })
     }
 
-    const fn writer(&self) -> Writer<'_> {
-        let Self { session, paths, authenticated, .. } = self;
-        Writer { session, paths, authenticated: *authenticated }
+    /// # Errors
+    /// If presence is to last for longer than a session: a leader would believe to lead for longer
+    /// than its presence lasts.
+    fn check_stay(&self, act: Act, stay: Stay) -> Result<(), Failure> {
+        let lasts = self.tree.session.lasts();
+        match stay {
+            Stay::For(ttl) if act == Act::Acquire && ttl > lasts => {
+                let why = format!(
+                    "presence for {ttl:?} is wanted and a session lasts {lasts:?}: raise the \
+                     option session of the URL, and maxSessionTimeout of the servers if need be"
+                );
+                Err(Failure::Definite(ErrorKind::InvalidConfig, why))
+            }
+            Stay::For(_) | Stay::Ended => Ok(()),
+        }
     }
 
-    /// Every slot of a kind that has a record or a mark of birth.
-    async fn all(&self, group: Group) -> Result<Vec<Cell>, Failure> {
-        let deadline = self.session.deadline();
-        let lists = [Get::Children(self.paths.group(group)), Get::Children(self.paths.births())];
-        let mut got = self.session.read(&lists, true, deadline).await?.into_iter();
-        let mut names = || match got.next() {
-            Some(Got::Children(names)) => names,
-            Some(Got::Data(_)) | None => Vec::new(),
-        };
-        let (records, births) = (names(), names());
-        let named = records.iter().filter_map(|name| Slot::named(group, name).ok());
-        let marked = births.iter().filter_map(|mark| slot_of_mark(group, mark));
-        let mut slots: Vec<_> = named.chain(marked).collect();
-        slots.sort_unstable();
-        slots.dedup();
-        Ok(look(&self.session, &self.paths, &slots, false, deadline).await?.1)
-    }
-
-    fn fails(&self, act: &'static str) -> impl Fn(Failure) -> Error {
-        move |failure| error(act, &self.url, failure)
+    fn fails(&self, act: Act) -> impl Fn(Failure) -> Error {
+        let removal = || format!("delete {}", self.tree.paths.meta());
+        move |failure| error(act.word(), &self.url, failure).with_way_out(removal())
     }
 }
 
@@ -146,68 +136,56 @@ impl Store for ZooKeeperStore {
         Ok(self.setup.findings(timing))
     }
 
-    async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
-        let deadline = self.session.deadline();
-        let removal = format_args!("delete {}", self.paths.meta()).to_string();
-        let read = meta::get(&self.writer(), deadline).await.map_err(self.fails("read meta"));
-        read.map_err(|error| error.with_way_out(removal))
-    }
-
-    async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
-        let deadline = self.session.deadline();
-        let put = meta::put(&self.writer(), expected, meta, deadline).await;
-        put.map_err(self.fails("write meta"))
+    async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
+        let deadline = self.tree.session.deadline();
+        let read = async {
+            self.tree.keep_clock(deadline).await?;
+            let snapshot = self.tree.snapshot(slots, true, deadline).await?;
+            let look = self.tree.look(&snapshot)?;
+            self.tree.remember(snapshot);
+            Ok(look)
+        };
+        read.await.map_err(self.fails(Act::Read))
     }
 
     async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
-        let cells = self.all(group).await.map_err(self.fails("list"))?;
-        Ok(cells.into_iter().map(Cell::into_entry).collect())
+        let deadline = self.tree.session.deadline();
+        self.tree.list(group, deadline).await.map_err(self.fails(Act::List))
     }
 
-    async fn acquire(&self, claim: &Claim) -> Result<Acquired, Error> {
-        let lasts = self.session.lasts();
-        if claim.ttl > lasts {
-            // A leader would believe to lead for longer than its presence lasts.
-            let why = format!(
-                "presence for {:?} is wanted and a session lasts {lasts:?}: raise the option \
-                 session of the URL, and maxSessionTimeout of the servers if need be",
-                claim.ttl
-            );
-            return Err(Error::new(ErrorKind::InvalidConfig, "acquire", &self.url, why));
-        }
-        let deadline = self.session.deadline();
-        let acquisition = Acquisition { writer: self.writer(), claim, deadline };
-        let acquired = match &claim.choice {
-            Choice::This(slot, read) => acquisition.this(slot, *read).await,
-            Choice::Any { first, last, favourite } => {
-                let range = Range { first: *first, last: *last, favourite: *favourite };
-                acquisition.any(range).await
-            }
+    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
+        let deadline = self.tree.session.deadline();
+        self.tree.vacancies(wanted, deadline).await.map_err(self.fails(Act::Vacancies))
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {
+        let Some(change) = commit.changes.first() else {
+            return Ok(Committed::Conflict(self.read(&[]).await?));
         };
-        acquired.map_err(self.fails("acquire"))
+        let fails = self.fails(commit.act);
+        self.check_stay(commit.act, change.stay).map_err(&fails)?;
+        let deadline = self.tree.session.deadline();
+        self.tree.commit(commit, change, deadline).await.map_err(fails)
     }
 
-    async fn extend(&self, tenure: &Tenure, ask: &Ask) -> Result<Extended, Error> {
-        let deadline = self.session.deadline();
-        let extended = tenure::extend(&self.writer(), tenure, ask, deadline).await;
-        extended.map_err(self.fails("extend"))
+    async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
+        let deadline = self.tree.session.deadline();
+        let put = self.tree.put_meta(expected, meta, deadline).await;
+        put.map_err(self.fails(Act::PutMeta))
     }
 
-    async fn release(&self, tenure: &Tenure, last: UnixMs) -> Result<Released, Error> {
-        let deadline = self.session.deadline();
-        let released = tenure::release(&self.writer(), tenure, last, deadline).await;
-        released.map_err(self.fails("release"))
+    async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {
+        if slot.group() == Group::Workers {
+            return Ok(Put::Conflict);
+        }
+        let deadline = self.tree.session.deadline();
+        let forgotten = self.tree.forget(slot, version, deadline).await;
+        forgotten.map_err(self.fails(Act::Forget))
     }
 
-    async fn put(&self, slot: &Slot, expected: Version, record: &Record) -> Result<Put, Error> {
-        let deadline = self.session.deadline();
-        let put = tenure::put(&self.writer(), slot, expected, record, deadline).await;
-        put.map_err(self.fails("put"))
-    }
-
-    async fn watch(&self, group: Group) -> Result<Changes, Error> {
-        let deadline = self.session.deadline();
-        watch::watch(&self.writer(), group, deadline).await.map_err(self.fails("watch"))
+    async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {
+        let deadline = self.tree.session.deadline();
+        self.tree.watch(watched, deadline).await.map_err(self.fails(Act::Watch))
     }
 }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::{Scheme, Secret, StoreUrl};
+use crate::namespace::Namespace;
 
 /// What is wrong with a store URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +112,9 @@ fn local(url: &mut StoreUrl, rest: &str) -> Result<(), BadUrl> {
             Ok(())
         }
         Scheme::File if url.path.is_empty() => Err(bad("write file:PATH with a directory")),
-        Scheme::Memory if !url.path.is_empty() => Err(bad("write memory: with nothing after it")),
+        Scheme::Memory if !url.path.is_empty() && url.path.parse::<Namespace>().is_err() => Err(
+            bad("write memory: or memory:NAME, with a name of letters, digits, '.', '_' or '-'"),
+        ),
         _ => Ok(()),
     }
 }
@@ -198,20 +201,28 @@ fn check_options(url: &StoreUrl) -> Result<(), BadUrl> {
     Ok(())
 }
 
-/// A duration such as `500ms`, `5s`, `10m` or `1h`; `None` if the text is none.
+/// The units of a duration in milliseconds, in the order in which they are written.
+const UNITS_MS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+
+/// A duration such as `500ms`, `5s`, `10m`, `1h` or `1m30s`: whole numbers with their units, the
+/// larger unit first and each once. `None` if the text is none.
 #[must_use]
 pub fn duration(text: &str) -> Option<Duration> {
-    let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
-    let (number, unit) = text.split_at(unit_at);
-    let number: u64 = number.parse().ok()?;
-    let scale_ms = match unit {
-        "ms" => 1,
-        "s" => 1000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return None,
-    };
-    number.checked_mul(scale_ms).map(Duration::from_millis)
+    let (mut rest, mut units, mut total_ms) = (text, UNITS_MS.iter(), 0_u64);
+    loop {
+        let unit_at = rest.find(|c: char| !c.is_ascii_digit())?;
+        let (number, after) = rest.split_at(unit_at);
+        let unit_end = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(unit_end);
+        // Only units after the last one are left.
+        let (_, scale_ms) = units.find(|(name, _)| *name == unit)?;
+        let number: u64 = number.parse().ok()?;
+        total_ms = total_ms.checked_add(number.checked_mul(*scale_ms)?)?;
+        if after.is_empty() {
+            return Some(Duration::from_millis(total_ms));
+        }
+        rest = after;
+    }
 }
 
 /// Undoes percent-encoding.

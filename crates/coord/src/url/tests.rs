@@ -15,6 +15,7 @@ fn every_form_of_url_is_understood() {
         assert_eq!(parse(spelling).path, "7");
     }
     assert_eq!(parse("memory:").scheme, Scheme::Memory);
+    assert_eq!(parse("memory:tests-1").path, "tests-1");
     assert_eq!(parse("redis://localhost").hosts, [("localhost".into(), 6379)]);
     let sentinel = parse("redis+sentinel://a:1,b/mymaster");
     assert_eq!(sentinel.hosts, [("a".into(), 1), ("b".into(), 26379)]);
@@ -76,7 +77,7 @@ fn what_is_wrong_is_said_without_repeating_the_text() {
         ("redis://u:ab?hunter2=ef@host", "the store has no option:"),
         ("file:", "a directory"),
         ("file://host/x", "file:PATH or"),
-        ("memory:x", "nothing after"),
+        ("memory:a/b", "memory:NAME"),
         ("memory:?x=1", "it has none"),
         ("zk://[::1]x", "not 1 to 65535"),
     ] {
@@ -96,5 +97,24 @@ fn an_unknown_scheme_is_repeated_only_if_it_looks_like_one() {
         let error = format!("{hidden}://h").parse::<StoreUrl>().unwrap_err().to_string();
         assert!(!error.contains(hidden), "{error}");
         assert!(error.contains("is no scheme: use file:, "), "{error}");
+    }
+}
+
+#[test]
+fn durations_have_one_unit_or_several_the_larger_first() {
+    for (text, expected_ms) in [
+        ("0s", 0),
+        ("500ms", 500),
+        ("10s", 10_000),
+        ("1m30s", 90_000),
+        ("2h", 7_200_000),
+        ("1h0m5s", 3_605_000),
+        ("1s500ms", 1500),
+    ] {
+        assert_eq!(duration(text), Some(Duration::from_millis(expected_ms)), "{text}");
+    }
+    let huge = "18446744073709551615h";
+    for text in ["", "10", "s", "1.5s", "30s1m", "1m1m", "1m 30s", "-1s", "1d", "1m30", huge] {
+        assert_eq!(duration(text), None, "{text}");
     }
 }

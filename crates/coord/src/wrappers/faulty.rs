@@ -13,18 +13,16 @@ use self::request::Request;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
-use crate::record::{Meta, Record, UnixMs, Version, Versioned};
+use crate::nonce::Nonce;
+use crate::record::{Meta, Version};
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Acquired, Ask, Changes, Choice, Claim, Entry, Extended, Guard, Put, Released, Store, Tenure,
+    Act, Changes, Commit, Committed, Entry, Look, Put, Store, Vacancies, Wanted, Watched, Written,
 };
 use crate::timing::Timing;
 
 /// Lets requests and replies to a store go wrong. For tests: which ones is decided by a seed, so a
 /// run can be repeated if the calls come in the same order.
-///
-/// A claim of [`Choice::Any`] is never carried out twice: stores settle on a slot before they
-/// send anything that writes.
 #[derive(Debug)]
 pub struct Faulty {
     inner: Arc<dyn Store>,
@@ -103,7 +101,7 @@ impl Faulty {
     }
 
     /// Does what nobody can repeat: only the request or the reply can be lost.
-    async fn read<T>(
+    async fn ask<T>(
         &self,
         act: &'static str,
         work: impl Future<Output = Result<T, Error>>,
@@ -121,17 +119,17 @@ impl Faulty {
     /// Carries out a request that writes, or does not, or does so twice, and keeps a copy.
     async fn write<T, F>(
         &self,
-        act: &'static str,
+        act: Act,
         request: Request,
         again: impl Fn() -> F,
-    ) -> Result<(T, Fate), Error>
+    ) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Error>>,
     {
         self.deliver_due().await;
         let fate = self.state().draw(&self.chances, Some(&request));
         if let Some(kind) = fate.request_lost {
-            return Err(Error::new(kind, act, self, "the request was lost"));
+            return Err(Error::new(kind, act.word(), self, "the request was lost"));
         }
         let reply = match fate.twice {
             false => again().await,
@@ -141,12 +139,7 @@ impl Faulty {
             }
         };
         self.deliver_due().await;
-        Ok((reply?, fate))
-    }
-
-    fn heard<T>(&self, act: &'static str, written: (T, Fate)) -> Result<T, Error> {
-        let (reply, fate) = written;
-        if fate.reply_lost { Err(self.no_reply(act)) } else { Ok(reply) }
+        if fate.reply_lost { Err(self.no_reply(act.word())) } else { reply }
     }
 
     fn no_reply(&self, act: &'static str) -> Error {
@@ -188,7 +181,7 @@ impl State {
         let reply_lost = self.dice.happens(chances.reply_lost) && !lost;
         let twice = self.dice.happens(chances.twice) && !lost;
         let (coin, delay) = (self.dice.happens(500), 1 + self.dice.below(LATE_MOMENTS_MAX));
-        let copied = request.filter(|request| request.can_repeat()).cloned();
+        let copied = request.cloned();
         let (late, twice) = (late && copied.is_some(), twice && copied.is_some());
         if late && let Some(request) = copied {
             self.late.push((self.moment + delay, request));
@@ -212,69 +205,51 @@ impl Store for Faulty {
         self.inner.is_bound_to_process()
     }
 
+    fn is_in_place(&self, slot: &Slot, nonce: Nonce) -> bool {
+        self.inner.is_in_place(slot, nonce)
+    }
+
     async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
-        self.read("diagnose", self.inner.diagnose(timing)).await
+        self.ask("diagnose", self.inner.diagnose(timing)).await
     }
 
-    async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
-        self.read("read meta", self.inner.meta()).await
+    fn changes_max(&self) -> usize {
+        self.inner.changes_max()
     }
 
-    async fn guard(&self) -> Result<Option<Guard>, Error> {
-        self.read("read the guard", self.inner.guard()).await
+    async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
+        self.ask(Act::Read.word(), self.inner.read(slots)).await
+    }
+
+    async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
+        self.ask(Act::List.word(), self.inner.list(group)).await
+    }
+
+    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
+        self.ask(Act::Vacancies.word(), self.inner.vacancies(wanted)).await
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {
+        let request = Request::Commit(commit.clone());
+        self.write(commit.act, request, || self.inner.commit(commit)).await
     }
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
         let request = Request::PutMeta(expected, meta.clone());
-        let again = || self.inner.put_meta(expected, meta);
-        self.heard("write meta", self.write("write meta", request, again).await?)
+        self.write(Act::PutMeta, request, || self.inner.put_meta(expected, meta)).await
     }
 
-    async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
-        self.read("list slots", self.inner.list(group)).await
+    async fn settle(&self, written: &Written) -> Result<bool, Error> {
+        self.ask(Act::Settle.word(), self.inner.settle(written)).await
     }
 
-    async fn acquire(&self, claim: &Claim) -> Result<Acquired, Error> {
-        let again = || self.inner.acquire(claim);
-        let (reply, fate) = self.write("acquire", Request::Acquire(claim.clone()), again).await?;
-        match (&claim.choice, &reply) {
-            _ if !fate.reply_lost => Ok(reply),
-            (Choice::This(slot, version), _) if fate.coin => {
-                Ok(Acquired::Unsure(slot.clone(), *version))
-            }
-            // Which slot it was about is known. The version it became does as well as the one that
-            // was read: the repetition is recognised by its nonce, or else fails.
-            (Choice::Any { .. }, Acquired::Held(held)) => {
-                Ok(Acquired::Unsure(held.slot.clone(), held.version))
-            }
-            _ => Err(self.no_reply("acquire")),
-        }
+    async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {
+        let request = Request::Forget(slot.clone(), version);
+        self.write(Act::Forget, request, || self.inner.forget(slot, version)).await
     }
 
-    async fn extend(&self, tenure: &Tenure, ask: &Ask) -> Result<Extended, Error> {
-        let request = Request::Extend(tenure.clone(), *ask);
-        let again = || self.inner.extend(tenure, ask);
-        self.heard("extend", self.write("extend", request, again).await?)
-    }
-
-    async fn release(&self, tenure: &Tenure, last: UnixMs) -> Result<Released, Error> {
-        let request = Request::Release(tenure.clone(), last);
-        let again = || self.inner.release(tenure, last);
-        self.heard("release", self.write("release", request, again).await?)
-    }
-
-    async fn put(&self, slot: &Slot, expected: Version, record: &Record) -> Result<Put, Error> {
-        let request = Request::Put(slot.clone(), expected, record.clone());
-        let again = || self.inner.put(slot, expected, record);
-        self.heard("put a record", self.write("put a record", request, again).await?)
-    }
-
-    async fn watch(&self, group: Group) -> Result<Changes, Error> {
-        self.read("watch", self.inner.watch(group)).await
-    }
-
-    async fn time(&self) -> Result<Option<UnixMs>, Error> {
-        self.read("read the time", self.inner.time()).await
+    async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {
+        self.ask(Act::Watch.word(), self.inner.watch(watched)).await
     }
 }
 

@@ -10,10 +10,11 @@ use async_trait::async_trait;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
-use crate::record::{Meta, Record, UnixMs, Version, Versioned};
+use crate::nonce::Nonce;
+use crate::record::{Meta, Version};
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Acquired, Ask, Changes, Claim, Entry, Extended, Guard, Put, Released, Store, Tenure,
+    Act, Changes, Commit, Committed, Entry, Look, Put, Store, Vacancies, Wanted, Watched, Written,
 };
 use crate::time::boot_time;
 use crate::timing::Timing;
@@ -39,65 +40,28 @@ pub struct Operations {
     pub spent: Duration,
 }
 
-/// Declares an enumeration of labels.
-macro_rules! labels {
-    ($(#[$about:meta])* $name:ident { $($label:ident $word:literal $meaning:literal),* $(,)? }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum $name {
-            $(#[doc = $meaning] $label),*
-        }
-
-        impl $name {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$label),*];
-
-            /// It in a word, as a label of metrics.
-            #[must_use]
-            pub const fn word(self) -> &'static str {
-                match self {
-                    $(Self::$label => $word),*
-                }
-            }
-        }
-    };
-}
-
-labels! {
-    /// The methods of a [`Store`] that do something.
-    Act {
-        Meta "meta" "Reading meta.",
-        PutMeta "put_meta" "Writing meta.",
-        List "list" "Listing slots.",
-        Acquire "acquire" "Acquiring a slot.",
-        Extend "extend" "Extending a tenure.",
-        Release "release" "Releasing a tenure.",
-        Put "put" "Putting a record.",
-        Watch "watch" "Starting a watch.",
-        Time "time" "Reading the store's clock.",
-    }
-}
-
-labels! {
-    /// How an act ended: its value, or the kind of its error.
-    Outcome {
-        Done "done" "As wanted.",
-        Taken "taken" "The slot is somebody else's.",
-        Full "full" "No slot can be taken.",
-        MetaMoved "meta_moved" "Meta was not what the claim named.",
-        Unsure "unsure" "The claim may have been carried out.",
-        Lost "lost" "The tenure is over.",
-        NotHeld "not_held" "The tenure was over already.",
-        Conflict "conflict" "Something else was there than was expected.",
-        Unavailable "unavailable" "The store cannot be reached.",
-        Unknown "unknown" "No answer came.",
-        Denied "denied" "The store does not let us in.",
-        InvalidConfig "invalid_config" "An option makes no sense.",
-        Corrupt "corrupt" "What is stored cannot be read.",
-        NewerFormat "newer_format" "What is stored is of a newer version.",
-        Unsafe "unsafe" "The store may forget.",
-    }
+/// How an act ended: its value, or the kind of its error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// As wanted.
+    Done,
+    /// Something else was there than was expected.
+    Conflict,
+    /// The store cannot be reached.
+    Unavailable,
+    /// No answer came.
+    Unknown,
+    /// The store does not let us in.
+    Denied,
+    /// An option makes no sense.
+    InvalidConfig,
+    /// What is stored cannot be read.
+    Corrupt,
+    /// What is stored is of a newer version.
+    NewerFormat,
+    /// The store may forget.
+    Unsafe,
 }
 
 #[derive(Debug, Default)]
@@ -153,6 +117,35 @@ impl Metered {
 }
 
 impl Outcome {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::Done,
+        Self::Conflict,
+        Self::Unavailable,
+        Self::Unknown,
+        Self::Denied,
+        Self::InvalidConfig,
+        Self::Corrupt,
+        Self::NewerFormat,
+        Self::Unsafe,
+    ];
+
+    /// It in a word, as a label of metrics.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Conflict => "conflict",
+            Self::Unavailable => "unavailable",
+            Self::Unknown => "unknown",
+            Self::Denied => "denied",
+            Self::InvalidConfig => "invalid_config",
+            Self::Corrupt => "corrupt",
+            Self::NewerFormat => "newer_format",
+            Self::Unsafe => "unsafe",
+        }
+    }
+
     const fn of(kind: ErrorKind) -> Self {
         match kind {
             ErrorKind::Unavailable => Self::Unavailable,
@@ -167,15 +160,8 @@ impl Outcome {
 
     /// Whether an act can end so.
     const fn can_end(self, act: Act) -> bool {
-        match self {
-            Self::Taken | Self::Full | Self::MetaMoved | Self::Unsure => {
-                matches!(act, Act::Acquire)
-            }
-            Self::Lost => matches!(act, Act::Extend),
-            Self::NotHeld => matches!(act, Act::Release),
-            Self::Conflict => matches!(act, Act::Put | Act::PutMeta),
-            _ => true,
-        }
+        let reads = matches!(act, Act::Read | Act::List | Act::Vacancies | Act::Watch);
+        !(reads && matches!(self, Self::Conflict))
     }
 }
 
@@ -196,22 +182,21 @@ impl Store for Metered {
         self.inner.is_bound_to_process()
     }
 
+    fn is_in_place(&self, slot: &Slot, nonce: Nonce) -> bool {
+        self.inner.is_in_place(slot, nonce)
+    }
+
+    fn changes_max(&self) -> usize {
+        self.inner.changes_max()
+    }
+
     async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
         self.inner.diagnose(timing).await
     }
 
-    async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
+    async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
         let began = boot_time();
-        self.tally(Act::Meta, began, self.inner.meta().await, |_| Outcome::Done)
-    }
-
-    async fn guard(&self) -> Result<Option<Guard>, Error> {
-        self.inner.guard().await
-    }
-
-    async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
-        let began = boot_time();
-        self.tally(Act::PutMeta, began, self.inner.put_meta(expected, meta).await, of_put)
+        self.tally(Act::Read, began, self.inner.read(slots).await, |_| Outcome::Done)
     }
 
     async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
@@ -219,46 +204,38 @@ impl Store for Metered {
         self.tally(Act::List, began, self.inner.list(group).await, |_| Outcome::Done)
     }
 
-    async fn acquire(&self, claim: &Claim) -> Result<Acquired, Error> {
+    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
         let began = boot_time();
-        self.tally(Act::Acquire, began, self.inner.acquire(claim).await, |got| match got {
-            Acquired::Held(_) => Outcome::Done,
-            Acquired::Taken => Outcome::Taken,
-            Acquired::Full(_) => Outcome::Full,
-            Acquired::MetaMoved => Outcome::MetaMoved,
-            Acquired::Unsure(..) => Outcome::Unsure,
+        self.tally(Act::Vacancies, began, self.inner.vacancies(wanted).await, |_| Outcome::Done)
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {
+        let began = boot_time();
+        self.tally(commit.act, began, self.inner.commit(commit).await, |got| match got {
+            Committed::Done { .. } => Outcome::Done,
+            Committed::Conflict(_) => Outcome::Conflict,
         })
     }
 
-    async fn extend(&self, tenure: &Tenure, ask: &Ask) -> Result<Extended, Error> {
+    async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
         let began = boot_time();
-        self.tally(Act::Extend, began, self.inner.extend(tenure, ask).await, |got| match got {
-            Extended::Held(_) => Outcome::Done,
-            Extended::Lost(_) => Outcome::Lost,
-        })
+        self.tally(Act::PutMeta, began, self.inner.put_meta(expected, meta).await, of_put)
     }
 
-    async fn release(&self, tenure: &Tenure, last: UnixMs) -> Result<Released, Error> {
+    async fn settle(&self, written: &Written) -> Result<bool, Error> {
         let began = boot_time();
-        self.tally(Act::Release, began, self.inner.release(tenure, last).await, |got| match got {
-            Released::Done => Outcome::Done,
-            Released::NotHeld => Outcome::NotHeld,
-        })
+        let outcome = |settled: &bool| if *settled { Outcome::Done } else { Outcome::Conflict };
+        self.tally(Act::Settle, began, self.inner.settle(written).await, outcome)
     }
 
-    async fn put(&self, slot: &Slot, expected: Version, record: &Record) -> Result<Put, Error> {
+    async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {
         let began = boot_time();
-        self.tally(Act::Put, began, self.inner.put(slot, expected, record).await, of_put)
+        self.tally(Act::Forget, began, self.inner.forget(slot, version).await, of_put)
     }
 
-    async fn watch(&self, group: Group) -> Result<Changes, Error> {
+    async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {
         let began = boot_time();
-        self.tally(Act::Watch, began, self.inner.watch(group).await, |_| Outcome::Done)
-    }
-
-    async fn time(&self) -> Result<Option<UnixMs>, Error> {
-        let began = boot_time();
-        self.tally(Act::Time, began, self.inner.time().await, |_| Outcome::Done)
+        self.tally(Act::Watch, began, self.inner.watch(watched).await, |_| Outcome::Done)
     }
 }
 

@@ -8,10 +8,12 @@ use async_trait::async_trait;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
-use crate::record::{Meta, Record, UnixMs, Version, Versioned};
+use crate::nonce::Nonce;
+use crate::record::{Meta, Version};
 use crate::slot::{BadName, Group, Slot};
 use crate::store::{
-    Acquired, Ask, Changes, Choice, Claim, Entry, Extended, Guard, Put, Released, Store, Tenure,
+    Act, Change, Changes, Commit, Committed, Entry, Look, Put, Store, Vacancies, Wanted, Watched,
+    Written,
 };
 use crate::timing::Timing;
 
@@ -43,12 +45,12 @@ impl Prefixed {
     }
 
     /// The slot's name in the store behind.
-    fn inward(&self, act: &'static str, slot: &Slot) -> Result<Slot, Error> {
+    fn inward(&self, act: Act, slot: &Slot) -> Result<Slot, Error> {
         match slot.group() {
             Group::Workers => Ok(slot.clone()),
             group @ (Group::Elections | Group::Scopes) => {
                 Slot::named(group, &format!("{}{}", self.prefix, slot.name()))
-                    .map_err(|bad| Error::new(ErrorKind::InvalidConfig, act, self, bad))
+                    .map_err(|bad| Error::new(ErrorKind::InvalidConfig, act.word(), self, bad))
             }
         }
     }
@@ -63,8 +65,14 @@ impl Prefixed {
         }
     }
 
-    fn inward_tenure(&self, act: &'static str, tenure: &Tenure) -> Result<Tenure, Error> {
-        Ok(Tenure { slot: self.inward(act, &tenure.slot)?, ..tenure.clone() })
+    /// A look with the names in front.
+    fn outward_look(&self, look: Look) -> Look {
+        Look { entries: self.outward_entries(look.entries), ..look }
+    }
+
+    fn outward_entries(&self, entries: Vec<Entry>) -> Vec<Entry> {
+        let ours = |entry: Entry| Some(Entry { slot: self.outward(&entry.slot)?, ..entry });
+        entries.into_iter().filter_map(ours).collect()
     }
 }
 
@@ -78,65 +86,67 @@ impl Store for Prefixed {
         self.inner.is_bound_to_process()
     }
 
+    fn is_in_place(&self, slot: &Slot, nonce: Nonce) -> bool {
+        self.inward(Act::Read, slot).is_ok_and(|slot| self.inner.is_in_place(&slot, nonce))
+    }
+
     async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
         self.inner.diagnose(timing).await
     }
 
-    async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
-        self.inner.meta().await
+    fn changes_max(&self) -> usize {
+        self.inner.changes_max()
     }
 
-    async fn guard(&self) -> Result<Option<Guard>, Error> {
-        self.inner.guard().await
+    async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
+        let inward = slots.iter().map(|slot| self.inward(Act::Read, slot));
+        let look = self.inner.read(&inward.collect::<Result<Vec<_>, _>>()?).await?;
+        Ok(self.outward_look(look))
+    }
+
+    async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
+        Ok(self.outward_entries(self.inner.list(group).await?))
+    }
+
+    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
+        // Only workers are chosen from, and they are shared.
+        self.inner.vacancies(wanted).await
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {
+        let inward = commit.changes.iter().map(|change| {
+            let slot = self.inward(commit.act, &change.slot)?;
+            Ok(Change { slot, ..change.clone() })
+        });
+        let changes = inward.collect::<Result<Vec<_>, Error>>()?;
+        Ok(match self.inner.commit(&Commit { changes, ..commit.clone() }).await? {
+            Committed::Done { index, version, expires, look } => {
+                Committed::Done { index, version, expires, look: self.outward_look(look) }
+            }
+            Committed::Conflict(look) => Committed::Conflict(self.outward_look(look)),
+        })
     }
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
         self.inner.put_meta(expected, meta).await
     }
 
-    async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
-        let ours = |entry: Entry| Some(Entry { slot: self.outward(&entry.slot)?, ..entry });
-        Ok(self.inner.list(group).await?.into_iter().filter_map(ours).collect())
+    async fn settle(&self, written: &Written) -> Result<bool, Error> {
+        self.inner.settle(written).await
     }
 
-    async fn acquire(&self, claim: &Claim) -> Result<Acquired, Error> {
-        let (slot, version) = match &claim.choice {
-            Choice::This(slot, version) => (slot, *version),
-            // Only workers are chosen from.
-            Choice::Any { .. } => return self.inner.acquire(claim).await,
-        };
-        let choice = Choice::This(self.inward("acquire", slot)?, version);
-        let slot = slot.clone();
-        Ok(match self.inner.acquire(&Claim { choice, ..claim.clone() }).await? {
-            Acquired::Held(tenure) => Acquired::Held(Tenure { slot, ..tenure }),
-            Acquired::Unsure(_, version) => Acquired::Unsure(slot, version),
-            other @ (Acquired::Taken | Acquired::Full(_) | Acquired::MetaMoved) => other,
-        })
+    async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {
+        self.inner.forget(&self.inward(Act::Forget, slot)?, version).await
     }
 
-    async fn extend(&self, tenure: &Tenure, ask: &Ask) -> Result<Extended, Error> {
-        let inward = self.inward_tenure("extend", tenure)?;
-        Ok(match self.inner.extend(&inward, ask).await? {
-            Extended::Held(held) => Extended::Held(Tenure { slot: tenure.slot.clone(), ..held }),
-            lost @ Extended::Lost(_) => lost,
-        })
-    }
-
-    async fn release(&self, tenure: &Tenure, last: UnixMs) -> Result<Released, Error> {
-        self.inner.release(&self.inward_tenure("release", tenure)?, last).await
-    }
-
-    async fn put(&self, slot: &Slot, expected: Version, record: &Record) -> Result<Put, Error> {
-        self.inner.put(&self.inward("put a record", slot)?, expected, record).await
-    }
-
-    async fn watch(&self, group: Group) -> Result<Changes, Error> {
-        // Others' changes are announced too: too many is allowed.
-        self.inner.watch(group).await
-    }
-
-    async fn time(&self) -> Result<Option<UnixMs>, Error> {
-        self.inner.time().await
+    async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {
+        // Others' changes of a kind are announced too: too many is allowed.
+        match watched {
+            Watched::Group(_) => self.inner.watch(watched).await,
+            Watched::Slot(slot) => {
+                self.inner.watch(&Watched::Slot(self.inward(Act::Watch, slot)?)).await
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use frazil_coord::time::boot_time;
-use frazil_coord::{ErrorKind, Extended, Group, Store, Strength};
+use frazil_coord::{ErrorKind, Extended, Group, Leasing, Store, Strength, Watched};
 use frazil_rig::{Certificates, Etcd, Proxy};
 
 use crate::world::{any, ask, connect, extend, init, namespace, open, refusal, take, until};
@@ -41,7 +41,7 @@ async fn the_right_password_opens_and_no_message_shows_it() {
     }
     let (store, _, meta) = open(&login(&format!("app:{PASSWORD}@"))).await;
     assert!(!format!("{store} {store:?}").contains(PASSWORD));
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&Watched::Group(Group::Workers)).await.unwrap();
     let tenure = take(&store, &any(meta)).await;
     changes.next().await.unwrap();
 
@@ -77,7 +77,7 @@ async fn a_user_who_may_touch_the_namespace_only_is_enough() {
     let url = format!("etcd://few:little-sesame@{}?timeout=3s", etcd.address());
     let store = connect(&url, &namespace).await;
     let meta = init(&store).await;
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&Watched::Group(Group::Workers)).await.unwrap();
     let tenure = take(&store, &any(meta)).await;
     changes.next().await.unwrap();
     let tenure = extend(&store, &tenure).await;
@@ -121,7 +121,7 @@ async fn tls_opens_to_who_trusts_the_right_authority() {
     let secure =
         |ca: &std::path::Path| format!("etcds://{}?timeout=3s&ca={}", etcd.address(), ca.display());
     let (store, _, meta) = open(&secure(certificates.ca())).await;
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&Watched::Group(Group::Workers)).await.unwrap();
     take(&store, &any(meta)).await;
     changes.next().await.unwrap();
     for (url, kind) in [

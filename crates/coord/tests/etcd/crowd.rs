@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use frazil_coord::time::boot_time;
-use frazil_coord::{Acquired, Store};
+use frazil_coord::{Acquired, Leasing};
 use frazil_rig::Etcd;
 use tokio::task::JoinSet;
 
@@ -44,7 +44,7 @@ async fn a_thousand_claims_at_once_get_distinct_workers() {
 }
 
 /// How many requests the server has been sent, as it counts them itself.
-fn requests(etcd: &Etcd) -> u64 {
+pub(crate) fn requests(etcd: &Etcd) -> u64 {
     let mut stream = TcpStream::connect(etcd.address()).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
     let mut page = String::new();

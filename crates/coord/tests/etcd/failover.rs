@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use frazil_coord::time::{boot_time, unix_ms};
-use frazil_coord::{Choice, ErrorKind, Extended, Released, Store};
+use frazil_coord::{Choice, ErrorKind, Extended, Leasing, Released, Store};
 use frazil_rig::EtcdCluster;
 
 use crate::world::{any, ask, claim, connect, extend, held, open, take, until};

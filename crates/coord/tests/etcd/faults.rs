@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use frazil_coord::time::{boot_time, unix_ms};
 use frazil_coord::{
-    Acquired, Changes, Choice, Claim, ErrorKind, Extended, Group, Loss, Slot, Store, Version,
+    Acquired, Changes, Choice, Claim, ErrorKind, Extended, Group, Leasing, Loss, Slot, Store,
+    Version, Watched,
 };
 use frazil_rig::{Etcd, Proxy};
 use tokio::task::JoinSet;
@@ -21,7 +22,7 @@ async fn lose_the_reply(
     claim: &Claim,
     (store, witness): (&dyn Store, &dyn Store),
 ) -> Result<Acquired, frazil_coord::Error> {
-    let mut changes = witness.watch(Group::Workers).await.unwrap();
+    let mut changes = witness.watch(&Watched::Group(Group::Workers)).await.unwrap();
     proxy.delay_replies(REPLY_DELAY);
     let lose = async {
         changes.next().await.expect("the watch goes on");
@@ -176,7 +177,7 @@ async fn an_extension_that_is_overtaken_by_a_takeover_changes_nothing() {
 async fn compaction_disturbs_neither_extensions_nor_watches() {
     let etcd = Etcd::start().unwrap();
     let (store, _, meta) = open(&etcd.url()).await;
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&Watched::Group(Group::Workers)).await.unwrap();
     let mut tenure = take(&store, &any(meta)).await;
     announced(&mut changes).await;
     for _ in 0..3 {
@@ -197,14 +198,15 @@ async fn a_watch_ends_with_its_connection_and_can_be_renewed() {
     let etcd = Etcd::start().unwrap();
     let proxy = Proxy::start(etcd.address()).unwrap();
     let (store, namespace, meta) = open(&format!("etcd://{}", proxy.address())).await;
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&Watched::Group(Group::Workers)).await.unwrap();
     let other = connect(&etcd.url(), &namespace).await;
     proxy.cut();
     let end = tokio::time::timeout(PATIENCE, changes.next()).await.unwrap();
     assert_eq!(end, None, "it said something of a connection that is gone");
     proxy.heal();
     let mut changes =
-        until("a new watch", || async { store.watch(Group::Workers).await.ok() }).await;
+        until("a new watch", || async { store.watch(&Watched::Group(Group::Workers)).await.ok() })
+            .await;
     take(&other, &any(meta)).await;
     announced(&mut changes).await;
     drop(store);
@@ -219,7 +221,7 @@ async fn renewals_wake_nobody_and_lapses_do() {
     let mut claim = any(meta);
     claim.ttl = Duration::from_secs(2);
     let mut tenure = take(&store, &claim).await;
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&Watched::Group(Group::Workers)).await.unwrap();
     for _ in 0..5 {
         tenure = match store.extend(&tenure, &ask(claim.ttl)).await.unwrap() {
             Extended::Held(tenure) => tenure,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use frazil_coord::{
-    Acquired, Choice, ErrorKind, Extended, Found, Group, Loss, Meta, Put, Record, Slot, Store,
-    Tenure, Version,
+    Acquired, Choice, ErrorKind, Extended, Found, Group, Leasing, Loss, Meta, Put, Record,
+    Released, Slot, Store, Tenure, Version,
 };
 use frazil_rig::Etcd;
 
@@ -63,6 +63,41 @@ async fn a_store_restored_from_an_older_snapshot_is_caught() {
     let newcomer = connect(&etcd.url(), &namespace).await;
     assert!(newcomer.meta().await.unwrap().is_some());
     assert_eq!(lost(&newcomer, &tenure).await, Loss::Regressed);
+    assert_eq!(lost(&store, &tenure).await, Loss::Regressed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revision_that_comes_back_under_another_holder_is_not_written_over() {
+    let etcd = Etcd::start().unwrap();
+    let (store, namespace, meta) = open(&etcd.url()).await;
+    let directory = tempfile::tempdir().unwrap();
+    let snapshot = directory.path().join("snapshot");
+    etcd.save_snapshot(&snapshot).unwrap();
+    let this = || claim(Choice::This(Slot::worker(3), Version(0)), meta);
+    let old = take(&store, &this()).await;
+    etcd.restore_from(&snapshot).unwrap();
+    // Clients that know nothing of the history before.
+    let (newcomer, other) =
+        (connect(&etcd.url(), &namespace).await, connect(&etcd.url(), &namespace).await);
+    let new = take(&newcomer, &this()).await;
+    assert_eq!(new.version, old.version, "the revision comes back");
+    let loss = lost(&other, &old).await;
+    assert!(matches!(loss, Loss::Overlapped { token, .. } if token == new.token), "{loss:?}");
+    assert_eq!(other.release(&old, 0).await.unwrap(), Released::NotHeld);
+    extend(&newcomer, &new).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_notices_that_others_were_forgotten_loses_its_tenure_too() {
+    let etcd = Etcd::start().unwrap();
+    let (store, _, meta) = open(&etcd.url()).await;
+    let tenure = extend(&store, &take(&store, &any(meta)).await).await;
+    let directory = tempfile::tempdir().unwrap();
+    let snapshot = directory.path().join("snapshot");
+    etcd.save_snapshot(&snapshot).unwrap();
+    take(&store, &any(meta)).await;
+    etcd.restore_from(&snapshot).unwrap();
+    // Its own record is as it was.
     assert_eq!(lost(&store, &tenure).await, Loss::Regressed);
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_coord::keeper::{FirstUse, Keeper, LeaseState, Setup};
-use frazil_coord::{Store, Timing};
+use frazil_coord::{Leasing, Timing};
 use frazil_rig::Etcd;
 
 use crate::lane::{Diary, Event, TestLane};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use frazil_coord::stores::etcd::EtcdStore;
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Error, Extended, FORMAT, Group, Meta, Namespace, Nonce, Presence,
-    Put, Slot, Store, StoreUrl, Tenure, Version,
+    Acquired, Ask, Choice, Claim, Error, Extended, FORMAT, Group, Leasing, Meta, Namespace, Nonce,
+    Presence, Put, Slot, Store, StoreUrl, Tenure, Version,
 };
 
 /// Longer than anything here takes on a busy machine.

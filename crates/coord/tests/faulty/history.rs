@@ -5,8 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Entry, Extended, Faults, Faulty, Group, Nonce, Slot, Store,
-    Tenure, Version,
+    Acquired, Ask, Choice, Claim, Entry, Extended, Faults, Faulty, Group, Leasing, Nonce, Slot,
+    Store, Tenure, Version,
 };
 
 /// Few, so that clients meet.
@@ -160,7 +160,12 @@ impl History {
                 };
                 State::Holding { tenure, last }
             }
-            Ok(Acquired::Taken | Acquired::Full(_) | Acquired::MetaMoved) => State::Idle,
+            Ok(
+                Acquired::Taken
+                | Acquired::Full(_)
+                | Acquired::MetaMoved
+                | Acquired::ClockOff { .. },
+            ) => State::Idle,
             // Not known: the same again.
             Ok(Acquired::Unsure(..)) | Err(_) => State::Claiming(claim),
         }
@@ -196,11 +201,11 @@ impl History {
                     Err(_) => {}
                 }
                 if self.habit == Habit::UsesWhatItAsked {
-                    tenure.horizon = tenure.horizon.max(horizon);
+                    tenure.usable = tenure.usable.max(horizon);
                 }
             }
             _ => {
-                if let Some(room) = tenure.horizon.checked_sub(last).filter(|room| *room > 0) {
+                if let Some(room) = tenure.usable.checked_sub(last).filter(|room| *room > 0) {
                     let until = last + 1 + self.below(room);
                     self.record(&tenure, last, until)?;
                     last = until;

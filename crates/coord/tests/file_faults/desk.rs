@@ -7,8 +7,8 @@ use std::time::Duration;
 use frazil_coord::stores::file::{Copied, FileStore};
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Entry, Error, FORMAT, Meta, Namespace, Nonce, Presence, Put,
-    Slot, Store, StoreUrl, Tenure, Version,
+    Acquired, Ask, Choice, Claim, Entry, Error, FORMAT, Leasing, Meta, Namespace, Nonce, Presence,
+    Put, Slot, Store, StoreUrl, Tenure, Version,
 };
 
 pub(crate) const WINDOW_MS: u64 = 600_000;

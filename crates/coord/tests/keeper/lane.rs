@@ -1,10 +1,11 @@
 //! A lane that keeps account of what it was told and of every time it used.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use frazil_coord::keeper::{Grant, Lane};
 use frazil_coord::time::unix_ms;
-use frazil_coord::{Loss, UnixMs};
+use frazil_coord::{Act, Loss, UnixMs};
 
 /// What happened, in the order in which it did, on both sides of a keeper.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub(crate) enum Event {
     /// The store was asked to release.
     Release,
     /// The store was asked for something else.
-    Asked(&'static str),
+    Asked(Act),
 }
 
 pub(crate) type Diary = Arc<Mutex<Vec<Event>>>;
@@ -28,7 +29,7 @@ pub(crate) type Diary = Arc<Mutex<Vec<Event>>>;
 pub(crate) struct TestLane {
     diary: Diary,
     /// How far its clock is ahead, in milliseconds.
-    ahead_ms: u64,
+    ahead_ms: AtomicU64,
     book: Mutex<Book>,
 }
 
@@ -47,7 +48,12 @@ impl TestLane {
 
     /// One whose clock is ahead by this many milliseconds.
     pub(crate) fn ahead_by(ahead_ms: u64, diary: Diary) -> Arc<Self> {
-        Arc::new(Self { diary, ahead_ms, book: Mutex::default() })
+        Arc::new(Self { diary, ahead_ms: AtomicU64::new(ahead_ms), book: Mutex::default() })
+    }
+
+    /// Its clock jumps.
+    pub(crate) fn jump(&self, ahead_ms: u64) {
+        self.ahead_ms.fetch_add(ahead_ms, Ordering::Relaxed);
     }
 
     /// Uses the next time, if there is one that may be used.
@@ -88,7 +94,7 @@ impl TestLane {
 
 impl Lane for TestLane {
     fn now(&self) -> UnixMs {
-        unix_ms() + self.ahead_ms
+        unix_ms() + self.ahead_ms.load(Ordering::Relaxed)
     }
 
     fn open(&self, grant: Grant) {

@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard};
 use async_trait::async_trait;
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::{
-    Acquired, Ask, Changes, Claim, Entry, Error, ErrorKind, Extended, Group, Guarantees, Meta, Put,
-    Record, Released, Slot, Store, Tenure, UnixMs, Version, Versioned,
+    Act, Changes, Commit, Committed, Entry, Error, ErrorKind, Group, Guarantees, Look, Meta, Put,
+    Slot, Store, Vacancies, Version, Wanted, Watched,
 };
 
 use crate::lane::{Diary, Event};
@@ -38,11 +38,11 @@ impl MoodyStore {
         self.mood.lock().unwrap()
     }
 
-    fn ask(&self, act: &'static str) -> Result<(), Error> {
-        let event = if act == "release" { Event::Release } else { Event::Asked(act) };
+    fn ask(&self, act: Act) -> Result<(), Error> {
+        let event = if act == Act::Release { Event::Release } else { Event::Asked(act) };
         self.diary.lock().unwrap().push(event);
         match self.mood().fails {
-            true => Err(Error::new(ErrorKind::Unavailable, act, self, "in a bad mood")),
+            true => Err(Error::new(ErrorKind::Unavailable, act.word(), self, "in a bad mood")),
             false => Ok(()),
         }
     }
@@ -54,56 +54,57 @@ impl Store for MoodyStore {
         self.store.guarantees()
     }
 
-    async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
-        self.ask("meta")?;
-        self.store.meta().await
-    }
-
-    async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
-        self.ask("put meta")?;
-        self.store.put_meta(expected, meta).await
+    async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
+        self.ask(Act::Read)?;
+        self.store.read(slots).await
     }
 
     async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
-        self.ask("list")?;
+        self.ask(Act::List)?;
         self.store.list(group).await
     }
 
-    async fn acquire(&self, claim: &Claim) -> Result<Acquired, Error> {
-        self.ask("acquire")?;
-        let acquired = self.store.acquire(claim).await;
+    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
+        self.ask(Act::Vacancies)?;
+        self.store.vacancies(wanted).await
+    }
+
+    async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {
+        self.ask(commit.act)?;
+        let hangs = match commit.act {
+            Act::Extend => self.mood().hangs_in_extend,
+            Act::Release => self.mood().hangs_in_release,
+            _ => false,
+        };
+        if hangs {
+            pending::<()>().await;
+        }
+        let committed = self.store.commit(commit).await;
         let mut mood = self.mood();
-        if mood.loses_acquire {
+        if mood.loses_acquire && commit.act == Act::Acquire {
             *mood = Mood { loses_acquire: false, fails: true, ..*mood };
             return Err(Error::new(ErrorKind::Unknown, "acquire", self, "the reply is lost"));
         }
-        acquired
+        committed
     }
 
-    async fn extend(&self, tenure: &Tenure, ask: &Ask) -> Result<Extended, Error> {
-        self.ask("extend")?;
-        if self.mood().hangs_in_extend {
-            pending::<()>().await;
-        }
-        self.store.extend(tenure, ask).await
+    async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
+        self.ask(Act::PutMeta)?;
+        self.store.put_meta(expected, meta).await
     }
 
-    async fn release(&self, tenure: &Tenure, last: UnixMs) -> Result<Released, Error> {
-        self.ask("release")?;
-        if self.mood().hangs_in_release {
-            pending::<()>().await;
-        }
-        self.store.release(tenure, last).await
+    async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {
+        self.ask(Act::Forget)?;
+        self.store.forget(slot, version).await
     }
 
-    async fn put(&self, slot: &Slot, expected: Version, record: &Record) -> Result<Put, Error> {
-        self.ask("put")?;
-        self.store.put(slot, expected, record).await
+    async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {
+        self.ask(Act::Watch)?;
+        self.store.watch(watched).await
     }
 
-    async fn watch(&self, group: Group) -> Result<Changes, Error> {
-        self.ask("watch")?;
-        self.store.watch(group).await
+    fn changes_max(&self) -> usize {
+        self.store.changes_max()
     }
 }
 

@@ -3,17 +3,18 @@
 /// One way in which a store is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Defect {
-    /// Extends whatever record is there.
+    /// Carries out an extension over whatever record is there.
     ExtendsAnyones,
-    /// Releases whatever record is there.
+    /// Carries out a release over whatever record is there.
     ReleasesAnyones,
     /// Says that it extended a record that is gone, and brings it back.
     ExtendsTheGone,
     /// Takes a slot whose record is gone for a new one.
     TakesLostForNew,
-    /// Takes a record that has forgotten a tenure for one of a successor.
+    /// Shows a record that has forgotten a tenure as that of a successor, because a cache does not
+    /// let anything go back.
     TakesAmnesiaForSuccession,
-    /// Writes what it worked out from an older reading, without a comparison.
+    /// Writes what was worked out from an older reading, without a comparison.
     WritesWithoutComparing,
     /// Does not care whether somebody is present.
     IgnoresPresence,
@@ -21,9 +22,9 @@ pub(crate) enum Defect {
     KnowsByClient,
     /// Gives up the slot when an extension fails.
     ReleasesOnFailedExtend,
-    /// Leaves presence behind when it refuses a claim.
+    /// Leaves presence behind when it refuses a commit.
     LeaksPresence,
-    /// Starts a new tenure at the last renewal of the old one.
+    /// Shows the last renewal of a record in place of its horizon.
     FloorIsLastRenewal,
     /// Records when it was extended, not until when.
     RecordsThePast,
@@ -31,18 +32,24 @@ pub(crate) enum Defect {
     KnowsByName,
     /// Says that the pool is full when it cannot be reached.
     OutageIsFull,
-    /// Starts a new tenure now if the old one has expired by its own clock.
+    /// Shows a horizon no later than now, by its own clock, once presence has ended.
     FloorIsNow,
-    /// Takes a slot if it is free, whatever version the claim names.
+    /// Takes a slot if it is free, whatever was read of it.
     TakesIfFree,
     /// Takes a repeated claim for another one.
     ForgetsClaims,
-    /// Sets the horizon that a late extension asks for.
+    /// Knows an extension by its nonce alone, so that a late one lowers the horizon.
     LateExtendLowers,
+    /// Compares versions, which come back after a wipe, and not nonces.
+    ComparesVersionsAlone,
+    /// Makes every change of a commit that is possible, not the first alone.
+    WritesEveryChange,
+    /// Removes a slot under its holder.
+    ForgetsTheHeld,
 }
 
 impl Defect {
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::ExtendsAnyones,
         Self::ReleasesAnyones,
         Self::ExtendsTheGone,
@@ -61,18 +68,21 @@ impl Defect {
         Self::TakesIfFree,
         Self::ForgetsClaims,
         Self::LateExtendLowers,
+        Self::ComparesVersionsAlone,
+        Self::WritesEveryChange,
+        Self::ForgetsTheHeld,
     ];
 
     /// Its number in the catalogue.
     pub(crate) fn id(self) -> &'static str {
         match self {
             Self::ExtendsAnyones => "D1",
-            Self::ReleasesAnyones => "D2",
+            Self::ReleasesAnyones | Self::ForgetsTheHeld => "D2",
             Self::ExtendsTheGone | Self::TakesLostForNew | Self::TakesAmnesiaForSuccession => "D3",
             Self::WritesWithoutComparing | Self::IgnoresPresence => "D8",
-            Self::KnowsByClient => "D9",
+            Self::KnowsByClient | Self::ComparesVersionsAlone => "D9",
             Self::ReleasesOnFailedExtend => "D11",
-            Self::LeaksPresence => "D13",
+            Self::LeaksPresence | Self::WritesEveryChange => "D13",
             Self::FloorIsLastRenewal | Self::RecordsThePast => "D14",
             Self::KnowsByName => "D15",
             Self::OutageIsFull => "D16",

@@ -1,7 +1,7 @@
 //! A store with one defect at a time, and none if so wanted: the control of the suites.
 //!
-//! Like a client of a real store it reads, works out what to write and writes, in that order and
-//! not at once; what makes that right is the comparison when it writes.
+//! Like a server far away it carries out a commit a moment after its sender has read; what makes
+//! that right is the comparison when it writes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,11 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use frazil_coord::choose::candidates;
 use frazil_coord::{
-    Acquired, Announcer, Ask, Census, Changes, Choice, Claim, Entry, Error, ErrorKind, Extended,
-    Found, Group, Guarantees, Loss, Meta, Presence, Put, Record, Released, Slot, Store, Strength,
-    Tenure, UnixMs, Version, Versioned, rules,
+    Act, Announcer, Change, Changes, Commit, Committed, Entry, Error, ErrorKind, Found, Group,
+    Guarantees, History, Look, Meta, Presence, Present, Put, Record, Slot, Stay, Store, Strength,
+    Token, UnixMs, Vacancies, Version, Versioned, Wanted, Watched,
 };
 
 use crate::defect::Defect;
@@ -36,11 +35,13 @@ struct Shared {
 #[derive(Default)]
 struct State {
     meta: Option<Versioned<Meta>>,
+    /// Meta as it was last written, which a wipe does not reach: what a cache would show.
+    cached_meta: Option<Versioned<Meta>>,
     cells: BTreeMap<Slot, Cell>,
-    /// Every record that was ever written, by its version: what a slow client once read.
-    history: BTreeMap<Version, Record>,
     writes: u64,
-    listeners: Vec<Announcer>,
+    /// The latest time at which anybody wrote: the clock of a store that has none.
+    clock: UnixMs,
+    listeners: Vec<(Watched, Announcer)>,
 }
 
 #[derive(Clone, Default)]
@@ -93,113 +94,140 @@ impl Naive {
         self.shared.state.lock().unwrap()
     }
 
-    fn reach(&self, act: &'static str) -> Result<MutexGuard<'_, State>, Error> {
+    fn reach(&self, act: Act) -> Result<MutexGuard<'_, State>, Error> {
         match self.reachable {
             true => Ok(self.lock()),
-            false => Err(Error::new(ErrorKind::Unavailable, act, self, "cut off")),
+            false => Err(Error::new(ErrorKind::Unavailable, act.word(), self, "cut off")),
         }
     }
 
-    fn entry(&self, slot: &Slot, cell: Option<&Cell>) -> Entry {
-        let unused = Cell::default();
-        let exists = cell.is_some() && !self.is(Defect::TakesLostForNew);
-        let cell = cell.unwrap_or(&unused);
-        let found = match &cell.record {
-            Some(record) => Found::Known(record.clone()),
-            None if exists => Found::Lost,
-            None => Found::New,
-        };
+    fn entry(&self, state: &State, slot: &Slot) -> Entry {
+        let Some(cell) = state.cells.get(slot) else { return Entry::unused(slot.clone()) };
         let presence = match cell.present && !self.is(Defect::IgnoresPresence) {
             true => Presence::Held { expires_in: None },
             false => Presence::Free,
         };
+        let found = match cell.record.clone() {
+            Some(record) => Found::Known(self.shown(state, cell, record)),
+            None if self.is(Defect::TakesLostForNew) => Found::New,
+            None => Found::Lost,
+        };
         Entry { slot: slot.clone(), version: cell.version, found, presence }
     }
 
-    /// The record that the claim leads to, given what was found.
-    fn work_out(&self, found: &Found, claim: &Claim) -> Result<Record, rules::Outlook> {
-        let mut seen = found.clone();
-        if let Found::Known(record) = &mut seen {
-            if self.is(Defect::FloorIsLastRenewal) {
-                record.horizon = record.renewed;
-            }
-            if self.is(Defect::FloorIsNow) {
-                record.horizon = claim.now;
-            }
+    /// The record as readers see it.
+    fn shown(&self, state: &State, cell: &Cell, mut record: Record) -> Record {
+        if self.is(Defect::FloorIsLastRenewal) {
+            record.horizon = record.renewed;
         }
-        rules::acquire(&seen, claim)
+        if self.is(Defect::FloorIsNow) && !cell.present {
+            record.horizon = record.horizon.min(state.clock);
+        }
+        record
     }
 
-    /// The tenure that a repeated claim has got already.
-    fn served(&self, state: &State, claim: &Claim) -> Option<Tenure> {
-        state.cells.keys().find_map(|slot| {
-            let entry = self.entry(slot, state.cells.get(slot));
-            let Found::Known(record) = &entry.found else { return None };
-            let ours = record.nonce == Some(claim.nonce) && !self.is(Defect::ForgetsClaims);
-            ours.then(|| rules::tenure(claim, entry.slot.clone(), entry.version, record))
-        })
+    fn look<'a>(&self, state: &State, slots: impl Iterator<Item = &'a Slot>) -> Look {
+        let entries = slots.map(|slot| self.entry(state, slot)).collect();
+        Look { meta: state.meta.clone(), entries, clock: None, history: History::default() }
     }
 
-    fn take(&self, state: &mut State, slot: &Slot, read: Version, claim: &Claim) -> Acquired {
-        let entry = self.entry(slot, state.cells.get(slot));
-        if let Found::Known(record) = &entry.found
-            && self.is(Defect::KnowsByName)
-            && record.holder == claim.holder
-        {
-            return Acquired::Held(rules::tenure(claim, entry.slot, entry.version, record));
-        }
-        let outdated = entry.version != read;
-        let held = entry.presence != Presence::Free;
-        let refused = match self.defect {
-            Some(Defect::TakesIfFree) => held,
-            // Free when it was read, and nobody looks again.
-            Some(Defect::WritesWithoutComparing) => held && !outdated,
-            _ => held || outdated,
+    /// The slot that a commit of several changes was served with before.
+    fn served(&self, state: &State, commit: &Commit) -> Option<Slot> {
+        let [Change { record: Record { nonce: Some(nonce), .. }, .. }, _, ..] = &commit.changes[..]
+        else {
+            return None;
         };
-        if refused {
-            return Acquired::Taken;
-        }
-        // What the caller read, which the comparison has shown to be what is there.
-        let found = match state.history.get(&read) {
-            Some(record) if outdated => Found::Known(record.clone()),
-            None if outdated => Found::New,
-            _ => entry.found,
-        };
-        match self.work_out(&found, claim) {
-            Ok(record) => {
-                let version = state.write(slot, &record, true, self.client);
-                Acquired::Held(rules::tenure(claim, entry.slot, version, &record))
-            }
-            Err(outlook) => {
-                if self.is(Defect::LeaksPresence) {
-                    state.cells.entry(slot.clone()).or_default().present = true;
-                }
-                let mut census = Census::default();
-                census.count(outlook);
-                Acquired::Full(census)
-            }
-        }
+        let carries = |cell: &Cell| cell.record.as_ref().is_some_and(|r| r.nonce == Some(*nonce));
+        let mut cells = state.cells.iter().filter(|_| !self.is(Defect::ForgetsClaims));
+        cells.find(|(_, cell)| carries(cell)).map(|(slot, _)| slot.clone())
     }
 
-    /// Whether the tenure is the record's, as this store sees it.
-    fn disguise(&self, cell: &Cell, record: &Record, tenure: &Tenure, any: Defect) -> Tenure {
-        let known = self.is(any) || (self.is(Defect::KnowsByClient) && cell.client == self.client);
-        match (known, record.nonce) {
-            (true, Some(nonce)) => Tenure { nonce, token: record.token, ..tenure.clone() },
-            _ => tenure.clone(),
+    fn is_possible(&self, state: &State, act: Act, change: &Change) -> bool {
+        let entry = self.entry(state, &change.slot);
+        let same_version = entry.version == change.version;
+        let same_nonce = entry.nonce() == change.nonce;
+        let is_free = entry.presence == Presence::Free;
+        let is_wrongly_possible = match (self.defect, act, &entry.found) {
+            (Some(Defect::ExtendsAnyones), Act::Extend, Found::Known(_))
+            | (Some(Defect::ReleasesAnyones), Act::Release, Found::Known(_))
+            | (Some(Defect::ExtendsTheGone), Act::Extend, Found::Lost | Found::New)
+            | (Some(Defect::WritesWithoutComparing), Act::Acquire, _) => true,
+            (Some(Defect::TakesIfFree), Act::Acquire, _) => is_free,
+            (Some(Defect::LateExtendLowers), Act::Extend, _) => same_nonce,
+            (Some(Defect::ComparesVersionsAlone), _, _) => same_version && is_free,
+            (Some(Defect::KnowsByClient), Act::Extend | Act::Release, Found::Known(record)) => {
+                let writer = state.cells.get(&change.slot).map(|cell| cell.client);
+                record.nonce.is_some() && writer == Some(self.client)
+            }
+            (Some(Defect::KnowsByName), Act::Extend | Act::Release, Found::Known(record)) => {
+                record.holder == change.record.holder
+            }
+            _ => false,
+        };
+        let may_be_present = change.present == Present::Holder || is_free;
+        is_wrongly_possible || (may_be_present && same_version && same_nonce)
+    }
+
+    /// Writes a change, as this store understands it.
+    fn write(&self, state: &mut State, act: Act, change: &Change) -> Version {
+        let mut record = change.record.clone();
+        if self.is(Defect::RecordsThePast) && act == Act::Extend {
+            record.horizon = record.renewed;
         }
+        let version = state.next_version();
+        state.clock = state.clock.max(record.renewed);
+        let present = change.stay != Stay::Ended;
+        let cell = Cell { version, record: Some(record), present, client: self.client };
+        state.cells.insert(change.slot.clone(), cell);
+        state.announce(&change.slot);
+        version
+    }
+
+    /// What is left and shown after a commit that none of its changes was made of.
+    fn refuse(&self, state: &mut State, commit: &Commit) -> Look {
+        for change in &commit.changes {
+            if self.is(Defect::LeaksPresence) && commit.act == Act::Acquire {
+                state.cells.entry(change.slot.clone()).or_default().present = true;
+            }
+            if let Some(cell) = state.cells.get_mut(&change.slot)
+                && self.is(Defect::ReleasesOnFailedExtend)
+                && commit.act == Act::Extend
+            {
+                cell.present = false;
+            }
+        }
+        let mut look = self.look(state, commit.changes.iter().map(|change| &change.slot));
+        if self.is(Defect::TakesAmnesiaForSuccession) {
+            for (entry, change) in look.entries.iter_mut().zip(&commit.changes) {
+                never_back(entry, &change.record);
+            }
+        }
+        look
+    }
+}
+
+/// Shows a record as if nothing that its client knew could have been forgotten.
+fn never_back(entry: &mut Entry, known: &Record) {
+    if let Found::Known(record) = &mut entry.found
+        && record.nonce != known.nonce
+    {
+        record.token = record.token.max(Token(known.token.0 + 1));
+        record.floor = record.floor.max(known.horizon);
     }
 }
 
 impl State {
-    fn write(&mut self, slot: &Slot, record: &Record, present: bool, client: u64) -> Version {
+    fn next_version(&mut self) -> Version {
         self.writes += 1;
-        let version = Version(self.writes);
-        self.history.insert(version, record.clone());
-        let cell = Cell { version, record: Some(record.clone()), present, client };
-        self.cells.insert(slot.clone(), cell);
-        self.listeners.retain(Announcer::announce);
-        version
+        Version(self.writes)
+    }
+
+    fn announce(&mut self, slot: &Slot) {
+        self.listeners.retain(|(watched, announcer)| !watched.covers(slot) || announcer.announce());
+    }
+
+    fn workers(&self) -> Vec<Slot> {
+        self.cells.keys().filter(|slot| slot.group() == Group::Workers).cloned().collect()
     }
 }
 
@@ -217,139 +245,93 @@ impl Store for Naive {
         }
     }
 
-    async fn meta(&self) -> Result<Option<Versioned<Meta>>, Error> {
-        Ok(self.reach("meta")?.meta.clone())
-    }
-
-    async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
-        let mut state = self.reach("put meta")?;
-        if state.meta.as_ref().map(|meta| meta.version) != expected {
-            return Ok(Put::Conflict);
-        }
-        state.writes += 1;
-        let version = Version(state.writes);
-        state.meta = Some(Versioned { version, value: meta.clone() });
-        Ok(Put::Done(version))
+    async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
+        let state = self.reach(Act::Read)?;
+        Ok(self.look(&state, slots.iter()))
     }
 
     async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
-        let state = self.reach("list")?;
-        let ours = state.cells.iter().filter(|(slot, _)| slot.group() == group);
-        Ok(ours.map(|(slot, cell)| self.entry(slot, Some(cell))).collect())
+        let state = self.reach(Act::List)?;
+        let slots = state.cells.keys().filter(|slot| slot.group() == group);
+        Ok(self.look(&state, slots).entries)
     }
 
-    async fn acquire(&self, claim: &Claim) -> Result<Acquired, Error> {
+    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
         if !self.reachable && self.is(Defect::OutageIsFull) {
-            return Ok(Acquired::Full(Census::default()));
+            let look = Look { meta: self.lock().meta.clone(), ..Look::default() };
+            let held = wanted.last - wanted.first + 1;
+            return Ok(Vacancies { look, is_complete: false, held });
         }
-        // Every turn of the loop reads and then, a moment later, writes.
-        loop {
-            let choice = match &claim.choice {
-                Choice::This(slot, read) => Some((slot.clone(), *read)),
-                Choice::Any { first, last, favourite } => {
-                    let entries = self.list(Group::Workers).await?;
-                    let (best, census) = candidates(entries, *first, *last, *favourite, claim);
-                    match best.into_iter().next() {
-                        Some(best) => Some((best.slot, best.version)),
-                        None => return Ok(Acquired::Full(census)),
-                    }
-                }
-            };
-            tokio::task::yield_now().await;
-            let mut state = self.reach("acquire")?;
-            if let Some(tenure) = self.served(&state, claim) {
-                return Ok(Acquired::Held(tenure));
-            }
-            if state.meta.as_ref().map(|meta| meta.version) != Some(claim.meta) {
-                return Ok(Acquired::MetaMoved);
-            }
-            let Some((slot, read)) = choice else { return Ok(Acquired::Taken) };
-            match (self.take(&mut state, &slot, read, claim), &claim.choice) {
-                (Acquired::Taken, Choice::Any { .. }) => {}
-                (acquired, _) => return Ok(acquired),
-            }
+        let state = self.reach(Act::Vacancies)?;
+        let mut look = self.look(&state, state.workers().iter());
+        if self.is(Defect::ForgetsClaims) {
+            look.entries.retain(|entry| entry.nonce() != Some(wanted.nonce));
         }
+        Ok(Vacancies { look, is_complete: true, held: 0 })
     }
 
-    async fn extend(&self, tenure: &Tenure, ask: &Ask) -> Result<Extended, Error> {
-        let mut state = self.reach("extend")?;
-        let known = state.cells.get(&tenure.slot).cloned();
-        let cell = known.filter(|_| state.meta.is_some()).unwrap_or_default();
-        let Some(record) = &cell.record else {
-            if !self.is(Defect::ExtendsTheGone) {
-                return Ok(Extended::Lost(Loss::Vanished));
-            }
-            let record = brought_back(tenure, ask);
-            let version = state.write(&tenure.slot, &record, true, self.client);
-            let horizon = record.horizon;
-            return Ok(Extended::Held(Tenure { version, horizon, ..tenure.clone() }));
+    async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {
+        // Others come in between what was read and what is written.
+        tokio::task::yield_now().await;
+        let mut state = self.reach(commit.act)?;
+        if let Some(slot) = self.served(&state, commit) {
+            return Ok(Committed::Conflict(self.look(&state, [&slot].into_iter())));
+        }
+        let is_meta = commit
+            .meta
+            .is_none_or(|read| state.meta.as_ref().map(|meta| meta.version) == Some(read));
+        let possible = commit.changes.iter().enumerate();
+        let mut possible: Vec<(usize, &Change)> = possible
+            .filter(|(_, change)| is_meta && self.is_possible(&state, commit.act, change))
+            .collect();
+        if !self.is(Defect::WritesEveryChange) {
+            possible.truncate(1);
+        }
+        let Some(&(index, change)) = possible.first() else {
+            return Ok(Committed::Conflict(self.refuse(&mut state, commit)));
         };
-        let tenure = self.disguise(&cell, record, tenure, Defect::ExtendsAnyones);
-        Ok(match rules::extend(record, &tenure, ask) {
-            Ok(mut record) => {
-                if self.is(Defect::LateExtendLowers) {
-                    record.horizon = ask.horizon;
-                }
-                let horizon = record.horizon;
-                if self.is(Defect::RecordsThePast) {
-                    record.horizon = ask.now;
-                }
-                let version = state.write(&tenure.slot, &record, true, self.client);
-                Extended::Held(Tenure { version, horizon, ..tenure })
-            }
-            Err(loss) => {
-                if self.is(Defect::ReleasesOnFailedExtend) {
-                    state.write(&tenure.slot, record, false, self.client);
-                }
-                let holder = record.holder.clone();
-                Extended::Lost(match self.is(Defect::TakesAmnesiaForSuccession) {
-                    true => Loss::Superseded { token: record.token, holder },
-                    false => loss,
-                })
-            }
-        })
-    }
-
-    async fn release(&self, tenure: &Tenure, last: UnixMs) -> Result<Released, Error> {
-        let mut state = self.reach("release")?;
-        let cell = state.cells.get(&tenure.slot).cloned().unwrap_or_default();
-        let Some(record) = &cell.record else { return Ok(Released::NotHeld) };
-        let tenure = self.disguise(&cell, record, tenure, Defect::ReleasesAnyones);
-        match rules::release(record, &tenure, last) {
-            Ok(record) => {
-                state.write(&tenure.slot, &record, false, self.client);
-                Ok(Released::Done)
-            }
-            Err(_) => Ok(Released::NotHeld),
+        let version = self.write(&mut state, commit.act, change);
+        for (_, change) in possible.drain(1..) {
+            self.write(&mut state, commit.act, change);
         }
+        let mut look = self.look(&state, std::iter::empty());
+        if self.is(Defect::ExtendsTheGone) {
+            look.meta.clone_from(&state.cached_meta);
+        }
+        Ok(Committed::Done { index, version, expires: None, look })
     }
 
-    async fn put(&self, slot: &Slot, expected: Version, record: &Record) -> Result<Put, Error> {
-        let mut state = self.reach("put")?;
-        let entry = self.entry(slot, state.cells.get(slot));
-        if entry.version != expected || entry.presence != Presence::Free {
+    async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
+        let mut state = self.reach(Act::PutMeta)?;
+        if state.meta.as_ref().map(|meta| meta.version) != expected {
             return Ok(Put::Conflict);
         }
-        Ok(Put::Done(state.write(slot, record, false, self.client)))
+        let version = state.next_version();
+        state.meta = Some(Versioned { version, value: meta.clone() });
+        state.cached_meta = state.meta.clone();
+        Ok(Put::Done(version))
     }
 
-    async fn watch(&self, _: Group) -> Result<Changes, Error> {
+    async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {
+        let mut state = self.reach(Act::Forget)?;
+        let entry = self.entry(&state, slot);
+        let is_held = entry.presence != Presence::Free && !self.is(Defect::ForgetsTheHeld);
+        if slot.group() == Group::Workers || entry.version != version || is_held {
+            return Ok(Put::Conflict);
+        }
+        state.cells.remove(slot);
+        state.announce(slot);
+        Ok(Put::Done(state.next_version()))
+    }
+
+    async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {
         let (announcer, changes) = Changes::channel();
-        self.reach("watch")?.listeners.push(announcer);
+        self.reach(Act::Watch)?.listeners.push((watched.clone(), announcer));
         Ok(changes)
     }
-}
 
-fn brought_back(tenure: &Tenure, ask: &Ask) -> Record {
-    Record {
-        token: tenure.token,
-        nonce: Some(tenure.nonce),
-        holder: "somebody".into(),
-        floor: tenure.floor,
-        horizon: ask.horizon,
-        renewed: ask.now,
-        expires: None,
-        info: BTreeMap::new(),
+    fn changes_max(&self) -> usize {
+        8
     }
 }
 

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use frazil_coord::time::unix_ms;
-use frazil_coord::{Acquired, Claim, Extended, Found, Group, Presence, Store, mend};
+use frazil_coord::{
+    Acquired, Choice, Claim, Extended, Found, Group, Leasing, Presence, Slot, Store, Version, mend,
+};
 use frazil_rig::{FalseClock, Redis};
 
 use crate::lab::{Place, any, eventually, take};
@@ -34,8 +36,10 @@ async fn a_stepped_clock_frees_a_slot_early_and_never_overlaps() {
     let place = Place::new(&server.url).window(1500);
     let first = eventually("the server", async || place.try_open().await.ok()).await;
     let version = place.found(&first).await;
-    let tenure = take(&first, &place.claim(any(0, 0), version)).await;
-    server.step(3_600_000);
+    let mut claim = place.claim(any(0, 0), version);
+    claim.ttl = Duration::from_secs(5);
+    let tenure = take(&first, &claim).await;
+    server.step(8000);
     let listed = first.list(Group::Workers).await.unwrap();
     assert_eq!(listed[0].presence, Presence::Free, "the clock did not step");
     let second = place.open().await;
@@ -63,13 +67,35 @@ async fn a_clock_set_back_costs_no_more_than_time() {
     let Extended::Held(extended) = store.extend(&tenure, &place.ask()).await.unwrap() else {
         panic!("not held")
     };
-    assert_eq!(extended.horizon, tenure.horizon, "not further than the server's clock allows");
-    assert!(extended.version > tenure.version);
+    assert!(extended.horizon >= tenure.horizon && extended.version > tenure.version);
+    let usable = extended.usable;
+    assert_eq!(usable, tenure.usable, "further than the server's clock allows");
     store.release(&tenure, unix_ms()).await.unwrap();
+    server.step(-8000);
     let mut claim = place.claim(any(0, 0), version);
     claim.ttl = Duration::from_millis(1);
     let next = take(&store, &claim).await;
     assert!(next.token > tenure.token, "{next:?} after {tenure:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_further_from_the_servers_clock_than_allowed_writes_nothing() {
+    let server = Server::start();
+    let place = Place::new(&server.url);
+    let store = eventually("the server", async || place.try_open().await.ok()).await;
+    let version = place.found(&store).await;
+    for step in [-11_000, 11_000, 3_600_000] {
+        server.step(step);
+        let off = i64::try_from(unix_ms()).unwrap() + step;
+        for choice in [any(0, 3), Choice::This(Slot::worker(1), Version(0))] {
+            let acquired = store.acquire(&place.claim(choice, version)).await.unwrap();
+            let Acquired::ClockOff { store_now } = acquired else { panic!("{acquired:?}") };
+            assert!(i64::try_from(store_now).unwrap().abs_diff(off) < 5000, "{store_now} {off}");
+        }
+        assert!(store.list(Group::Workers).await.unwrap().is_empty());
+    }
+    server.step(0);
+    take(&store, &place.claim(any(0, 3), version)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -113,6 +113,12 @@ async fn one_server_with_a_synced_log_conforms() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_server_with_a_log_synced_once_a_second_conforms() {
+    let redis = Redis::builder().persistent(AppendOnly::EverySecond).start().unwrap();
+    conforms(redis.url(), vec![&redis]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_server_with_tls_and_a_password_conforms() {
     let certificates = Certificates::generate().unwrap();
     let redis = Redis::builder().tls(&certificates).password("hunter2").start().unwrap();
@@ -131,7 +137,7 @@ async fn a_master_behind_sentinels_conforms() {
     let master = Redis::start().unwrap();
     let _replica = replica_of(&master);
     let sentinels = Sentinels::start(&master).unwrap();
-    conforms(format!("{}?durability=wait-all", sentinels.url()), vec![&master]).await;
+    conforms(format!("{}?durability=wait:1", sentinels.url()), vec![&master]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use frazil_coord::time::boot_time;
-use frazil_coord::{Acquired, Store};
+use frazil_coord::{Acquired, Leasing};
 use frazil_rig::Redis;
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -14,7 +14,7 @@ const CLIENTS: usize = 64;
 const POOL: u32 = 1024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_claims_at_once_take_one_operation_each() {
+async fn a_thousand_claims_at_once_take_three_requests_each_at_the_most() {
     let redis = Redis::start().unwrap();
     let place = Place::new(redis.url());
     let mut stores = Vec::new();
@@ -49,7 +49,7 @@ async fn a_thousand_claims_at_once_take_one_operation_each() {
     let operations = calls("eval") + calls("evalsha");
     println!("{POOL} claims from {CLIENTS} connections: {took:?}, {operations} operations");
     assert_eq!(taken.len(), POOL as usize);
-    assert_eq!(operations, POOL);
+    assert!(operations <= 3 * POOL, "{operations} requests");
     match stores[0].acquire(&place.claim(any(0, POOL - 1), version)).await.unwrap() {
         Acquired::Full(census) => assert_eq!((census.held, census.blocked), (POOL, 0)),
         other => panic!("{other:?}"),

@@ -1,6 +1,6 @@
 //! Waiting for replicas.
 
-use frazil_coord::{Acquired, Choice, ErrorKind, Extended, Slot, Store, Version};
+use frazil_coord::{Acquired, Choice, ErrorKind, Extended, Leasing, Slot, Store, Version};
 use frazil_rig::Redis;
 
 use crate::lab::{Place, any, eventually, replica_of, take};
@@ -9,36 +9,39 @@ use crate::lab::{Place, any, eventually, replica_of, take};
 async fn what_a_dead_replica_does_not_confirm_is_not_acknowledged() {
     let master = Redis::start().unwrap();
     let replica = replica_of(&master);
-    let place = Place::new(format!("{}?durability=wait-all&timeout=1500ms", master.url()));
+    let place = Place::new(format!("{}?durability=wait:1&timeout=1500ms", master.url()));
     let store = place.open().await;
     let version = place.found(&store).await;
     let tenure = take(&store, &place.claim(any(0, 3), version)).await;
     let copy = replica.cli(&["HGET", "{frazil:lab}:w", tenure.slot.name()]).unwrap();
     assert!(copy.contains(&tenure.nonce.to_string()), "acknowledged, and yet not there: {copy}");
     replica.pause().unwrap();
+    let this = place.claim(Choice::This(Slot::worker(9), Version(0)), version);
+    let deaf = Place::new(master.url()).open().await;
+    let unconfirmed = take(&deaf, &this).await;
     let mut ask = place.ask();
     ask.horizon -= 1;
     let error = store.extend(&tenure, &ask).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
     assert!(error.to_string().contains("0 of 1 replicas"), "{error}");
-    let slot = Slot::worker(9);
-    let this = place.claim(Choice::This(slot.clone(), Version(0)), version);
-    let acquired = store.acquire(&this).await.unwrap();
-    assert_eq!(acquired, Acquired::Unsure(slot, Version(0)));
     let error = store.put_meta(Some(version), &place.meta()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
     let version = store.meta().await.unwrap().unwrap().version;
-    let written = master.cli(&["HGET", "{frazil:lab}:w", "9"]).unwrap();
-    assert!(written.contains(&this.nonce.to_string()), "the control: {written}");
     // A repetition has nothing new to write, and yet must not count as confirmed.
     let this = frazil_coord::Claim { meta: version, ..this };
-    assert!(matches!(store.acquire(&this).await, Ok(Acquired::Unsure(..))));
+    let error = store.acquire(&this).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
+    // Nor is anything written that would have to be confirmed.
+    let error = store.acquire(&place.claim(any(10, 10), version)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
+    assert_eq!(master.cli(&["HLEN", "{frazil:lab}:w"]).unwrap(), "2\n");
     replica.resume().unwrap();
     let tenure = eventually("the replica to confirm", async || match store.acquire(&this).await {
         Ok(Acquired::Held(tenure)) => Some(tenure),
         _ => None,
     })
     .await;
+    assert_eq!(tenure.token, unconfirmed.token);
     assert!(matches!(store.extend(&tenure, &place.ask()).await, Ok(Extended::Held(_))));
 }
 
@@ -56,7 +59,7 @@ async fn more_replicas_than_there_are_never_confirm() {
 #[tokio::test]
 async fn waiting_for_replicas_without_any_is_warned_about() {
     let redis = Redis::start().unwrap();
-    let place = Place::new(format!("{}?durability=wait-all&timeout=300ms", redis.url()));
+    let place = Place::new(format!("{}?durability=wait:1&timeout=300ms", redis.url()));
     let store = place.open().await;
     let warnings = store.guarantees().warnings;
     assert!(warnings.iter().any(|warning| warning.contains("none is connected")), "{warnings:?}");

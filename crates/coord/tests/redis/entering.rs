@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use frazil_coord::time::boot_time;
 use frazil_coord::{
-    Acquired, Choice, ErrorKind, Extended, Found, Group, Loss, Presence, Put, Released, Slot, Store,
+    Acquired, Choice, ErrorKind, Extended, Found, Group, Leasing, Loss, Presence, Put, Released,
+    Slot, Store,
 };
 use frazil_rig::{Certificates, Proxy, Redis, RedisCluster, Sentinels};
 
@@ -13,8 +14,8 @@ use crate::lab::{Place, any, replica_of, take};
 
 /// The rule in the documentation of the store, with the password in it.
 const RULE: &str = "on >hunter2 resetkeys ~{frazil:* resetchannels &{frazil:* -@all +eval +evalsha \
-    +info +time +ping +wait +publish +subscribe +get +set +exists +hget +hset +hdel +hmget +hgetall +hexists +hlen \
-    +sadd +sismember +smembers +zadd +zrem +zrange +zrangebyscore +zcard +zcount";
+    +info +time +ping +wait +publish +subscribe +get +set +exists +hget +hset +hdel +hmget +hkeys +hlen \
+    +sadd +srem +sismember +smembers +zadd +zrem +zrange +zrangebyscore +zcard +zcount";
 
 /// The error of connecting, which must come in time and without the password.
 async fn refusal(url: impl Into<String>) -> (ErrorKind, String) {
@@ -161,7 +162,7 @@ async fn the_documented_user_can_do_everything_and_no_other_key() {
     let place = Place::new(url.replace("durability=wait:1&", ""));
     let store = place.open().await;
     let version = place.found(&store).await;
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&frazil_coord::Watched::Group(Group::Workers)).await.unwrap();
     let tenure = take(&store, &place.claim(any(0, 3), version)).await;
     assert_eq!(changes.next().await, Some(()));
     assert!(matches!(store.extend(&tenure, &place.ask()).await, Ok(Extended::Held(_))));
@@ -188,6 +189,7 @@ async fn a_user_with_too_few_rights_is_told_which() {
         ("-eval", "+eval"),
         ("-evalsha", "+evalsha"),
         ("-zadd", "+zadd"),
+        ("-hkeys", "+hkeys"),
         ("-subscribe", "+subscribe"),
         ("resetchannels", "+publish +subscribe"),
         ("-wait", "+wait"),

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use frazil_coord::{Acquired, Choice, Extended, Loss, Released, Slot, Store, Tenure, Version};
-use frazil_rig::{Proxy, Redis, RedisCluster, Sentinels, wait_until};
+use frazil_coord::{
+    Acquired, Choice, Extended, Leasing, Loss, Released, Slot, Store, Tenure, Version,
+};
+use frazil_rig::{AppendOnly, Proxy, Redis, RedisCluster, Sentinels, wait_until};
 
 use crate::lab::{LIMIT, Place, any, eventually, extended, replica_of, take};
 use frazil_coord::stores::redis::RedisStore;
@@ -72,6 +74,72 @@ async fn a_worker_whose_acquisition_was_lost_is_not_given_out_with_overlapping_t
     assert!(matches!(second.extend(&taken, &place.ask()).await, Ok(Extended::Held(_))));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_logs_a_holder_that_lapsed_goes_on_at_the_promoted_server() {
+    let master = Redis::builder().persistent(AppendOnly::EverySecond).start().unwrap();
+    let replica =
+        Redis::builder().persistent(AppendOnly::EverySecond).replica_of(&master).start().unwrap();
+    let sentinels = Sentinels::start(&master).unwrap();
+    let place = Place::new(format!("{}?isolation=1s&timeout=2s", sentinels.url()));
+    let store = place.open().await;
+    let version = place.found(&store).await;
+    let mut claim = place.claim(any(0, 0), version);
+    (claim.ttl, claim.ask) = (Duration::from_millis(100), claim.now + 100);
+    let first = take(&store, &claim).await;
+    // A takeover is used once the log and the replica have it.
+    let tenure = newcomer(&place, &store, version, 0).await;
+    assert!(tenure.floor >= first.horizon && tenure.usable == tenure.horizon, "{tenure:?}");
+    let copy = replica.cli(&["HGET", "{frazil:lab}:w", "0"]).unwrap();
+    assert!(copy.contains(&tenure.nonce.to_string()), "the replica does not have it: {copy}");
+    let mut ask = place.ask();
+    ask.ttl = Duration::from_millis(1);
+    let Extended::Held(tenure) = store.extend(&tenure, &ask).await.unwrap() else {
+        panic!("not held")
+    };
+    master.kill();
+    assert_eq!(sentinels.wait_for_failover(master.port()).unwrap(), replica.port());
+    let outcome = extended(&store, &tenure, &place.ask()).await;
+    let Extended::Held(held) = outcome else { panic!("{outcome:?}") };
+    assert_ne!(held.settling.history, tenure.settling.history);
+    let acquired = store.acquire(&place.claim(any(1, 1), version)).await.unwrap();
+    assert!(matches!(acquired, Acquired::Full(_)), "a newcomer was let in: {acquired:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_takeover_waits_for_a_replica_that_could_be_promoted_and_nothing_else_does() {
+    let master = Redis::builder().persistent(AppendOnly::EverySecond).start().unwrap();
+    let replica = replica_of(&master);
+    let sentinels = Sentinels::start(&master).unwrap();
+    let place = Place::new(format!("{}?isolation=1s&timeout=2s", sentinels.url()));
+    let store = place.open().await;
+    let version = place.found(&store).await;
+    let mut claim = place.claim(any(0, 0), version);
+    (claim.ttl, claim.ask) = (Duration::from_millis(100), claim.now + 100);
+    take(&store, &claim).await;
+    let held = take(&store, &place.claim(any(1, 1), version)).await;
+    replica.pause().unwrap();
+    let free = take(&store, &place.claim(any(2, 2), version)).await;
+    assert_eq!(free.usable, free.horizon);
+    let outcome = store.extend(&held, &place.ask()).await.unwrap();
+    assert!(matches!(outcome, Extended::Held(_)), "{outcome:?}");
+    let late = place.claim(any(0, 0), version);
+    let unsure =
+        eventually("presence to lapse", async || match store.acquire(&late).await.unwrap() {
+            Acquired::Unsure(slot, read) => Some((slot, read)),
+            Acquired::Full(_) => None,
+            other => panic!("the replica may be promoted without it: {other:?}"),
+        });
+    let (slot, read) = unsure.await;
+    replica.resume().unwrap();
+    let again = frazil_coord::Claim { choice: Choice::This(slot, read), ..late };
+    let taken =
+        eventually("the replica to have it", async || match store.acquire(&again).await.unwrap() {
+            Acquired::Held(tenure) => Some(tenure),
+            _ => None,
+        });
+    assert_eq!(taken.await.nonce, again.nonce);
+}
+
 /// A pair behind one address, that fails over when told.
 struct Pair {
     master: Redis,
@@ -122,7 +190,7 @@ async fn a_present_holder_goes_on_and_gets_back_the_horizon_that_was_lost() {
         panic!("a present holder was thrown out")
     };
     assert!(extended.horizon >= tenure.horizon, "{extended:?} after {tenure:?}");
-    assert_ne!(extended.lineage, tenure.lineage);
+    assert_ne!(extended.settling.history, tenure.settling.history);
     assert!(matches!(store.extend(&extended, &place.ask()).await, Ok(Extended::Held(_))));
 }
 
@@ -148,10 +216,8 @@ async fn a_holder_whose_successor_was_lost_does_not_come_back() {
     // Nor does a repetition of its claim, whose answer it might not have had, bring it back.
     let again = frazil_coord::Claim { choice: Choice::This(Slot::worker(0), Version(0)), ..claim };
     assert_eq!(store.acquire(&again).await.unwrap(), Acquired::Taken);
-    // Its release frees the slot, and the horizon stays.
+    // Its release frees the slot, and brings down no more than its own times.
     assert_eq!(store.release(&early, 0).await, Ok(Released::Done));
-    let copy = pair.replica.cli(&["HGET", "{frazil:lab}:w", "0"]).unwrap();
-    assert!(copy.contains(&format!("\"horizon\":{}", early.horizon)), "{copy}");
     // The old master still acknowledges, for as long as the isolation bound lets it.
     let Extended::Held(successor) = extended(&other, &successor, &place.ask()).await else {
         panic!("not held")
@@ -195,25 +261,32 @@ async fn a_demoted_master_is_left_for_the_new_one() {
     let Extended::Held(extended) = extended.await else {
         panic!("a present holder was thrown out")
     };
-    assert_eq!(extended.lineage.unwrap(), replica.info("master_replid").unwrap());
+    assert_eq!(
+        extended.settling.history.split(':').nth(1).unwrap(),
+        replica.info("master_replid").unwrap()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_that_replaces_the_master_is_followed() {
     let cluster = RedisCluster::with_replicas(3, 1).unwrap();
-    let place = Place::new(format!("{}?durability=wait-all&timeout=2s", cluster.url()));
+    let place = Place::new(format!("{}?durability=wait:1&timeout=2s", cluster.url()));
     let store = place.open().await;
     let version = place.found(&store).await;
     let tenure = take(&store, &place.claim(any(0, 0), version)).await;
     let owner = cluster.master_of("{frazil:lab}:meta").unwrap();
     cluster.node(owner).kill();
-    let extended = eventually("the new master", async || {
-        // Its only replica is the master now, so nobody confirms; the record tells.
+    let promoted = cluster.node(owner + 3);
+    eventually("the new master", async || {
+        // Its only replica is the master now, so that nobody confirms.
         let error = store.extend(&tenure, &place.ask()).await.err()?;
-        error.to_string().contains("0 of 1 replicas").then_some(())
-    });
-    extended.await;
-    let lineage = cluster.node(owner + 3).info("master_replid").unwrap();
-    let record = cluster.node(owner + 3).cli(&["HGET", "{frazil:lab}:w", "0"]).unwrap();
-    assert!(record.contains(&lineage) && record.contains(&tenure.nonce.to_string()), "{record}");
+        let replid = promoted.info("master_replid").unwrap();
+        let history = promoted.cli(&["HGET", "{frazil:lab}:lineage", "history"]).unwrap();
+        let is_there = error.to_string().contains("0 of 1 replicas") && history.contains(&replid);
+        is_there.then_some(())
+    })
+    .await;
+    let unconfirmed = Place::new(cluster.url()).open().await;
+    let outcome = extended(&unconfirmed, &tenure, &place.ask()).await;
+    assert!(matches!(outcome, Extended::Held(_)), "{outcome:?}");
 }

@@ -6,13 +6,13 @@ use std::time::Duration;
 use frazil_coord::stores::redis::RedisStore;
 use frazil_coord::time::{boot_time, unix_ms};
 use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Error, Extended, FORMAT, Meta, Namespace, Nonce, Put, Store,
-    StoreUrl, Tenure, Version,
+    Acquired, Ask, Choice, Claim, Error, Extended, FORMAT, Leasing, Meta, Namespace, Nonce, Put,
+    Store, StoreUrl, Tenure, Version,
 };
 use frazil_rig::{Redis, wait_until};
 
-/// How long a test waits for what must come.
-pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+/// How long a test waits for what must come: longer than newcomers wait after a restart.
+pub(crate) const LIMIT: Duration = Duration::from_secs(50);
 
 /// A client's place: a URL and a namespace.
 pub(crate) struct Place {

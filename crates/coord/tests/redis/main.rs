@@ -3,10 +3,14 @@
 mod clock;
 mod conformance;
 mod crowd;
+mod deaf;
 mod durability;
 mod entering;
 mod failover;
 mod lab;
 mod outage;
+mod primitive;
 mod restart;
 mod rules;
+mod settling;
+mod upgrade;

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use frazil_coord::time::boot_time;
 use frazil_coord::{
-    Acquired, Choice, ErrorKind, Extended, Group, Presence, Released, Slot, Store, Version,
+    Acquired, Choice, ErrorKind, Extended, Group, Leasing, Presence, Released, Slot, Store, Version,
 };
 use frazil_rig::{Proxy, Redis};
 
+use crate::deaf::Deaf;
 use crate::lab::{LIMIT, Place, any, eventually, take};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -58,7 +59,7 @@ async fn a_silent_server_ends_each_act_within_the_time_out() {
 async fn a_claim_without_an_answer_is_unsure_and_its_repetition_gets_the_same_slot() {
     let redis = Redis::start().unwrap();
     let proxy = Proxy::start(redis.address()).unwrap();
-    let place = Place::new(format!("redis://{}?timeout=300ms", proxy.address()));
+    let place = Place::new(format!("redis://{}?timeout=1s", proxy.address()));
     let (store, witness) = (place.open().await, Place::new(redis.url()).open().await);
     let version = place.found(&store).await;
     // The server knows the script from now on, so that one request is enough.
@@ -67,13 +68,15 @@ async fn a_claim_without_an_answer_is_unsure_and_its_repetition_gets_the_same_sl
     let slot = Slot::named(Group::Elections, "job").unwrap();
     let this = place.claim(Choice::This(slot.clone(), Version(0)), version);
     let pool = place.claim(any(0, 63), version);
-    proxy.drop_replies();
-    let acquired = store.acquire(&this).await.unwrap();
+    // Their groups have begun.
+    store.read(std::slice::from_ref(&slot)).await.unwrap();
+    store.read(&[Slot::worker(0)]).await.unwrap();
+    let deaf = Deaf { store: &store, proxy: &proxy };
+    let acquired = deaf.acquire(&this).await.unwrap();
     assert_eq!(acquired, Acquired::Unsure(slot, Version(0)));
     proxy.heal();
     store.meta().await.unwrap();
-    proxy.drop_replies();
-    let error = store.acquire(&pool).await.unwrap_err();
+    let error = deaf.acquire(&pool).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
     let held = async |group| {
         let listed = witness.list(group).await.unwrap();
@@ -98,16 +101,16 @@ async fn a_watch_ends_with_its_connection_and_with_its_store() {
     let proxy = Proxy::start(redis.address()).unwrap();
     let place = Place::new(format!("redis://{}?timeout=300ms", proxy.address()));
     let store = place.open().await;
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&frazil_coord::Watched::Group(Group::Workers)).await.unwrap();
     proxy.cut();
     assert_eq!(tokio::time::timeout(LIMIT, changes.next()).await, Ok(None));
     proxy.heal();
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&frazil_coord::Watched::Group(Group::Workers)).await.unwrap();
     proxy.black_hole();
     assert_eq!(tokio::time::timeout(LIMIT, changes.next()).await, Ok(None));
     proxy.heal();
     proxy.disconnect();
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&frazil_coord::Watched::Group(Group::Workers)).await.unwrap();
     drop(store);
     assert_eq!(tokio::time::timeout(LIMIT, changes.next()).await, Ok(None));
     eventually("the connections to close", async || (proxy.open_connections() == 0).then_some(()))
@@ -120,7 +123,7 @@ async fn a_watch_that_nobody_listens_to_ends() {
     let place = Place::new(redis.url());
     let store = place.open().await;
     let subscribers = || redis.cli(&["PUBSUB", "NUMSUB", "{frazil:lab}:ev"]).unwrap();
-    let changes = store.watch(Group::Workers).await.unwrap();
+    let changes = store.watch(&frazil_coord::Watched::Group(Group::Workers)).await.unwrap();
     assert!(subscribers().ends_with("1\n"), "{}", subscribers());
     drop(changes);
     eventually("the subscription to end", async || subscribers().ends_with("0\n").then_some(()))

@@ -7,10 +7,10 @@ use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::stores::redis::RedisStore;
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Entry, Extended, Found, Group, Loss, Nonce, Presence, Put,
-    Record, Slot, Store, Tenure, Token, Version,
+    Acquired, Ask, Choice, Claim, Entry, Extended, Found, Group, Leasing, Loss, Nonce, Presence,
+    Put, Record, Slot, Store, Tenure, Token, Version,
 };
-use frazil_rig::Redis;
+use frazil_rig::{FalseClock, Redis};
 
 use crate::lab::Place;
 
@@ -37,6 +37,7 @@ impl Dice {
 /// Both stores, and the same holders in each.
 struct Twins<'a> {
     redis: &'a Redis,
+    clock: &'a FalseClock,
     real: RedisStore,
     model: MemoryStore,
     /// Versions differ between the two; everything else is the same.
@@ -49,11 +50,13 @@ struct Twins<'a> {
 }
 
 impl Twins<'_> {
-    /// Times that go on, but in the past, so that the server's clock caps nothing that the rules
-    /// do not.
+    /// Times that go on by a second each, with the server's clock, and differ from it by less than
+    /// what is refused.
     fn time(&mut self) -> u64 {
         self.now += 1000;
-        self.now + self.dice.below(20_000)
+        let ahead = i64::try_from(self.now).unwrap() - i64::try_from(unix_ms()).unwrap();
+        self.clock.set(ahead * 1_000_000).unwrap();
+        self.now - 9000 + self.dice.below(18_000)
     }
 
     /// A wish: within the window, beyond it, or less than there is already.
@@ -92,7 +95,9 @@ impl Twins<'_> {
         let repeated = self.dice.one_in(6) && !self.claims.is_empty();
         let (real, model) = if repeated {
             let at = self.dice.below(self.claims.len() as u64);
-            self.claims[usize::try_from(at).unwrap()].clone()
+            let (real, model) = self.claims[usize::try_from(at).unwrap()].clone();
+            let now = self.time();
+            (Claim { now, ..real }, Claim { now, ..model })
         } else {
             self.claim(slot).await
         };
@@ -134,7 +139,7 @@ impl Twins<'_> {
             nonce: Nonce::from_bits(u128::from(self.dice.below(1 << 30)) + 1),
             holder: "a \"name\" \\ with\nmarks".into(),
             info: BTreeMap::from([("k".into(), "v/\u{1}".into())]),
-            ttl: Duration::from_secs(600),
+            ttl: Duration::from_secs(6000),
             now,
             ask: self.horizon(now),
             window_ms: WINDOW_MS,
@@ -157,7 +162,7 @@ impl Twins<'_> {
         let Some((real, model)) = self.tenure() else { return };
         let now = self.time();
         let horizon = self.horizon(now);
-        let ask = Ask { horizon, ttl: Duration::from_secs(600), now, window_ms: WINDOW_MS };
+        let ask = Ask { horizon, ttl: Duration::from_secs(6000), now, window_ms: WINDOW_MS };
         let got = self.real.extend(&real, &ask).await.unwrap();
         let expected = self.model.extend(&model, &ask).await.unwrap();
         match (&got, &expected) {
@@ -180,8 +185,9 @@ impl Twins<'_> {
     async fn release(&mut self) {
         let Some((real, model)) = self.tenure() else { return };
         let last = self.time();
-        let got = self.real.release(&real, last).await.unwrap();
-        assert_eq!(got, self.model.release(&model, last).await.unwrap(), "{real:?}");
+        let got = self.real.release(&real, last).await.map_err(|error| error.kind());
+        let expected = self.model.release(&model, last).await.map_err(|error| error.kind());
+        assert_eq!(got, expected, "{real:?}");
     }
 
     async fn put(&mut self, slot: Slot) {
@@ -196,6 +202,7 @@ impl Twins<'_> {
             horizon: floor + self.dice.below(100_000),
             renewed: 1,
             expires: None,
+            released: false,
             info: BTreeMap::new(),
         };
         let stale = self.dice.one_in(4);
@@ -252,11 +259,13 @@ impl Twins<'_> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn scripts_and_rules_agree_on_random_acts() {
-    let redis = Redis::start().unwrap();
+    let clock = FalseClock::new().unwrap();
+    let redis = Redis::builder().clock(&clock).start().unwrap();
     let start = unix_ms();
     for seed in [1, 2, start] {
         println!("seed {seed}");
         redis.cli(&["FLUSHALL"]).unwrap();
+        clock.set_right().unwrap();
         let place = Place::new(redis.url()).window(WINDOW_MS);
         let (real, model) = (place.open().await, MemoryStore::new());
         let real_meta = place.found(&real).await;
@@ -265,6 +274,7 @@ async fn scripts_and_rules_agree_on_random_acts() {
         };
         let mut twins = Twins {
             redis: &redis,
+            clock: &clock,
             real,
             model,
             metas: (real_meta, model_meta),
@@ -272,7 +282,7 @@ async fn scripts_and_rules_agree_on_random_acts() {
             claims: Vec::new(),
             dice: Dice(seed),
             start,
-            now: start - 2_000_000,
+            now: start,
         };
         for _ in 0..STEPS {
             twins.act().await;

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use frazil_coord::stores::zookeeper::ZooKeeperStore;
-use frazil_coord::{Choice, Error, ErrorKind, Extended, Group, Namespace, Nonce, Store, StoreUrl};
+use frazil_coord::{
+    Choice, Error, ErrorKind, Extended, Group, Leasing, Namespace, Nonce, Store, StoreUrl,
+};
 use frazil_rig::{Certificates, Proxy, ZooKeeper};
 
 use crate::place::{ask, begin, claim, server, take};

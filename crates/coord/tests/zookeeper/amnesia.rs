@@ -1,8 +1,8 @@
 //! What was deleted or spoilt by hand.
 
 use frazil_coord::{
-    Acquired, Choice, ErrorKind, Extended, FORMAT, Found, Group, Loss, Put, Released, Slot, Store,
-    Version,
+    Acquired, Choice, ErrorKind, Extended, FORMAT, Found, Group, Leasing, Loss, Put, Released,
+    Slot, Store, Version, Watched,
 };
 
 use crate::place::{Place, ask, begin, claim, meta, server, take};
@@ -94,7 +94,7 @@ async fn a_wiped_namespace_can_be_used_again_by_the_same_object() {
     let extended = store.extend(&tenure, &ask(0)).await.unwrap();
     assert_eq!(extended, Extended::Lost(Loss::Vanished));
     assert!(store.list(Group::Workers).await.unwrap().is_empty());
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&Watched::Group(Group::Workers)).await.unwrap();
     let meta = begin(&store).await;
     take(&store, &any(meta)).await;
     assert_eq!(changes.next().await, Some(()));

@@ -7,13 +7,17 @@ use std::time::Duration;
 
 use frazil_coord::stores::zookeeper::ZooKeeperStore;
 use frazil_coord::time::boot_time;
-use frazil_coord::{Acquired, Choice, Group, Released, Store, Tenure, Version};
+use frazil_coord::{
+    Acquired, Act, Choice, Group, Leasing, Metered, Outcome, Released, Store, Tenure, Version,
+};
 use frazil_rig::ZooKeeper;
 use tokio::task::JoinSet;
 
 use crate::place::{Place, begin, claim};
 
 const CROWD: u32 = 1024;
+/// A look and a multi, and as many again for those that others were faster than.
+const REQUESTS_MEAN: f64 = 4.0;
 /// Over 5 s on an idle machine with two cores something is wrong; tests share theirs.
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -66,15 +70,21 @@ async fn claim_all(
     for (index, store) in stores.iter().enumerate() {
         let store = store.clone();
         let any = claim(meta, Choice::Any { first: 0, last: CROWD - 1, favourite: None });
-        claiming.spawn(async move { (index, store.acquire(&any).await.unwrap()) });
+        claiming.spawn(async move {
+            let metered = Metered::new(store);
+            let acquired = metered.acquire(&any).await.unwrap();
+            let looks = metered.operations(Act::Vacancies, Outcome::Done).count;
+            (index, acquired, looks)
+        });
     }
     let mut acquired = claiming.join_all().await;
     let took = boot_time() - began;
     let operations = self::received(server) - received;
-    acquired.sort_by_key(|(index, _)| *index);
+    acquired.sort_by_key(|(index, ..)| *index);
+    let looks_max = acquired.iter().map(|(_, _, looks)| *looks).max().unwrap();
     let tenures: Vec<_> = acquired
         .into_iter()
-        .map(|(_, acquired)| match acquired {
+        .map(|(_, acquired, _)| match acquired {
             Acquired::Held(tenure) => tenure,
             other => panic!("{other:?}"),
         })
@@ -82,8 +92,12 @@ async fn claim_all(
     let distinct: BTreeSet<_> = tenures.iter().map(|tenure| tenure.slot.number()).collect();
     assert_eq!(distinct.len(), tenures.len(), "{what}");
     let each = operations as f64 / f64::from(CROWD);
-    println!("{what}: {CROWD} claims in {took:?}, {each:.2} requests each, syncs and pings too");
+    println!(
+        "{what}: {CROWD} claims in {took:?}, {each:.2} requests each, syncs and pings too; at most \
+         {looks_max} looks for one"
+    );
     assert!(took < LIMIT, "{what}: {took:?}");
+    assert!(each <= REQUESTS_MEAN, "{what}: {each:.2} requests each");
     tenures
 }
 

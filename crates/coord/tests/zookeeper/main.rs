@@ -2,8 +2,11 @@
 
 mod access;
 mod amnesia;
+mod clock;
+mod commits;
 mod conforms;
 mod crowd;
 mod expiry;
+mod old_format;
 mod outages;
 mod place;

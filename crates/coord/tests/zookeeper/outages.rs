@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use frazil_coord::{Acquired, Choice, ErrorKind, Extended, Group, Store};
+use frazil_coord::{Acquired, Choice, ErrorKind, Extended, Group, Leasing, Store, Watched};
 use frazil_rig::{ZooKeeper, ZooKeeperEnsemble};
 
 use crate::place::{Place, ask, begin, claim, server, take};
@@ -49,7 +49,7 @@ async fn a_store_that_comes_back_is_used_again_by_the_same_object() {
     let store = place.open(&server.address(), "session=60s&timeout=5s").await;
     let meta = begin(&store).await;
     let tenure = take(&store, &claim(meta, any())).await;
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&Watched::Group(Group::Workers)).await.unwrap();
     server.kill();
     assert_eq!(changes.next().await, None, "a watch that may miss something must end");
     for _ in 0..3 {
@@ -63,7 +63,7 @@ async fn a_store_that_comes_back_is_used_again_by_the_same_object() {
     let extended = store.extend(&tenure, &ask(tenure.horizon + 1000)).await.unwrap();
     let Extended::Held(again) = extended else { panic!("{extended:?}") };
     assert_eq!(again.token, tenure.token);
-    let mut changes = store.watch(Group::Workers).await.unwrap();
+    let mut changes = store.watch(&Watched::Group(Group::Workers)).await.unwrap();
     store.release(&again, again.floor).await.unwrap();
     assert_eq!(changes.next().await, Some(()));
 }
@@ -75,7 +75,7 @@ async fn renewals_do_not_wake_those_who_wait() {
     let waiting = place.open(&server().address(), "").await;
     let meta = begin(&store).await;
     let tenure = take(&store, &claim(meta, any())).await;
-    let mut changes = waiting.watch(Group::Workers).await.unwrap();
+    let mut changes = waiting.watch(&Watched::Group(Group::Workers)).await.unwrap();
     for further in [1000, 2000, 3000] {
         let extended = store.extend(&tenure, &ask(tenure.horizon + further)).await.unwrap();
         assert!(matches!(extended, Extended::Held(_)), "{extended:?}");

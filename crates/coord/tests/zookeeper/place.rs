@@ -7,8 +7,8 @@ use std::time::Duration;
 use frazil_coord::stores::zookeeper::ZooKeeperStore;
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Error, FORMAT, Meta, Namespace, Nonce, Put, Slot, Store, Tenure,
-    Version,
+    Acquired, Ask, Choice, Claim, Error, FORMAT, Leasing, Meta, Namespace, Nonce, Put, Slot, Store,
+    Tenure, Version,
 };
 use frazil_rig::ZooKeeper;
 use zookeeper_client as zk;

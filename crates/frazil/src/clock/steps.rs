@@ -45,21 +45,23 @@ impl StepCounter {
         }
     }
 
-    /// Takes in the next look.
-    pub(super) fn note(&self, look: Look) {
+    /// Takes in the next look; gives the step since the last one in microseconds, negative if it was
+    /// back.
+    pub(super) fn note(&self, look: Look) -> Option<i64> {
         if !look.is_narrow() {
-            return;
+            return None;
         }
         // Relaxed, here and below: counters, and a memory of the looker; nothing else hangs on them.
         let parted = look.offset_us() - self.offset_us.swap(look.offset_us(), Ordering::Relaxed);
         let elapsed_us = look.after_us - self.looked_us.swap(look.after_us, Ordering::Relaxed);
         let slewed = elapsed_us / 1_000_000 * SLEW_US_PER_SECOND;
         if parted.abs() < STEP_MIN_US + slewed {
-            return;
+            return None;
         }
         self.last_us.store(parted, Ordering::Relaxed);
         let counter = if parted > 0 { &self.forward } else { &self.back };
         counter.fetch_add(1, Ordering::Relaxed);
+        Some(parted)
     }
 
     /// The steps noticed so far.
@@ -86,7 +88,9 @@ mod tests {
         let looks: Vec<Look> =
             looks.iter().map(|&(boot, real)| Look::new(boot, real, boot)).collect();
         let counter = StepCounter::new(looks[0]);
-        looks[1..].iter().for_each(|look| counter.note(*look));
+        looks[1..].iter().for_each(|look| {
+            counter.note(*look);
+        });
         counter.steps()
     }
 
@@ -112,8 +116,8 @@ mod tests {
     #[test]
     fn a_thread_that_was_held_up_within_its_look_saw_no_step() {
         let counter = StepCounter::new(Look::new(SECOND, HOUR, SECOND));
-        counter.note(Look::new(2 * SECOND, HOUR + SECOND, 3 * SECOND));
-        counter.note(Look::new(4 * SECOND, HOUR + 3 * SECOND, 4 * SECOND));
+        assert_eq!(counter.note(Look::new(2 * SECOND, HOUR + SECOND, 3 * SECOND)), None);
+        assert_eq!(counter.note(Look::new(4 * SECOND, HOUR + 3 * SECOND, 4 * SECOND)), None);
         assert_eq!(counter.steps(), Steps::default());
     }
 }

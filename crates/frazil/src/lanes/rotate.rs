@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::keeper::{Keeper, LeaseState, LeaseStatus, Waiting};
+use frazil_coord::keeper::{Grant, Keeper, LeaseState, LeaseStatus, Waiting};
 use frazil_coord::time::boot_time;
 use tokio::sync::watch;
 
@@ -39,6 +39,9 @@ impl Lanes {
         worker: Option<u32>,
         patience: Duration,
     ) -> Result<Vec<Moved>, NotRotated> {
+        if self.is_copy() {
+            return Err(NotRotated::Forked);
+        }
         let _turn = self.rotating.lock().await;
         let deadline = boot_time().saturating_add(patience);
         let mut successors = self.begin(worker)?;
@@ -109,8 +112,11 @@ impl Successors<'_> {
                     seat.status = status.clone();
                 }
             });
-            tokio::spawn(pass_on(status, lanes.roll.clone()));
-            moved.push(Moved { from: successor.from, to: grant.worker });
+            lanes.mould.runtime.spawn(pass_on(status, lanes.roll.clone()));
+            let Grant { worker, token, floor, horizon } = grant;
+            let from = successor.from;
+            tracing::info!(from, worker, %token, floor, horizon, "rotated to worker {worker}");
+            moved.push(Moved { from, to: worker });
         }
         (moved, old)
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use frazil_coord::rules::{self, Outlook, RUN_AHEAD_MS};
 use frazil_coord::{
-    Ask, Choice, Claim, Found, Loss, Record, Slot, Tenure, Token, UnixMs, Version, mend,
+    Ask, Choice, Claim, Found, History, Loss, Nonce, Record, Settling, Slot, Tenure, Token, UnixMs,
+    Version, mend,
 };
 
 use crate::state::{Cell, Known, MetaState, Note, Reply, Request, State, nonce};
@@ -60,12 +61,14 @@ fn acquire(scope: &Scope, state: &mut State, request: Request) -> Reply {
     if present || !compared {
         return Reply::NotNow;
     }
-    let mut record = match rules::acquire(&found, &claim) {
+    let mut record = match rules::acquire(&found, &claim, &history()) {
         Ok(record) => record,
         Err(Outlook::Blocked { floor }) if scope.variant == Variant::StackedFloors => {
             // As if its floor were now.
             let claim = Claim { now: floor, ask: floor + ms(scope.window), ..claim.clone() };
-            let Ok(record) = rules::acquire(&found, &claim) else { return Reply::NotNow };
+            let Ok(record) = rules::acquire(&found, &claim, &history()) else {
+                return Reply::NotNow;
+            };
             record
         }
         Err(_) => return Reply::NotNow,
@@ -239,6 +242,12 @@ fn held(state: &State, record: &Record) -> Reply {
     }
 }
 
+/// What the store may have lost before now: a fail-over is made up for by its quarantine here, and
+/// by the lineage that holders know.
+fn history() -> History {
+    History::default()
+}
+
 fn claim(
     scope: &Scope,
     stint: usize,
@@ -266,11 +275,15 @@ fn tenure(stint: usize, known: Known) -> Tenure {
         slot: Slot::worker(0),
         token: known.token,
         nonce: nonce(stint),
+        holder: String::new(),
+        info: BTreeMap::new(),
         version: Version(0),
         floor: 0,
         horizon: 0,
+        usable: 0,
         expires: None,
         store_now: None,
-        lineage: None,
+        incarnation: Nonce::from_bits(0),
+        settling: Settling::default(),
     }
 }

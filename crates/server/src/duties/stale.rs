@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Claim, Entry, Error, Found, Group, Presence, Standing};
+use frazil::coord::{Claim, Entry, Error, Found, Group, History, Presence, Standing};
 
 use crate::app::Shared;
 
@@ -40,10 +40,14 @@ impl Stale {
     }
 
     /// Counts entries, and gives those that are counted with a word for each.
-    fn of<'a>(entries: &'a [Entry], judge: &Claim) -> (Self, Vec<(&'a Entry, &'static str)>) {
+    fn of<'a>(
+        entries: &'a [Entry],
+        judge: &Claim,
+        history: &History,
+    ) -> (Self, Vec<(&'a Entry, &'static str)>) {
         let (mut stale, mut named) = (Self::default(), Vec::new());
         for entry in entries {
-            let (count, kind) = match Standing::of(entry, judge) {
+            let (count, kind) = match Standing::of(entry, judge, history) {
                 Standing::Quarantined => (&mut stale.quarantined, "quarantined"),
                 Standing::Poisoned => (&mut stale.poisoned, "poisoned"),
                 Standing::Lost => (&mut stale.lost, "lost"),
@@ -77,9 +81,11 @@ impl StaleSlots {
 pub(super) async fn report(shared: &Shared) -> Result<(), Error> {
     let Some(node) = shared.issuer.node() else { return Ok(()) };
     let store = node.store();
-    let Some(meta) = store.meta().await? else { return Ok(()) };
+    let look = store.read(&[]).await?;
+    let Some(meta) = look.meta else { return Ok(()) };
     let entries = store.list(Group::Workers).await?;
-    let (stale, named) = Stale::of(&entries, &Claim::to_judge(&meta, unix_ms()));
+    let judge = Claim::to_judge(&meta, unix_ms());
+    let (stale, named) = Stale::of(&entries, &judge, &look.history);
     let before = shared.stale.0.swap(Arc::new(stale));
     if *before == stale {
         return Ok(());

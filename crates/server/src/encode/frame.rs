@@ -6,7 +6,6 @@ use frazil::{Issued, Layout};
 use frazil_id::{Id, rfc3339};
 
 use super::push_ids;
-use crate::mutant::{self, Mutant};
 
 /// Bytes of an answer besides its Ids, node name and layout.
 const AROUND_BYTES: usize = 256;
@@ -15,9 +14,7 @@ const AROUND_BYTES: usize = 256;
 pub(crate) const BEGINNING: &[u8] = b"{\"ids\":[";
 
 /// What comes before and after each Id.
-pub(crate) fn quotes() -> (&'static [u8], &'static [u8]) {
-    if mutant::is(Mutant::JsonNumber) { (b"", b",") } else { (b"\"", b"\",") }
-}
+pub(crate) const QUOTES: (&[u8], &[u8]) = (b"\"", b"\",");
 
 /// Writes the answer of `POST /v1/ids`; see [`frazil_wire::IdsReply`].
 #[derive(Debug)]
@@ -49,7 +46,7 @@ impl JsonFrame {
         let around = AROUND_BYTES + self.node.len() + self.layout_and_region.len();
         let mut out = Vec::with_capacity(batch.len() * 23 + around);
         out.extend_from_slice(BEGINNING);
-        let (before, after) = quotes();
+        let (before, after) = QUOTES;
         push_ids(&mut out, batch, before, after);
         out.pop();
         self.write_end(&mut out, issued, scope);

@@ -99,7 +99,9 @@ async fn moved(
             match why {
                 NotRotated::NotHeld => Reason::NotFound,
                 NotRotated::Ended => Reason::Draining,
-                NotRotated::NoOther(_) | NotRotated::Refused(_) => Reason::NoWorker,
+                NotRotated::NoOther(_) | NotRotated::Refused(_) | NotRotated::Forked => {
+                    Reason::NoWorker
+                }
             },
             why,
         );

@@ -16,7 +16,7 @@ use super::long::{Around, LongBody};
 use super::{body, nonce, query};
 use crate::access::Caller;
 use crate::app::Shared;
-use crate::encode::{BEGINNING, JsonFrame, push_ids, quotes};
+use crate::encode::{BEGINNING, JsonFrame, QUOTES, push_ids};
 use crate::issuer::parse_count;
 use crate::metrics::Protocol;
 use crate::peers;
@@ -117,7 +117,7 @@ fn long_body(frame: &JsonFrame, issued: &Issued, form: Form, scope: Option<&str>
         Form::Json => {
             let mut end = Vec::new();
             frame.write_end(&mut end, issued, scope);
-            let (before, after) = quotes();
+            let (before, after) = QUOTES;
             let around = Around::Text { before, after, cut: 1 };
             LongBody::new(BEGINNING, batch, around, end)
         }

@@ -10,10 +10,13 @@ use frazil_wire::{ApiError, Reason};
 
 /// When to look again after what an operator or a store has to mend.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// When to look again after what passes within a request to the store.
+const SOON: Duration = Duration::from_millis(200);
 
 /// Why nothing was issued, in the words of the catalogue.
 pub(super) fn refusal(why: &NotIssued, node: Option<&Node>) -> ApiError {
     match why {
+        _ if node.is_some_and(|node| node.is_held_up(why)) => held_up(),
         NotIssued::NotReady(why) => not_ready(*why, node),
         NotIssued::NoWorker(state) => no_worker(state),
         NotIssued::Unusable(fault) => unusable(*fault, why),
@@ -32,6 +35,12 @@ fn not_ready(why: NotReady, node: Option<&Node>) -> ApiError {
         _ => Reason::Overloaded,
     };
     ApiError::new(reason, why).retry_after(why.retry_after().unwrap_or(LOOK_AGAIN))
+}
+
+/// Of the horizon there is more than is used yet.
+fn held_up() -> ApiError {
+    let detail = "this process was stopped or held up: its lease is looked at before it goes on";
+    ApiError::new(Reason::HorizonReached, detail).retry_after(SOON)
 }
 
 /// The lease knows why it was not extended.

@@ -215,7 +215,7 @@ impl Gauges {
             let labels = vec![("op", act.word().to_owned()), ("result", outcome.word().to_owned())];
             set(&self.operations.get_or_create(&labels), count);
             match (act, outcome) {
-                (Act::Acquire, Outcome::Taken | Outcome::MetaMoved) => conflicts += count,
+                (Act::Acquire, Outcome::Conflict) => conflicts += count,
                 (Act::Extend, _) => {
                     set(&self.renewals.get_or_create(&one("result", outcome.word())), count);
                 }

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use frazil::coord::Token;
-use frazil::coord::election::Proof;
 use frazil::coord::time::boot_time;
+use frazil::election::Proof;
 use frazil::{Batch, Issued, NotScoped, Strict};
 use frazil_wire::{ApiError, Reason};
 
@@ -158,7 +158,7 @@ impl Scopes {
         let Some(leader) = leader else {
             return Err(none(format!("nobody leads the scope {scope} at this moment")));
         };
-        if leader.node == self.name {
+        if leader.is_here {
             let detail =
                 format!("this node leads the scope {scope} in the store, and not yet here");
             return Err(none(detail));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil::Strict;
-use frazil::coord::election::{Candidate, Leadership, Pace};
+use frazil::election::{Candidate, Leadership, Pace};
 use tokio::sync::watch;
 
 use super::Post;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use frazil::coord::election::{Elections, Leadership, Settings};
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::boot_time;
 use frazil::coord::{Group, Namespace, Slot};
+use frazil::election::{Elections, Leadership, Settings};
 use frazil_rig::Certificates;
 use frazil_server::keys::Role;
 use tokio::io::AsyncReadExt;
@@ -28,6 +28,28 @@ async fn lead_as(place: &Place, address: &str) -> Leadership {
     };
     let slot = Slot::named(Group::Scopes, "orders").unwrap();
     elections.candidate_for(slot, settings).unwrap().campaign().await.unwrap()
+}
+
+/// `host:1` is what the processes of many containers are called.
+#[tokio::test]
+async fn a_node_forwards_to_another_of_its_name() {
+    let place = Place::new();
+    let one = place.site("host:1", |_| {}).await;
+    led_by(&one, "host:1").await;
+    let two = place.site("host:1", |_| {}).await;
+    led_by(&two, "host:1").await;
+    let (first, second) = (
+        ids(&one.post("/ids?scope=orders").await).metadata,
+        ids(&two.post("/ids?scope=orders").await).metadata,
+    );
+    assert_eq!(first.worker, second.worker, "both are the leader's");
+    let leads = async |site: &Site| {
+        let reply = site.get("/v1/elections/scope%3Aorders").await;
+        serde_json::from_slice::<Election>(&reply.body).unwrap().is_leader
+    };
+    assert!(leads(&one).await && !leads(&two).await, "one of them leads");
+    two.stop().await.unwrap();
+    one.stop().await.unwrap();
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use frazil::coord::keeper::FirstUse;
 use frazil_server::{Addrs, App, Condition, Config, NodeState, Reloader, RunError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -27,7 +28,7 @@ pub(crate) struct Site {
 pub(crate) fn config(store: &str) -> Config {
     let free = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
     Config {
-        node: frazil::Node::builder().store(store).unwrap(),
+        node: node(store),
         name: "tested".to_owned(),
         http: free,
         grpc: free,
@@ -188,4 +189,10 @@ pub(crate) fn reply(bytes: &[u8]) -> Reply {
         (name.to_ascii_lowercase(), value.trim().to_owned())
     });
     Reply { status, headers: headers.collect(), body: bytes[end + 4..].to_vec() }
+}
+
+/// A node on a store. A directory is the test's own: its Ids need not run ahead of time at first.
+fn node(store: &str) -> frazil::Builder {
+    let node = frazil::Node::builder().store(store).unwrap();
+    if store.starts_with("file:") { node.first_use(FirstUse::AtOnce) } else { node }
 }

@@ -5,12 +5,10 @@ use std::thread;
 
 use rustix::system::uname;
 
-use crate::mutant;
-
 /// The version, and whether it was built to be fast.
 pub(super) fn build() -> String {
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
-    format!("{} ({profile})", mutant::VERSION)
+    format!("{} ({profile})", env!("CARGO_PKG_VERSION"))
 }
 
 /// The machine's name, what it runs, and how many cores this process may use.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use frazil::coord::keeper::{FirstUse, Refusal, Setup};
-use frazil::coord::{Group, Meta, Store};
+use frazil::coord::{Group, Meta, Store, neighbours};
 use frazil::{fixed_worker, layout_mark};
 
 use super::case::Case;
@@ -19,7 +19,11 @@ const LAST_WORKER: u64 = (1 << 16) - 1;
 pub(super) async fn look(case: &Case, store: &dyn Store) -> Vec<Row> {
     match pool_meta(store).await {
         Err(error) => vec![failed(CHECK, &error)],
-        Ok(Some(meta)) => judge(case, &meta.value),
+        Ok(Some(meta)) => {
+            let mut rows = judge(case, &meta.value);
+            rows.extend(overlapping(case, (meta.value.first_worker, meta.value.last_worker)).await);
+            rows
+        }
         Ok(None) => vec![missing(case, store).await],
     }
 }
@@ -57,10 +61,22 @@ fn judge(case: &Case, meta: &Meta) -> Vec<Row> {
                 "an outage budget of {} is more than the window: a node goes on for {seconds} s only",
                 span(budget)
             ),
-            format!("--outage-budget {seconds}s, or a new namespace with a longer --window"),
+            format!("--outage-budget {seconds}s"),
         ));
     }
     rows
+}
+
+/// Other namespaces of the store that issue the same Ids.
+async fn overlapping(case: &Case, workers: (u32, u32)) -> Vec<Row> {
+    let mark = layout_mark(&case.layout);
+    match neighbours(&case.url, &case.namespace, &mark, workers).await {
+        Err(error) => vec![failed(CHECK, &error)],
+        Ok(found) => found
+            .iter()
+            .map(|neighbour| Row::warn(CHECK, neighbour.to_string(), "use only one of the two"))
+            .collect(),
+    }
 }
 
 /// What a node would agree to.
@@ -79,16 +95,15 @@ fn setup(case: &Case) -> Setup {
 }
 
 fn fix(refusal: &Refusal) -> String {
-    let another = "or another --namespace";
     match refusal {
         Refusal::OtherLayout { there, .. } => {
             // The mark is the fingerprint and the layout's text.
             let text = there.split_once(' ').map_or(there.as_str(), |(_, text)| text);
-            format!("--layout '{}', {another}", printable(text))
+            format!("--layout '{}'", printable(text))
         }
         Refusal::OtherWorkers { there, .. } => {
-            format!("--workers {}-{}, {another}", there.0, there.1)
+            format!("--workers {}-{}", there.0, there.1)
         }
-        _ => another.to_owned(),
+        _ => "see frazil store show".to_owned(),
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use frazil::coord::keeper::CLOCK_BOUND_MS;
 use frazil::coord::time::{KernelClock, boot_time, kernel_clock, unix_time};
-use frazil::coord::{Error, Store};
+use frazil::coord::{Error, Leasing, Store};
 
 use super::reach::failed;
 use super::report::Row;

@@ -17,8 +17,8 @@ pub(super) fn of_layout(layout: &Layout) -> Row {
 }
 
 fn judge(layout: &Layout, now: UnixMs) -> Row {
-    const ANOTHER: &str = "use a layout with a later epoch or more bits for the time, and a \
-                           namespace of its own for it: frazil layout --help";
+    const ANOTHER: &str = "plan a move to a layout with more bits for the time and all else as it is: \
+                           with a later epoch or fewer bits after the time, Ids come again";
     let (first, last) = (layout.epoch_ms(), layout.last_instant_ms());
     if now < first {
         let detail = format!(

@@ -47,7 +47,7 @@ fn room(pool: &Pool, now: u64) -> Row {
         let detail = format!("the namespace is in quarantine until {until}");
         return Row::fail(CHECK, detail, "wait until then; nodes that run go on");
     }
-    let more = "stop a holder, or use a namespace with more workers (frazil store init --workers)";
+    let more = "stop nodes that are not needed, or run fewer lanes";
     if tally.free + tally.never_used == 0 {
         let holders = named(pool, Standing::Held);
         if size == 1 && tally.held == 1 {

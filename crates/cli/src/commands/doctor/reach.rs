@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil::coord::time::boot_time;
-use frazil::coord::{Error, ErrorKind, Store};
+use frazil::coord::{Error, ErrorKind, Leasing, Store};
 
 use super::case::Case;
 use super::clock::ms;

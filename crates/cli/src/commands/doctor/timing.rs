@@ -1,5 +1,6 @@
 //! Do the durations, the workers and the layout go together?
 
+use frazil::coord::rules::REQUEST_MAX;
 use frazil::coord::{BadTiming, Timing};
 use frazil::{Node, StartError, fixed_worker};
 
@@ -38,7 +39,9 @@ fn described(case: &Case) -> String {
     let of = if fixed_worker(&case.url).is_some() { "of a fixed worker: " } else { "" };
     let request = match case.url.hosts.is_empty() {
         true => String::new(),
-        false => format!(", {} for a request", span(case.url.timeout().min(ttl / 4))),
+        false => {
+            format!(", {} for a request", span(case.url.timeout().min(ttl / 4).min(REQUEST_MAX)))
+        }
     };
     format!(
         "{of}TTL {}, heartbeat {}, outage budget {}{request}",
@@ -59,6 +62,10 @@ pub(super) fn fix(error: &StartError) -> String {
             format!("--outage-budget {}", span(timing.ttl * 3))
         }
         StartError::Timing(BadTiming::BudgetTooLong(_)) => "--outage-budget 1h --ttl 30s".into(),
+        // With no TTL may it be longer.
+        StartError::Timeout { timeout, most } if *timeout > REQUEST_MAX => {
+            format!("?timeout={} in the URL", span(*most))
+        }
         StartError::Timeout { timeout, most } => {
             format!("?timeout={} in the URL, or --ttl {}", span(*most), span(*timeout * 4))
         }

@@ -1,19 +1,19 @@
-//! Waiting to be elected, leading while the command runs, and resigning.
+//! Leading while the command runs, and resigning.
 
 use std::time::Duration;
 
-use frazil::coord::election::{Candidate, Elections, LeaderInfo, Leadership, Observer};
 use frazil::coord::time::boot_time;
+use frazil::election::Leadership;
 use rustix::process::Signal;
 
+use super::candidacy::elected;
 use super::deadline::Deadline;
-use super::reach::{Purpose, reach};
 use super::signals::{Signals, number};
 use super::terms::Terms;
 use super::ward::Ward;
 use crate::args::ElectArgs;
 use crate::output::{self, Exit, Failure, say};
-use crate::words::printable;
+use crate::words::{printable, span};
 
 /// How long the store is told of a resignation before we end all the same.
 const RESIGN_PATIENCE: Duration = Duration::from_secs(5);
@@ -26,10 +26,12 @@ pub(super) async fn run(args: &ElectArgs, terms: &Terms) -> Result<(), Failure> 
     let mut deadline = Deadline::new().map_err(|error| {
         Failure::new(Exit::Unavailable, format_args!("no file in memory: {error}"))
     })?;
-    let leadership = tokio::select! {
+    let elected = tokio::select! {
         elected = elected(args, terms) => elected?,
         signal = signals.next() => return Err(Failure::Interrupted(signal)),
     };
+    // Somebody else has done it.
+    let Some(leadership) = elected else { return Ok(()) };
     let token = leadership.token();
     say(format_args!("leading {} as {} with token {token}", terms.name, shown(terms)));
     prolong(&mut deadline, &leadership, terms)?;
@@ -39,7 +41,8 @@ pub(super) async fn run(args: &ElectArgs, terms: &Terms) -> Result<(), Failure> 
         ("FRAZIL_INSTANCE", terms.settings.instance.clone()),
     ];
     let ward = Ward::start(&args.command, &variables, &deadline)?;
-    let watch = Watch { ward, deadline, leadership: &leadership, terms, signals };
+    let hold = args.hold;
+    let watch = Watch { ward, deadline, leadership: &leadership, terms, signals, hold };
     let outcome = watch.over().await;
     resign(leadership, terms).await;
     outcome
@@ -49,78 +52,6 @@ fn shown(terms: &Terms) -> String {
     printable(&terms.settings.instance)
 }
 
-/// Opens the store and waits until elected.
-async fn elected(args: &ElectArgs, terms: &Terms) -> Result<Leadership, Failure> {
-    let elections = Elections::new(reach(args, terms, Purpose::Contend).await?);
-    let candidate = elections.candidate(&terms.name, terms.settings.clone());
-    let candidate = candidate.map_err(Failure::usage)?;
-    if args.once {
-        return elected_at_once(&elections, &candidate).await;
-    }
-    loop {
-        let leadership = elected_some_day(&candidate).await?;
-        // The answer to a claim may have been long on its way.
-        if leadership.ensure(terms.grace).is_ok() {
-            return Ok(leadership);
-        }
-        say("elected, but too late to begin: trying again");
-    }
-}
-
-async fn elected_some_day(candidate: &Candidate) -> Result<Leadership, Failure> {
-    let mut observer = candidate.observe();
-    let mut campaign = std::pin::pin!(candidate.campaign());
-    // Whoever waits is told for whom, once.
-    tokio::select! {
-        biased;
-        elected = &mut campaign => return Ok(elected?),
-        leader = somebody_else(&mut observer, candidate) => {
-            say(format_args!("waiting: {} leads {}", described(&leader), candidate.name()));
-        }
-    }
-    Ok(campaign.await?)
-}
-
-/// Elected, unless somebody else is.
-async fn elected_at_once(
-    elections: &Elections,
-    candidate: &Candidate,
-) -> Result<Leadership, Failure> {
-    if let Some(leader) = elections.leader(candidate.name()).await? {
-        return Err(taken(&leader));
-    }
-    let mut observer = candidate.observe();
-    tokio::select! {
-        biased;
-        elected = candidate.campaign() => Ok(elected?),
-        leader = somebody_else(&mut observer, candidate) => Err(taken(&leader)),
-    }
-}
-
-/// Waits until somebody leads who is not this process.
-async fn somebody_else(observer: &mut Observer, candidate: &Candidate) -> LeaderInfo {
-    let own = candidate.settings();
-    loop {
-        let is_other = |leader: &LeaderInfo| {
-            (leader.pid, &leader.host, &leader.instance)
-                != (std::process::id(), &own.host, &own.instance)
-        };
-        if let Some(leader) = observer.changed().await.filter(is_other) {
-            return leader;
-        }
-    }
-}
-
-fn taken(leader: &LeaderInfo) -> Failure {
-    let who = described(leader);
-    Failure::new(Exit::No, format_args!("{who} leads {}; it is not waited for", leader.name))
-}
-
-fn described(leader: &LeaderInfo) -> String {
-    let (instance, host) = (printable(&leader.instance), printable(&leader.host));
-    format!("{instance} on {host}")
-}
-
 /// Leads until the command has ended, by itself or by us.
 struct Watch<'a> {
     ward: Ward,
@@ -128,6 +59,8 @@ struct Watch<'a> {
     leadership: &'a Leadership,
     terms: &'a Terms,
     signals: Signals,
+    /// How long to lead on after the command has succeeded.
+    hold: Option<Duration>,
 }
 
 impl Watch<'_> {
@@ -145,10 +78,10 @@ impl Watch<'_> {
         match end {
             // The guard may have found that the time was up before we did.
             End::Command if !self.leadership.is_leader() => self.lost(),
-            End::Command => self.finish(),
+            End::Command => self.succeed().await,
             End::Signal(signal) => {
                 self.stop(number(signal)).await?;
-                self.finish()
+                finish(self.ward)
             }
             End::Leadership => {
                 say(format_args!("stopping the command: {}", self.reason()));
@@ -183,12 +116,26 @@ impl Watch<'_> {
         }
     }
 
-    /// The command ended: so do we, as it did.
-    fn finish(self) -> Result<(), Failure> {
-        match self.ward.finish()? {
-            0 => Ok(()),
-            code => Err(Failure::Ended(code)),
+    /// The command ended by itself: if it succeeded, the leadership is kept for a while.
+    async fn succeed(self) -> Result<(), Failure> {
+        let Self { ward, leadership, terms, mut signals, hold, .. } = self;
+        finish(ward)?;
+        let Some(hold) = hold else { return Ok(()) };
+        say(format_args!("leading {} for another {}", terms.name, span(hold)));
+        let until = boot_time() + hold;
+        while leadership.is_leader() {
+            let left = until.saturating_sub(boot_time());
+            if left.is_zero() {
+                return Ok(());
+            }
+            tokio::select! {
+                () = leadership.cancelled() => {}
+                _ = signals.next() => return Ok(()),
+                () = tokio::time::sleep(left.min(LOOK_AGAIN)) => {}
+            }
         }
+        say(format_args!("the leadership of {} was lost after the command succeeded", terms.name));
+        Ok(())
     }
 
     fn lost(self) -> Result<(), Failure> {
@@ -209,6 +156,14 @@ impl Watch<'_> {
             Some(loss) => printable(&loss.to_string()),
             None => "the store could not be told in time that it goes on".to_owned(),
         }
+    }
+}
+
+/// The command ended: so do we, as it did.
+fn finish(ward: Ward) -> Result<(), Failure> {
+    match ward.finish()? {
+        0 => Ok(()),
+        code => Err(Failure::Ended(code)),
     }
 }
 

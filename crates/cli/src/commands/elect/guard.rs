@@ -2,9 +2,11 @@
 //!
 //! It leads the process group of the command. If `frazil elect` is killed, the kernel tells it, and
 //! it kills the whole group, itself included. If `frazil elect` is stopped or hangs, it does the same
-//! when the time has passed until which the command may run.
+//! when the time has passed until which the command may run. If it is killed itself, `frazil elect` kills
+//! the group; if both are, the kernel kills the command: see [`work`](mod@super::work).
 
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
@@ -16,7 +18,7 @@ use tokio::signal::unix::SignalKind;
 
 use super::deadline::DeadlineReader;
 use super::signals::{Signals, catch};
-use super::ward::code_of;
+use super::ward::{OURSELVES, code_of};
 use crate::args::ElectGuardArgs;
 use crate::output::{Exit, Failure, say};
 
@@ -70,17 +72,13 @@ async fn guard(args: &ElectGuardArgs) -> Result<(), Failure> {
     }
 }
 
+/// Starts the command in the group of this process. It dies with the thread that this runs on, which
+/// is the only one.
 fn start(args: &ElectGuardArgs) -> Result<Child, Failure> {
-    let (program, arguments) = args.command.split_first().expect("the parser asks for one");
-    // In the group of this process.
-    Command::new(program).args(arguments).spawn().map_err(|error| {
-        let exit = match error.kind() {
-            io::ErrorKind::NotFound => Exit::NotFound,
-            _ => Exit::NotRunnable,
-        };
-        let program = program.to_string_lossy();
-        Failure::new(exit, format_args!("{program:?} cannot be run: {error}"))
-    })
+    let mut command = Command::new(OURSELVES);
+    command.arg0("frazil").arg("elect-work");
+    command.arg("--parent").arg(std::process::id().to_string());
+    command.arg("--").args(&args.command).spawn().map_err(unguarded)
 }
 
 fn ended(child: &mut Child) -> Result<Option<ExitStatus>, Failure> {
@@ -94,7 +92,7 @@ fn kill_all() {
     }
 }
 
-fn unguarded(error: impl Into<io::Error>) -> Failure {
+pub(super) fn unguarded(error: impl Into<io::Error>) -> Failure {
     let error = error.into();
     Failure::new(Exit::Unavailable, format_args!("the command cannot be guarded: {error}"))
 }

@@ -1,6 +1,6 @@
 //! Following the leader of an election.
 
-use frazil::coord::election::{Elections, LeaderInfo};
+use frazil::election::{Elections, LeaderInfo};
 use serde::Serialize;
 
 use super::reach::{Purpose, reach};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use frazil::coord::election::store_url;
 use frazil::coord::stores::file::Copied;
 use frazil::coord::{Scheme, Store};
+use frazil::election::store_url;
 
 use super::terms::Terms;
 use crate::args::ElectArgs;

@@ -3,10 +3,10 @@
 use std::env;
 use std::time::Duration;
 
-use frazil::coord::election::Settings;
 use frazil::coord::{Group, Slot};
+use frazil::election::Settings;
 
-use crate::args::{ElectArgs, TermsArg, duration};
+use crate::args::{ElectArgs, TermsArg};
 use crate::output::Failure;
 use crate::words::span;
 
@@ -46,29 +46,27 @@ impl Terms {
     }
 }
 
-/// The settings that were given, over the defaults.
+/// The settings that were given, over those of the environment.
 pub(in crate::commands) fn settings(args: &TermsArg) -> Result<Settings, Failure> {
-    let mut settings = Settings::default();
-    if let Some(ttl) = args.ttl.map_or_else(|| alias("LOCK_TTL"), |ttl| Ok(Some(ttl)))? {
-        settings.ttl = ttl;
-    }
-    let heartbeat = match args.heartbeat {
-        Some(heartbeat) => Some(heartbeat),
-        None => alias("HEARTBEAT_INTERVAL")?,
+    let flags = [
+        (Settings::TTL, args.ttl.map(span)),
+        (Settings::HEARTBEAT, args.heartbeat.map(span)),
+        (Settings::RETRY, args.retry.map(span)),
+        (Settings::LOCK_DELAY, args.lock_delay.map(span)),
+        (Settings::INSTANCE, args.instance.clone()),
+        (Settings::HOST, args.hostname.clone()),
+    ];
+    let given = |name: &str| {
+        let flag = flags.iter().find(|(variable, _)| variable.name == name);
+        flag.and_then(|(_, text)| text.clone()).or_else(|| env::var(name).ok())
     };
-    settings.heartbeat = heartbeat.unwrap_or(settings.ttl * 3 / 10);
-    let retry = match args.retry {
-        Some(retry) => Some(retry),
-        None => alias("RETRY_INTERVAL")?,
-    };
-    settings.retry = retry.unwrap_or(settings.ttl / 5);
-    settings.lock_delay = args.lock_delay.unwrap_or(settings.lock_delay);
-    if let Some(host) = args.hostname.clone().or_else(|| text("HOSTNAME")) {
-        settings.instance = format!("{host}:{}", std::process::id());
-        settings.host = host;
+    let mut settings = Settings::from_variables(given).map_err(Failure::usage)?;
+    // An empty flag is a mistake, where an empty variable is none.
+    if let Some(host) = &args.hostname {
+        settings.host.clone_from(host);
     }
-    if let Some(instance) = args.instance.clone().or_else(|| text("INSTANCE_ID")) {
-        settings.instance = instance;
+    if let Some(instance) = &args.instance {
+        settings.instance.clone_from(instance);
     }
     Ok(settings)
 }
@@ -77,15 +75,4 @@ pub(in crate::commands) fn settings(args: &TermsArg) -> Result<Settings, Failure
 fn grace_max(settings: &Settings) -> Duration {
     let Settings { ttl, heartbeat, .. } = settings;
     (*ttl - *ttl / 20).saturating_sub(*heartbeat * 2)
-}
-
-/// A time from a variable that others use for the same. An empty one says nothing.
-fn alias(name: &str) -> Result<Option<Duration>, Failure> {
-    let Some(text) = text(name) else { return Ok(None) };
-    let wrong = |why| Failure::usage(format_args!("LEADER_ELECTION_{name}: {why}"));
-    duration(&text).map(Some).map_err(wrong)
-}
-
-fn text(name: &str) -> Option<String> {
-    env::var(format!("LEADER_ELECTION_{name}")).ok().filter(|text| !text.is_empty())
 }

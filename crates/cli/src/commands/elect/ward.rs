@@ -13,7 +13,7 @@ use super::signals::catch;
 use crate::output::{Exit, Failure};
 
 /// This very program, even if another was installed in its place since.
-const OURSELVES: &str = "/proc/self/exe";
+pub(super) const OURSELVES: &str = "/proc/self/exe";
 
 /// A command with its guard, both in one process group. Dropping it kills the group.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ mod stage;
 use std::time::Duration;
 
 use frazil::coord::StoreUrl;
-use frazil::coord::election::{Settings, store_url};
+use frazil::election::{Settings, store_url};
 use tempfile::TempDir;
 
 use self::stage::Plan;

@@ -1,7 +1,7 @@
 //! `frazil jobs ls`.
 
 use comfy_table::{Table, presets};
-use frazil::coord::election::{Elections, Standings};
+use frazil::election::{Elections, Standings};
 use serde::Serialize;
 
 use crate::args::JobsLsArgs;

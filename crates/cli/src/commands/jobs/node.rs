@@ -3,9 +3,9 @@
 mod line;
 mod work;
 
-use frazil::coord::election::{Elections, Settings, store_url};
-use frazil::coord::processor::{Event, Processor, Run, Running};
 use frazil::coord::stores::file::Copied;
+use frazil::election::processor::{Event, Processor, Run, Running};
+use frazil::election::{Elections, Settings, store_url};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 

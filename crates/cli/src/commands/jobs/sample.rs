@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use frazil::coord::processor::Balance;
 use frazil::coord::{Scheme, StoreUrl};
+use frazil::election::processor::Balance;
 
 use crate::output::Failure;
 

@@ -2,11 +2,13 @@
 
 use std::cell::Cell;
 use std::convert::Infallible;
+use std::time::Duration;
 
+use frazil::coord::UnixMs;
 use frazil::coord::keeper::{LeaseState, LeaseStatus, Waiting};
 use frazil::coord::time::unix_ms;
 use frazil::{Issued, Node, NotIssued, StartError};
-use frazil_id::NotReady;
+use frazil_id::{Layout, NotReady};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -16,7 +18,7 @@ use super::{Issue, print, tell_of_long_wait};
 use crate::args::NextArgs;
 use crate::commands::place;
 use crate::output::{Exit, Failure, Signal, say};
-use crate::words::instant;
+use crate::words::{instant, span};
 
 /// Leases a worker, prints, and releases it whatever happens.
 pub(super) fn run(args: &NextArgs) -> Result<(), Failure> {
@@ -154,14 +156,34 @@ async fn report(mut statuses: watch::Receiver<Vec<LeaseStatus>>) {
 
 /// Why no more Ids come: the lease knows more than the generator.
 fn ended(node: &Node, why: NotIssued) -> Failure {
-    let lanes = node.info().lanes;
-    match (&why, lanes.first()) {
+    let info = node.info();
+    match (&why, info.lanes.first()) {
         (NotIssued::NotReady(NotReady::Horizon { .. }), Some(lane)) => {
+            let first = lane.status.grant.map(|grant| first_tick(&info.layout, grant.floor));
+            if let Some(first) = first.filter(|first| *first > unix_ms()) {
+                return too_early(&info.layout, first);
+            }
             let why = described(&lane.status);
             Failure::new(Exit::Unavailable, format_args!("the lease was not extended: {why}"))
         }
         _ => why.into(),
     }
+}
+
+/// When the first tick begins that lies above a floor altogether.
+fn first_tick(layout: &Layout, floor: UnixMs) -> UnixMs {
+    let since_epoch = floor.saturating_sub(layout.epoch_ms());
+    layout.unix_ms(since_epoch / u64::from(layout.tick_ms()) + 1)
+}
+
+fn too_early(layout: &Layout, first: UnixMs) -> Failure {
+    let (tick, first) = (span(Duration::from_millis(layout.tick_ms().into())), instant(first));
+    let why = format_args!(
+        "no Id before {first}: the worker may have been used in the tick that runs, and a tick of \
+         this layout takes {tick} (a namespace known to be new is created by frazil store init, and \
+         then not waited for)"
+    );
+    Failure::new(Exit::Refused, why)
 }
 
 fn described(status: &LeaseStatus) -> String {

@@ -98,7 +98,7 @@ fn described(pool: &Pool) -> String {
     if free > 0 {
         add(format!("{free} free by now"));
     }
-    let help = "Wait longer with --patience, stop a holder, or use a namespace with more workers";
+    let help = "Wait longer with --patience, or stop a holder";
     format!("{text}. {help}")
 }
 

@@ -8,7 +8,7 @@ use frazil::coord::rules::WINDOW_MAX_MS;
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
 use frazil::coord::{
-    Found, Meta, Presence, Put, Record, Slot, Standing, Store, Version, Versioned,
+    Found, Leasing, Meta, Presence, Put, Record, Slot, Standing, Store, Version, Versioned,
 };
 use serde::Serialize;
 
@@ -40,6 +40,7 @@ pub(super) async fn run(args: &ImportArgs) -> Result<(), Failure> {
     // All of it is read and checked before anything is written.
     let export = read(args)?;
     let store = args.place.open(Copied::Refuse).await?;
+    args.loss.check(store.as_ref()).await?;
     // Whoever held a worker may have gone on since, and nobody knows about a lost record.
     let live =
         |record: &Option<Record>| record.as_ref().is_none_or(|record| record.nonce.is_some());
@@ -68,6 +69,7 @@ pub(super) async fn run(args: &ImportArgs) -> Result<(), Failure> {
     if is_new {
         finish(store.as_ref(), &created, quarantine).await?;
     }
+    args.loss.settle(store.as_ref()).await?;
     say(format_args!("imported {} into {store}", count(records, "record")));
     tell_of_outsiders(outside, &created);
     tell_of_quarantine(quarantine, was_live);
@@ -127,7 +129,7 @@ async fn agree(
                 Exit::Refused,
                 format_args!(
                     "the namespace has layout {} and workers {} to {}, the export {} and {} to {}: \
-                     import into another --namespace",
+                     import into a store that does not have the namespace yet",
                     meta.value.layout,
                     meta.value.first_worker,
                     meta.value.last_worker,

@@ -1,7 +1,7 @@
 //! `frazil store init`.
 
 use frazil::coord::stores::file::Copied;
-use frazil::coord::{Group, Put};
+use frazil::coord::{Group, Leasing, Put};
 
 use super::new_meta::Wish;
 use crate::args::InitArgs;
@@ -26,8 +26,7 @@ pub(super) async fn run(args: &InitArgs) -> Result<(), Failure> {
         Put::Done(_) => {}
         Put::Conflict => {
             let why = format!(
-                "the namespace {:?} exists already: use it as it is (frazil store show), or \
-                 create another one with --namespace",
+                "the namespace {:?} exists already: use it as it is (frazil store show)",
                 args.place.namespace.as_str()
             );
             return Err(Failure::new(Exit::No, why));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use frazil::coord::rules::WINDOW_MAX_MS;
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Found, Group, Meta, Presence, Put, Record, Scheme, Store, Versioned};
+use frazil::coord::{Found, Group, Leasing, Meta, Presence, Put, Record, Scheme, Store, Versioned};
 use serde::Serialize;
 
 use crate::args::QuarantineArgs;
@@ -30,6 +30,7 @@ pub(super) async fn run(args: &QuarantineArgs) -> Result<(), Failure> {
         return Err(Failure::usage("a quarantine is at most 24 hours"));
     }
     let (store, meta) = open(args).await?;
+    args.loss.check(store.as_ref()).await?;
     let window_ms = meta.value.window_ms.min(WINDOW_MAX_MS) + SKEW_MS;
     let lasting_ms = args
         .lasting
@@ -37,6 +38,7 @@ pub(super) async fn run(args: &QuarantineArgs) -> Result<(), Failure> {
     let until = unix_ms().saturating_add(lasting_ms);
     let until = raise(store.as_ref(), meta, until).await?;
     forget_holders(store.as_ref()).await?;
+    args.loss.settle(store.as_ref()).await?;
     if args.adopt {
         // Only now: a copy without a quarantine must not look like any other directory.
         args.place.open(Copied::Adopt).await?;

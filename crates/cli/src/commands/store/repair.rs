@@ -5,7 +5,7 @@ use std::sync::Arc;
 use frazil::coord::rules::WINDOW_MAX_MS;
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Claim, Group, Meta, Put, Standing, Store, Versioned, mend};
+use frazil::coord::{Claim, Group, Leasing, Meta, Put, Standing, Store, Versioned, mend};
 use serde::Serialize;
 
 use super::new_meta::Wish;
@@ -28,6 +28,7 @@ pub(super) async fn run(args: &RepairArgs) -> Result<(), Failure> {
     let (store, meta, meta_created) = open(args).await?;
     let now = unix_ms();
     let mended = mend::lost_records(store.as_ref(), &Claim::to_judge(&meta, now), unix_ms).await?;
+    args.loss.settle(store.as_ref()).await?;
     let blocked = match mended {
         0 => String::new(),
         _ => format!(", which blocks them for {} s", meta.value.window_ms / 1000),
@@ -58,6 +59,7 @@ async fn open(args: &RepairArgs) -> Result<(Arc<dyn Store>, Versioned<Meta>, boo
         return Err(args.place.no_namespace(&looked));
     }
     let store = args.place.open(Copied::Refuse).await?;
+    args.loss.check(store.as_ref()).await?;
     let known = store.meta().await?;
     let blank = version_to_fill(known.as_ref());
     if let Some(meta) = known.filter(|meta| !meta.value.is_blank()) {

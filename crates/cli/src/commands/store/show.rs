@@ -73,6 +73,10 @@ fn text(shown: &Shown) -> String {
     };
     line("store", &shown.store);
     line("namespace", &shown.namespace);
+    line(
+        "",
+        "a space of Ids: another one with this layout and any of these workers issues the same",
+    );
     match &shown.meta {
         None => line(
             "",

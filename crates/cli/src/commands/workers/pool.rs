@@ -1,6 +1,6 @@
 //! All workers of a namespace as a user sees them.
 
-use frazil::coord::{Claim, Error, Group, Guard, Meta, Store, Tally, UnixMs, Versioned};
+use frazil::coord::{Claim, Error, Group, Guard, Meta, Store, Tally, UnixMs, Versioned, protocol};
 
 use super::view::View;
 use crate::output::say;
@@ -24,13 +24,15 @@ impl Pool {
         now: UnixMs,
     ) -> Result<Self, Error> {
         let entries = store.list(Group::Workers).await?;
-        let guard = store.guard().await?.filter(|guard| guard.until > now);
+        let look = store.read(&[]).await?;
+        let guard = protocol::guard(&look).filter(|guard| guard.until > now);
         let mut judge = Claim::to_judge(&meta, now);
         // Whatever keeps everybody out is a quarantine to those outside.
         judge.quarantine = judge.quarantine.max(guard.as_ref().map_or(0, |guard| guard.until));
-        let tally = Tally::of(&entries, &meta.value, &judge);
+        let tally = Tally::of(&entries, &meta.value, &judge, &look.history);
+        let views = entries.into_iter();
         let mut views: Vec<_> =
-            entries.into_iter().filter_map(|entry| View::new(entry, &judge)).collect();
+            views.filter_map(|entry| View::new(entry, &judge, &look.history)).collect();
         views.sort_by_key(|view| view.worker);
         Ok(Self { meta: meta.value, guard, tally, views })
     }

@@ -2,7 +2,7 @@
 
 use frazil::coord::rules::{Outlook, outlook};
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Claim, Found, Group, Presence, Put, Record, Slot};
+use frazil::coord::{Claim, Found, Leasing, Presence, Put, Record, Slot, Store, Version};
 use frazil_id::Id;
 
 use super::pool::Pool;
@@ -23,9 +23,8 @@ pub(super) async fn run(args: &WorkersRepairArgs) -> Result<(), Failure> {
         return Err(Failure::usage(why));
     }
     let slot = Slot::worker(args.worker);
-    let entries = store.list(Group::Workers).await?;
-    let entry = entries.into_iter().find(|entry| entry.slot == slot);
-    let Some(entry) = entry else {
+    let look = store.read(std::slice::from_ref(&slot)).await?;
+    let Some(entry) = look.entry(&slot).filter(|entry| entry.found != Found::New).cloned() else {
         return Err(Failure::new(Exit::No, format_args!("worker {} was never used", args.worker)));
     };
     if entry.presence != Presence::Free {
@@ -40,7 +39,7 @@ pub(super) async fn run(args: &WorkersRepairArgs) -> Result<(), Failure> {
     let judge = Claim::to_judge(&meta, unix_ms());
     let is_poisoned = |time| {
         let record = Record { horizon: time, ..record.clone() };
-        matches!(outlook(&Found::Known(record), &judge), Outlook::Poisoned { .. })
+        matches!(outlook(&Found::Known(record), &judge, &look.history), Outlook::Poisoned { .. })
     };
     if record.horizon > horizon && !is_poisoned(record.horizon) {
         let why = format!(
@@ -61,13 +60,7 @@ pub(super) async fn run(args: &WorkersRepairArgs) -> Result<(), Failure> {
         say(format_args!("nothing to lower: the horizon is {}", instant(record.horizon)));
     } else {
         let repaired = Record { horizon, floor: record.floor.min(horizon), nonce: None, ..record };
-        match store.put(&slot, entry.version, &repaired).await? {
-            Put::Done(_) => {}
-            Put::Conflict => {
-                let why = format!("worker {} was taken meanwhile", args.worker);
-                return Err(Failure::new(Exit::No, why));
-            }
-        }
+        write(args, store.as_ref(), entry.version, &repaired).await?;
         say(format_args!("worker {} may be used after {}", args.worker, instant(horizon)));
     }
     if args.json {
@@ -79,4 +72,21 @@ pub(super) async fn run(args: &WorkersRepairArgs) -> Result<(), Failure> {
         data.flush()?;
     }
     Ok(())
+}
+
+/// Writes the record over the version that was read, so that it lasts.
+async fn write(
+    args: &WorkersRepairArgs,
+    store: &dyn Store,
+    read: Version,
+    record: &Record,
+) -> Result<(), Failure> {
+    args.loss.check(store).await?;
+    match store.put(&Slot::worker(args.worker), read, record).await? {
+        Put::Done(_) => args.loss.settle(store).await,
+        Put::Conflict => {
+            let why = format!("worker {} was taken meanwhile", args.worker);
+            Err(Failure::new(Exit::No, why))
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use frazil::coord::rules::floor_of;
-use frazil::coord::{Claim, Entry, Found, Presence, Standing, UnixMs};
+use frazil::coord::{Claim, Entry, Found, History, Presence, Standing, UnixMs};
 use serde::Serialize;
 
 use crate::words::instant;
@@ -30,9 +30,9 @@ pub(crate) struct View {
 }
 
 impl View {
-    pub(super) fn new(entry: Entry, judge: &Claim) -> Option<Self> {
+    pub(super) fn new(entry: Entry, judge: &Claim, history: &History) -> Option<Self> {
         let worker = entry.slot.number()?;
-        let state = Standing::of(&entry, judge);
+        let state = Standing::of(&entry, judge, history);
         let expires_in_seconds = match entry.presence {
             Presence::Held { expires_in: Some(left) } => Some(left.as_secs_f64()),
             _ => None,
@@ -40,7 +40,7 @@ impl View {
         // How long a holder may go on; otherwise how long others have to wait.
         let until = match (state, &entry.found) {
             (Standing::Held, Found::Known(record)) => record.horizon,
-            _ => floor_of(&entry.found, judge),
+            _ => floor_of(&entry.found, judge, history),
         };
         let record = match entry.found {
             Found::Known(record) => Some(record),

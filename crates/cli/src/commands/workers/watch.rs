@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Changes, Error, Group, Meta, Standing, Store, Versioned};
+use frazil::coord::{Changes, Error, Group, Leasing, Meta, Standing, Store, Versioned, Watched};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::pool::Pool;
@@ -44,7 +44,7 @@ impl Watch<'_> {
         let mut is_away = false;
         loop {
             // Before the list is read: a change in between is announced.
-            let opened = self.store.watch(Group::Workers).await;
+            let opened = self.store.watch(&Watched::Group(Group::Workers)).await;
             let Err(error) = self.show_until_away(opened, &mut is_away).await? else { continue };
             if !error.kind().is_retryable() {
                 return Err(error.into());

@@ -6,7 +6,9 @@ use super::{Next, Now, Plan};
 use crate::choose::candidates;
 use crate::error::Error;
 use crate::keeper::status::{ClockSkew, Judge, LeaseState, Pool};
-use crate::store::{Census, Claim, Entry};
+use crate::lease::{Census, Claim};
+use crate::rules::WINDOW_MAX_MS;
+use crate::store::{Entry, Look, Vacancies, Wanted};
 
 /// Between two looks, at least: soon enough to tell of a pool that fills up.
 const LOOK_PAUSE: Duration = Duration::from_mins(2);
@@ -34,7 +36,8 @@ impl Plan {
     pub fn looked(&mut self, now: Now, seen: Result<Vec<Entry>, Error>) {
         let heartbeat = self.setup.timing.heartbeat;
         let Ok(entries) = seen else {
-            // A renewal will tell whether the store is in trouble.
+            // A renewal or a claim will tell whether the store is in trouble.
+            self.peers.saw_nothing();
             self.look_at = now.boot + heartbeat;
             return;
         };
@@ -42,7 +45,9 @@ impl Plan {
         let long = LOOK_PAUSE.max(LOOK_PAUSE_PER_SLOT.saturating_mul(slots));
         let mut pause = long;
         if !self.store_has_clock {
-            self.peers.saw(&entries, &self.setup.holder, self.look_asked, now);
+            let window_ms = self.meta.as_ref().map_or(WINDOW_MAX_MS, |meta| meta.value.window_ms);
+            let window = Duration::from_millis(window_ms);
+            self.peers.saw(&entries, &self.setup.holder, window, self.look_asked, now);
             let agrees = self.trust(now);
             // Of two looks soon after each other the second tells what clocks others have; while
             // ours is in doubt all looks are such.
@@ -71,9 +76,17 @@ impl Plan {
 
     fn count(&mut self, entries: Vec<Entry>, now: Now) {
         let Some(meta) = &self.meta else { return };
-        let (first, last) = (meta.value.first_worker, meta.value.last_worker);
         let judge = Claim::to_judge(meta, now.unix);
-        let (_, census) = candidates(entries, first, last, None, &judge);
+        let wanted = Wanted {
+            first: meta.value.first_worker,
+            last: meta.value.last_worker,
+            favourite: None,
+            nonce: judge.nonce,
+            now: now.unix,
+        };
+        let look = Look { entries, ..Look::default() };
+        let vacancies = Vacancies { look, is_complete: true, held: 0 };
+        let (_, census) = candidates(vacancies, &wanted, &judge);
         self.counted(census);
     }
 

@@ -1,30 +1,51 @@
 //! Agreeing on what a namespace is: creating meta, checking it, raising its quarantine.
 
-use super::{Now, Plan, millis};
-use crate::error::Error;
-use crate::keeper::setup::FirstUse;
-use crate::mutant::{self, Mutant};
-use crate::record::{FORMAT, Meta, Versioned};
-use crate::rules::{RUN_AHEAD_MS, WINDOW_MAX_MS};
-use crate::store::Put;
+use std::time::Duration;
 
-/// Added to whatever is waited for: clocks differ.
-const SKEW_MS: u64 = 2000;
-/// How long the request may take in which a live holder notices that it was forgotten.
-const ANSWER_MS: u64 = 5000;
+use super::{Now, Phase, Plan, millis};
+use crate::birth::Birth;
+use crate::error::Error;
+use crate::keeper::status::{ClockSkew, Waiting};
+use crate::lease::Loss;
+use crate::nonce::Nonce;
+use crate::record::{Meta, UnixMs, Versioned};
+use crate::rules::{CLOCK_BOUND_MS, WINDOW_MAX_MS};
+use crate::store::{Look, Put};
+
+/// Before meta is read again that could not be read, by somebody whom others count on.
+const META_RETRY: Duration = Duration::from_millis(500);
 
 impl Plan {
-    /// Meta was read. `orphans`: there is none, or a blank one, and yet there are workers.
+    /// The namespace was read. `orphans`: it has no meta, or a blank one, and yet there are workers.
+    /// The loss, if this ends a tenure.
     pub fn meta_read(
         &mut self,
         now: Now,
-        read: Result<Option<Versioned<Meta>>, Error>,
+        read: Result<Look, Error>,
         orphans: bool,
-    ) {
-        match read {
-            Err(error) => self.failed(now, error),
-            Ok(Some(meta)) if meta.value.is_blank() => {
-                self.answered();
+    ) -> Option<Loss> {
+        self.meta_not_before = now.boot + META_RETRY;
+        let Look { meta, clock, .. } = match read {
+            Ok(look) => look,
+            Err(error) => {
+                self.failed_to_read_meta(now, error);
+                return None;
+            }
+        };
+        self.meta_seen = now.boot;
+        let loss = self.is_forgotten_by(meta.as_ref()).then_some(Loss::Vanished);
+        if let Some(loss) = &loss {
+            self.lose(loss.clone(), now);
+        }
+        let holds = matches!(self.phase, Phase::Holding { .. } | Phase::Returning(_));
+        if !holds {
+            self.answered();
+        }
+        match meta {
+            // A holder has nothing to decide about it.
+            Some(meta) if holds => self.meta = Some(meta),
+            _ if self.is_clock_wrong(clock, now) => self.meta = None,
+            Some(meta) if meta.value.is_blank() => {
                 // The same namespace goes on: those who campaign in it need not notice.
                 let Meta { incarnation, created, quarantine, .. } = meta.value;
                 let new = self.new_meta(now, orphans);
@@ -32,62 +53,80 @@ impl Plan {
                 let filled = Meta { incarnation, created, quarantine, ..new };
                 self.draft = Some((Some(meta.version), filled));
             }
-            Ok(Some(meta)) => {
-                self.answered();
-                match self.setup.disagreement(&meta.value) {
-                    Some(refusal) => self.refuse(refusal),
-                    None => self.adopt(meta),
-                }
-            }
-            Ok(None) => {
-                self.answered();
-                self.draft = Some((None, self.new_meta(now, orphans)));
-            }
+            Some(meta) => match self.setup.disagreement(&meta.value) {
+                Some(refusal) => self.refuse(refusal),
+                None => self.adopt(meta),
+            },
+            None => self.draft = Some((None, self.new_meta(now, orphans))),
         }
+        loss
+    }
+
+    /// A holder's own requests tell whether the store is in trouble.
+    fn failed_to_read_meta(&mut self, now: Now, error: Error) {
+        match self.phase {
+            Phase::Holding { .. } => {}
+            _ => self.failed(now, error),
+        }
+    }
+
+    /// Whether a tenure is held that the namespace knows nothing of: it was created anew.
+    fn is_forgotten_by(&self, meta: Option<&Versioned<Meta>>) -> bool {
+        let incarnation = meta.map(|meta| meta.value.incarnation);
+        matches!(self.phase, Phase::Holding { .. }) && incarnation != self.granted_in
+    }
+
+    /// Judges the clock before anything is written that is counted from it.
+    fn is_clock_wrong(&mut self, store_clock: Option<UnixMs>, now: Now) -> bool {
+        let Some(store_now) = store_clock else { return false };
+        self.store_has_clock = true;
+        let is_wrong = now.unix.abs_diff(store_now) > CLOCK_BOUND_MS;
+        if is_wrong {
+            self.wait_for(Waiting::Clock(ClockSkew::to_store(now.unix, store_now)));
+            self.not_before = now.boot + self.setup.timing.heartbeat;
+        }
+        is_wrong
     }
 
     fn adopt(&mut self, meta: Versioned<Meta>) {
         self.met = true;
         self.widest_window_ms = self.widest_window_ms.max(meta.value.window_ms);
-        let needed = self.forgotten.unwrap_or(0);
+        let needed = self.owed(meta.value.incarnation);
         if meta.value.quarantine < needed {
             let raised = Meta { quarantine: needed, ..meta.value };
             self.draft = Some((Some(meta.version), raised));
         } else {
-            self.forgotten = None;
-            self.meta = Some(meta);
+            self.covered_by(meta);
         }
+    }
+
+    /// What the quarantine of a namespace must be for nobody to use what was granted here.
+    fn owed(&self, incarnation: Nonce) -> UnixMs {
+        let is_other = self.granted_in != Some(incarnation);
+        let granted = self.status.grant.filter(|_| is_other).map(|grant| grant.horizon);
+        granted.max(self.forgotten).unwrap_or(0)
+    }
+
+    fn covered_by(&mut self, meta: Versioned<Meta>) {
+        self.forgotten = None;
+        self.granted_in = Some(meta.value.incarnation);
+        self.meta = Some(meta);
     }
 
     fn new_meta(&self, now: Now, orphans: bool) -> Meta {
         let window_ms =
             millis(self.setup.timing.outage_budget).max(self.widest_window_ms).min(WINDOW_MAX_MS);
-        let heartbeat_ms = millis(self.setup.timing.heartbeat);
-        // What was promised before is unknown, but no more than a window from now.
-        let forgotten = now.unix.saturating_add(window_ms + SKEW_MS);
-        let quarantine = match self.setup.first_use {
-            _ if mutant::is(Mutant::ForgetQuarantine) => 0,
-            _ if self.met || orphans => forgotten,
-            FirstUse::AtOnce => 0,
-            // Live holders of a forgotten namespace speak up within a heartbeat, once an answer
-            // that they wait for is given up. A quarantine is left when it is this near.
-            FirstUse::AfterHeartbeat => {
-                let spoken_up_ms = heartbeat_ms + ANSWER_MS + SKEW_MS + RUN_AHEAD_MS;
-                now.unix.saturating_add(spoken_up_ms)
-            }
-            FirstUse::AfterWindow => forgotten,
-        };
-        let (first_worker, last_worker) = self.setup.workers.unwrap_or((0, self.setup.last_worker));
-        Meta {
-            format: FORMAT,
-            incarnation: now.nonce,
-            layout: self.setup.layout.clone(),
-            first_worker,
-            last_worker,
+        let workers = self.setup.workers.unwrap_or((0, self.setup.last_worker));
+        let birth = Birth {
+            layout: Some((&self.setup.layout, workers)),
             window_ms,
-            quarantine: quarantine.max(self.forgotten.unwrap_or(0)),
-            created: now.unix,
-        }
+            first_use: self.setup.first_use,
+            was_there: self.met || orphans,
+            owed: self.owed(now.nonce),
+            now: now.unix,
+            incarnation: now.nonce,
+        };
+        birth.meta()
     }
 
     /// Meta was written, or not.
@@ -100,8 +139,7 @@ impl Plan {
                 self.answered();
                 if let (Put::Done(version), Some((_, value))) = (put, draft) {
                     self.met = true;
-                    self.forgotten = None;
-                    self.meta = Some(Versioned { version, value });
+                    self.covered_by(Versioned { version, value });
                 }
             }
         }

@@ -23,6 +23,8 @@ pub(super) struct Peers {
     seen: HashMap<Slot, Seen>,
     /// When the last look was asked for, in boot time.
     looked: Option<Duration>,
+    /// Whether a look was ever asked for.
+    has_looked: bool,
 }
 
 /// The last renewal of a peer.
@@ -37,9 +39,28 @@ struct Seen {
 }
 
 impl Peers {
+    /// Whether a look at the pool was answered or failed so far.
+    pub(super) const fn has_looked(&self) -> bool {
+        self.has_looked
+    }
+
+    /// A look at the pool failed.
+    pub(super) const fn saw_nothing(&mut self) {
+        self.has_looked = true;
+    }
+
     /// Takes in a look at the pool that was asked for at a boot time. `holder`: our own name, since
-    /// other lanes of this process are no peers.
-    pub(super) fn saw(&mut self, entries: &[Entry], holder: &str, asked: Duration, now: Now) {
+    /// other lanes of this process are no peers. `window`: whoever is present renewed within it.
+    pub(super) fn saw(
+        &mut self,
+        entries: &[Entry],
+        holder: &str,
+        window: Duration,
+        asked: Duration,
+        now: Now,
+    ) {
+        self.has_looked = true;
+        let at_first = asked.checked_sub(window);
         let known = std::mem::take(&mut self.seen);
         for entry in entries {
             let Found::Known(record) = &entry.found else { continue };
@@ -48,7 +69,11 @@ impl Peers {
             }
             let seen = match known.get(&entry.slot) {
                 Some(seen) if seen.renewed == record.renewed => *seen,
-                _ => Seen { renewed: record.renewed, after: self.looked, before: now.boot },
+                _ => Seen {
+                    renewed: record.renewed,
+                    after: self.looked.or(at_first),
+                    before: now.boot,
+                },
             };
             self.seen.insert(entry.slot.clone(), seen);
         }

@@ -5,11 +5,10 @@ use std::time::Duration;
 use super::{Effect, Next, Now, Phase, Plan, millis};
 use crate::error::Error;
 use crate::keeper::Grant;
-use crate::keeper::status::{LeaseState, Waiting};
-use crate::mutant::{self, Mutant};
+use crate::keeper::status::{ClockSkew, LeaseState, Waiting};
+use crate::lease::{Acquired, Census, Choice, Claim, Tenure};
 use crate::record::UnixMs;
 use crate::rules::RUN_AHEAD_MS;
-use crate::store::{Acquired, Census, Choice, Claim, Tenure};
 
 /// Before a full pool is asked again; each further pause is twice as long.
 const POOL_PAUSE: Duration = Duration::from_millis(500);
@@ -36,6 +35,10 @@ impl Plan {
             // It may be raised meanwhile.
             self.meta = None;
             return Next::Wait(self.not_before);
+        }
+        // Before the first claim: what is claimed with a wrong clock blocks others.
+        if !self.store_has_clock && !self.is_local && !self.peers.has_looked() {
+            return self.look(now);
         }
         // A claim that may have been carried out comes first.
         let is_pinned = matches!(self.phase, Phase::Seeking { unsure: Some(_) });
@@ -92,6 +95,10 @@ impl Plan {
                 return Effect::None;
             }
         };
+        // Only a claim of this meta is judged at all.
+        if matches!(acquired, Acquired::Taken | Acquired::Full(_)) {
+            self.meta_seen = now.boot;
+        }
         if !matches!(acquired, Acquired::Unsure(..)) {
             self.answered();
         }
@@ -110,6 +117,12 @@ impl Plan {
                 }
             }
             Acquired::MetaMoved => self.meta = None,
+            Acquired::ClockOff { store_now } => {
+                self.store_has_clock = true;
+                self.phase = Phase::Seeking { unsure: None };
+                self.wait_for(Waiting::Clock(ClockSkew::to_store(now.unix, store_now)));
+                self.not_before = now.boot + self.setup.timing.heartbeat;
+            }
             Acquired::Unsure(slot, version) => {
                 let unsure = Some((Choice::This(slot, version), claim.nonce));
                 self.phase = Phase::Seeking { unsure };
@@ -132,10 +145,11 @@ impl Plan {
                 return Effect::None;
             }
         };
-        let (token, horizon) = (tenure.token, tenure.horizon);
-        let floor = if mutant::is(Mutant::StartAtClock) { 0 } else { tenure.floor };
-        let grant = Grant { worker, token, floor, horizon: usable(horizon) };
+        let (token, floor, horizon) = (tenure.token, tenure.floor, tenure.usable);
+        let grant = Grant { worker, token, floor, horizon };
         self.setup.favourite = Some(worker);
+        self.granted_in = Some(tenure.incarnation);
+        self.meta_seen = now.boot;
         self.status.state = LeaseState::Held;
         self.status.grant = Some(grant);
         self.phase = Phase::Holding { tenure: Box::new(tenure), since: now.boot };
@@ -174,9 +188,4 @@ impl Plan {
             self.not_before = now.boot;
         }
     }
-}
-
-/// How far the lane may go by a horizon.
-fn usable(horizon: UnixMs) -> UnixMs {
-    if mutant::is(Mutant::NoHorizon) { UnixMs::MAX } else { horizon }
 }

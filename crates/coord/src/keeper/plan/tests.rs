@@ -11,10 +11,11 @@ use std::time::Duration;
 use super::{Effect, Next, Now, Plan};
 use crate::error::{Error, ErrorKind};
 use crate::keeper::{FirstUse, Grant, Setup};
+use crate::lease::{Acquired, Ask, Claim, Extended, Tenure};
 use crate::nonce::Nonce;
 use crate::record::{FORMAT, Meta, Token, UnixMs, Version, Versioned};
 use crate::slot::Slot;
-use crate::store::{Acquired, Ask, Claim, Entry, Extended, Tenure};
+use crate::store::{Entry, Look};
 use crate::timing::Timing;
 
 /// When the conversations begin, in real time.
@@ -74,7 +75,7 @@ impl Talk {
     fn new(setup: Setup) -> Self {
         let nonce = Nonce::from_bits(EVEN);
         let now = Now { boot: seconds(1000), unix: START, last: 0, nonce };
-        Self { plan: Plan::new(setup, now), now, pool: Vec::new() }
+        Self { plan: Plan::new(setup, false, now), now, pool: Vec::new() }
     }
 
     /// A plan that has read meta.
@@ -106,6 +107,13 @@ impl Talk {
                 self.plan.looked(self.now, Ok(self.pool.clone()));
                 self.next()
             }
+            // What a holder reads between its renewals.
+            Next::ReadMeta if self.plan.tenure().is_some() => {
+                let meta = Some(Versioned { version: Version(3), value: meta() });
+                let look = Look { meta, ..Look::default() };
+                assert_eq!(self.plan.meta_read(self.now, Ok(look), false), None);
+                self.next()
+            }
             next => next,
         }
     }
@@ -122,12 +130,19 @@ impl Talk {
     fn wait(&mut self) {
         let pause = self.pause();
         self.pass(pause);
+        // A holder may have waited for the next reading of meta.
+        if self.plan.tenure().is_some() {
+            let pause = self.pause();
+            self.pass(pause);
+        }
     }
 
     fn read(&mut self, read: Result<Option<(u64, Meta)>, Error>) {
         assert!(matches!(self.next(), Next::ReadMeta), "{:?}", self.next());
         let versioned = |(version, value)| Versioned { version: Version(version), value };
-        self.plan.meta_read(self.now, read.map(|meta| meta.map(versioned)), false);
+        let look =
+            |meta: Option<(u64, Meta)>| Look { meta: meta.map(versioned), ..Look::default() };
+        self.plan.meta_read(self.now, read.map(look), false);
     }
 
     /// The meta that the plan wants to write.
@@ -175,7 +190,7 @@ impl Talk {
     fn renew(&mut self) -> Ask {
         let (tenure, ask) = self.extension();
         let horizon = tenure.horizon.max(ask.horizon);
-        let tenure = Tenure { horizon, store_now: None, ..tenure };
+        let tenure = Tenure { horizon, usable: horizon, store_now: None, ..tenure };
         assert_eq!(self.extended(Ok(Extended::Held(tenure))), Effect::Raise(horizon));
         ask
     }
@@ -191,6 +206,10 @@ fn tenure(claim: &Claim, worker: u32, horizon: UnixMs) -> Tenure {
         horizon,
         expires: None,
         store_now: None,
-        lineage: None,
+        usable: horizon,
+        holder: claim.holder.clone(),
+        info: claim.info.clone(),
+        incarnation: Nonce::from_bits(1),
+        settling: crate::lease::Settling::default(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use etcd_client::ResponseHeader;
+use etcd_client::{TxnOpResponse, TxnResponse};
 
 /// The furthest point of the store's history that was seen.
 ///
@@ -33,27 +33,26 @@ impl History {
         *self.lock()
     }
 
-    /// To be told what the answer said.
-    pub(super) fn observe(
-        &self,
-        before: Seen,
-        header: Option<&ResponseHeader>,
-    ) -> Result<(), Regressed> {
-        match header {
-            Some(header) => self.advance(before, header.cluster_id(), header.revision()),
+    /// To be told what the answer was.
+    pub(super) fn observe(&self, before: Seen, answer: &TxnResponse) -> Result<(), Regressed> {
+        match answer.header() {
+            Some(header) => {
+                let now = Seen { cluster: Some(header.cluster_id()), revision: header.revision() };
+                self.advance(before, now, has_put(answer))
+            }
             None => Ok(()),
         }
     }
 
-    fn advance(&self, before: Seen, cluster: u64, revision: i64) -> Result<(), Regressed> {
+    fn advance(&self, before: Seen, now: Seen, has_put: bool) -> Result<(), Regressed> {
         let mut seen = self.lock();
-        let is_same = before.cluster.is_none_or(|known| known == cluster);
-        if !is_same || revision < before.revision {
-            *seen = Seen { cluster: Some(cluster), revision };
+        let is_same = before.cluster.is_none() || before.cluster == now.cluster;
+        // What was put has a revision of its own, which must not hide one that was lost.
+        if !is_same || now.revision - i64::from(has_put) < before.revision {
+            *seen = now;
             return Err(Regressed);
         }
-        seen.cluster = Some(cluster);
-        seen.revision = seen.revision.max(revision);
+        *seen = Seen { revision: seen.revision.max(now.revision), ..now };
         Ok(())
     }
 
@@ -63,32 +62,53 @@ impl History {
     }
 }
 
+/// Whether a transaction, or one within it, has put a key.
+fn has_put(answer: &TxnResponse) -> bool {
+    answer.op_responses().iter().any(|response| match response {
+        TxnOpResponse::Put(_) => true,
+        TxnOpResponse::Txn(nested) => has_put(nested),
+        TxnOpResponse::Get(_) | TxnOpResponse::Delete(_) => false,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const fn at(cluster: u64, revision: i64) -> Seen {
+        Seen { cluster: Some(cluster), revision }
+    }
 
     #[test]
     fn answers_that_overtake_each_other_are_no_regression() {
         let history = History::default();
         let (first, second) = (history.seen(), history.seen());
-        assert_eq!(history.advance(second, 1, 12), Ok(()));
-        assert_eq!(history.advance(first, 1, 10), Ok(()));
+        assert_eq!(history.advance(second, at(1, 12), false), Ok(()));
+        assert_eq!(history.advance(first, at(1, 10), true), Ok(()));
         assert_eq!(history.seen().revision, 12);
     }
 
     #[test]
     fn a_lower_revision_is_a_regression_and_then_where_history_goes_on() {
         let history = History::default();
-        history.advance(history.seen(), 1, 12).unwrap();
-        assert_eq!(history.advance(history.seen(), 1, 11), Err(Regressed));
-        assert_eq!(history.advance(history.seen(), 1, 11), Ok(()));
-        assert_eq!(history.advance(history.seen(), 1, 10), Err(Regressed));
+        history.advance(history.seen(), at(1, 12), true).unwrap();
+        assert_eq!(history.advance(history.seen(), at(1, 11), false), Err(Regressed));
+        assert_eq!(history.advance(history.seen(), at(1, 11), false), Ok(()));
+        assert_eq!(history.advance(history.seen(), at(1, 10), false), Err(Regressed));
+    }
+
+    #[test]
+    fn what_is_written_does_not_hide_what_was_lost() {
+        let history = History::default();
+        history.advance(history.seen(), at(1, 12), true).unwrap();
+        assert_eq!(history.advance(history.seen(), at(1, 13), true), Ok(()));
+        assert_eq!(history.advance(history.seen(), at(1, 13), true), Err(Regressed));
     }
 
     #[test]
     fn another_cluster_is_a_regression() {
         let history = History::default();
-        history.advance(history.seen(), 1, 12).unwrap();
-        assert_eq!(history.advance(history.seen(), 2, 13), Err(Regressed));
+        history.advance(history.seen(), at(1, 12), false).unwrap();
+        assert_eq!(history.advance(history.seen(), at(2, 13), false), Err(Regressed));
     }
 }

@@ -6,7 +6,7 @@
 //! | `w/7`, `e/NAME`, `s/NAME` | the record of a slot | for ever |
 //! | `own/w/7` | that somebody is present in it: the nonce | as long as a lease |
 //! | `born/w/7` | that it was ever used; written again by every change of holder | for ever |
-//! | `claim/NONCE` | that a claim of any worker was served, and with which | as long as a lease |
+//! | `claim/NONCE` | that a commit of several changes was served, and with which slot | while the slot carries the nonce |
 //!
 //! All of them start with `/ROOT/NAMESPACE/`.
 
@@ -27,11 +27,12 @@ pub(super) enum Place {
     Record(Slot),
     Own(Slot),
     Born(Slot),
+    Claim,
 }
 
 impl Keys {
     pub(super) fn new(root: &str, namespace: &Namespace) -> Self {
-        Self { prefix: crate::fence::etcd_prefix(root, namespace) }
+        Self { prefix: crate::etcd_prefix(root, namespace) }
     }
 
     pub(super) fn meta(&self) -> String {
@@ -79,12 +80,14 @@ impl Keys {
         match kind {
             "own" => slot(rest).map(Place::Own),
             "born" => slot(rest).map(Place::Born),
+            "claim" => Some(Place::Claim),
             _ => slot(name).map(Place::Record),
         }
     }
 }
 
-fn slot(name: &str) -> Option<Slot> {
+/// The slot that a text names, as keys and claims do.
+pub(super) fn slot(name: &str) -> Option<Slot> {
     let (letter, name) = name.split_once('/')?;
     let group = Group::ALL.into_iter().find(|group| group.letter() == letter)?;
     Slot::named(group, name).ok()
@@ -106,6 +109,8 @@ mod tests {
                 assert_eq!(place(keys.born(&slot)), Some(Place::Born(slot.clone())));
             }
             assert_eq!(keys.place(keys.meta().as_bytes()), Some(Place::Meta));
+            let claim = keys.claim(Nonce::from_bits(7));
+            assert_eq!(keys.place(claim.as_bytes()), Some(Place::Claim));
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use etcd_client::{Client, StatusResponse, Txn, TxnResponse};
 use tokio::task::JoinSet;
 
-use super::doors::{Doors, Use};
+use super::endpoints::{Endpoints, Use};
 use super::failure::Failure;
 use super::history::History;
 use crate::error::Error;
@@ -25,14 +25,14 @@ const TLS_TRIES_MAX: u32 = 32;
 /// One connection is kept, to the member that answered last. A member that does not answer is
 /// left for the next one, together with the connection, which may be dead without saying so.
 pub(super) struct Remote {
-    pub(super) doors: Arc<Doors>,
+    pub(super) endpoints: Arc<Endpoints>,
     pub(super) history: History,
-    line: Mutex<Line>,
+    connection: Mutex<Connection>,
 }
 
 /// The connection in use.
 #[derive(Clone, Default)]
-struct Line {
+struct Connection {
     client: Option<Client>,
     /// Of the member it leads to.
     index: usize,
@@ -65,8 +65,12 @@ pub(super) struct Member {
 }
 
 impl Remote {
-    pub(super) fn new(doors: Doors) -> Self {
-        Self { doors: Arc::new(doors), history: History::default(), line: Mutex::default() }
+    pub(super) fn new(endpoints: Endpoints) -> Self {
+        Self {
+            endpoints: Arc::new(endpoints),
+            history: History::default(),
+            connection: Mutex::default(),
+        }
     }
 
     pub(super) fn call(&self, act: &'static str) -> Call<'_> {
@@ -75,19 +79,19 @@ impl Remote {
 
     /// Takes a connection into use.
     fn adopt(&self, member: Member) {
-        let mut line = self.lock();
-        let serial = line.serial + 1;
-        *line = Line { client: Some(member.client), index: member.index, serial };
+        let mut connection = self.lock();
+        let serial = connection.serial + 1;
+        *connection = Connection { client: Some(member.client), index: member.index, serial };
     }
 
-    async fn member(&self, line: Line) -> Result<Member, Failure> {
-        let index = line.index;
-        if let Some(client) = line.client {
+    async fn member(&self, connection: Connection) -> Result<Member, Failure> {
+        let index = connection.index;
+        if let Some(client) = connection.client {
             return Ok(Member { client, index });
         }
-        let client = self.doors.open(index, Use::Requests).await?;
+        let client = self.endpoints.open(index, Use::Requests).await?;
         let mut current = self.lock();
-        if current.serial == line.serial {
+        if current.serial == connection.serial {
             current.client = Some(client.clone());
         }
         Ok(Member { client, index })
@@ -95,35 +99,35 @@ impl Remote {
 
     /// Gives up a connection, unless somebody did already.
     fn leave(&self, serial: u64, step: usize) {
-        let mut line = self.lock();
-        if line.serial == serial {
-            let index = (line.index + step) % self.doors.count();
-            *line = Line { client: None, index, serial: serial + 1 };
+        let mut connection = self.lock();
+        if connection.serial == serial {
+            let index = (connection.index + step) % self.endpoints.count();
+            *connection = Connection { client: None, index, serial: serial + 1 };
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Line> {
+    fn lock(&self) -> MutexGuard<'_, Connection> {
         // Every change is complete before anything can panic.
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Call<'_> {
     /// What is left of the time for this act.
     pub(super) fn remaining(&self) -> Duration {
-        (self.started + self.remote.doors.timeout()).saturating_sub(boot_time())
+        (self.started + self.remote.endpoints.timeout()).saturating_sub(boot_time())
     }
 
     /// Asks all members at once, and takes the first that answers into use.
     pub(super) async fn find_member(&self) -> Result<StatusResponse, Failure> {
         let mut asked = JoinSet::new();
-        for index in 0..self.remote.doors.count() {
-            let doors = Arc::clone(&self.remote.doors);
-            asked.spawn(async move { greet(&doors, index).await });
+        for index in 0..self.remote.endpoints.count() {
+            let endpoints = Arc::clone(&self.remote.endpoints);
+            asked.spawn(async move { probe(&endpoints, index).await });
         }
         let mut said = None;
         loop {
-            let limit = self.remote.doors.timeout();
+            let limit = self.remote.endpoints.timeout();
             let silence = || Failure::Unanswered(format!("no answer within {limit:?}"));
             match tokio::time::timeout(self.remaining(), asked.join_next()).await {
                 Ok(Some(Ok(Ok((member, status))))) => {
@@ -133,7 +137,7 @@ impl Call<'_> {
                 // A refusal tells more than silence, whoever comes first.
                 Ok(Some(Ok(Err(failure)))) => match said {
                     Some(Failure::Refused(..) | Failure::Login(_)) => {}
-                    _ => said = Some(self.remote.doors.hint(failure)),
+                    _ => said = Some(self.remote.endpoints.hint(failure)),
                 },
                 Ok(Some(Err(_))) => {}
                 Ok(None) | Err(_) => return Err(said.unwrap_or_else(silence)),
@@ -151,7 +155,7 @@ impl Call<'_> {
                 async move { Ok(kv.txn(txn).await?) }
             })
             .await?;
-        self.remote.history.observe(before, answer.header())?;
+        self.remote.history.observe(before, &answer)?;
         Ok(answer)
     }
 
@@ -161,17 +165,17 @@ impl Call<'_> {
         F: Fn(Member) -> R,
         R: Future<Output = Result<T, Failure>>,
     {
-        let members = self.remote.doors.count();
+        let members = self.remote.endpoints.count();
         let mut untried = members;
         let mut logged_in = false;
         loop {
-            let line = self.remote.lock().clone();
-            let serial = line.serial;
+            let connection = self.remote.lock().clone();
+            let serial = connection.serial;
             let share = match nature {
                 Nature::Reads => self.remaining() / u32::try_from(untried).unwrap_or(1).max(1),
                 Nature::Writes => self.remaining(),
             };
-            let asking = async { ask(self.remote.member(line).await?).await };
+            let asking = async { ask(self.remote.member(connection).await?).await };
             let failure = match tokio::time::timeout(share, asking).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(failure)) => failure,
@@ -200,12 +204,12 @@ impl Call<'_> {
     /// The error that a failed request is to the caller.
     pub(super) fn error(&self, nature: Nature, failure: &Failure) -> Error {
         let kind = failure.kind(nature == Nature::Writes);
-        Error::new(kind, self.act, &*self.remote.doors, failure.message())
+        Error::new(kind, self.act, &*self.remote.endpoints, failure.message())
     }
 
     /// An error that is none of a request.
     pub(super) fn problem(&self, kind: crate::ErrorKind, why: impl std::fmt::Display) -> Error {
-        Error::new(kind, self.act, &*self.remote.doors, why)
+        Error::new(kind, self.act, &*self.remote.endpoints, why)
     }
 }
 
@@ -214,16 +218,16 @@ impl Call<'_> {
 /// A server that turns a client's certificate down says so right after the handshake, and at
 /// times the client library loses what was said together with the connection. Asking again soon
 /// gets to hear it.
-pub(super) async fn greet(
-    doors: &Doors,
+pub(super) async fn probe(
+    endpoints: &Endpoints,
     index: usize,
 ) -> Result<(Member, StatusResponse), Failure> {
     let mut tries = 0;
     loop {
         tries += 1;
-        let client = doors.open(index, Use::Requests).await?;
+        let client = endpoints.open(index, Use::Requests).await?;
         match client.maintenance_client().status().await.map_err(Failure::from) {
-            Err(Failure::Unanswered(_)) if doors.is_tls() && tries < TLS_TRIES_MAX => {}
+            Err(Failure::Unanswered(_)) if endpoints.is_tls() && tries < TLS_TRIES_MAX => {}
             Err(failure) => return Err(failure),
             Ok(status) => return Ok((Member { client, index }, status)),
         }
@@ -238,7 +242,7 @@ mod tests {
     #[tokio::test]
     async fn a_write_that_could_not_be_sent_is_not_unknown() {
         let url = "etcd://127.0.0.1:1,127.0.0.1:1?timeout=2s".parse().unwrap();
-        let remote = Remote::new(Doors::new(&url).unwrap());
+        let remote = Remote::new(Endpoints::new(&url).unwrap());
         let call = remote.call("write");
         let failure = call.transact(Nature::Writes, Txn::new()).await.unwrap_err();
         let error = call.error(Nature::Writes, &failure);

@@ -26,7 +26,7 @@ impl Survey {
         Self {
             version: status.version().to_owned(),
             members: asked.await.ok(),
-            login_ignored: call.remote.doors.is_login_ignored(),
+            login_ignored: call.remote.endpoints.is_login_ignored(),
         }
     }
 

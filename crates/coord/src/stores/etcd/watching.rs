@@ -3,15 +3,14 @@
 use etcd_client::{WatchFilterType, WatchOptions, WatchResponse, WatchStream};
 use tokio::sync::watch;
 
-use super::doors::Use;
+use super::endpoints::Use;
 use super::failure::Failure;
 use super::keys::Keys;
 use super::remote::{Call, Nature};
 use crate::error::ErrorKind;
-use crate::slot::Group;
-use crate::store::{Announcer, Changes};
+use crate::store::{Announcer, Changes, Watched};
 
-/// The ranges that are watched for a kind of slots.
+/// How many keys or ranges of keys are watched.
 const RANGES: usize = 3;
 
 /// Subscribes, and announces in the background until nobody listens, the store object is dropped,
@@ -23,17 +22,26 @@ const RANGES: usize = 3;
 pub(super) async fn subscribe(
     call: &Call<'_>,
     keys: &Keys,
-    group: Group,
+    watched: &Watched,
     alive: watch::Receiver<()>,
 ) -> Result<Changes, Failure> {
     let stream = call
         .request(Nature::Reads, |member| async move {
-            let client = call.remote.doors.open(member.index, Use::Streams).await?;
-            let all = || WatchOptions::new().with_prefix();
+            let client = call.remote.endpoints.open(member.index, Use::Streams).await?;
+            let all = || match watched {
+                Watched::Group(_) => WatchOptions::new().with_prefix(),
+                Watched::Slot(_) => WatchOptions::new(),
+            };
             let deletions = || all().with_filters([WatchFilterType::NoPut]);
-            let mut stream = client.watch_client().watch(keys.borns(group), Some(all())).await?;
-            stream.watch(keys.owns(group), Some(deletions())).await?;
-            stream.watch(keys.records(group), Some(deletions())).await?;
+            let [records, owns, borns] = match watched {
+                Watched::Group(group) => {
+                    [keys.records(*group), keys.owns(*group), keys.borns(*group)]
+                }
+                Watched::Slot(slot) => [keys.record(slot), keys.own(slot), keys.born(slot)],
+            };
+            let mut stream = client.watch_client().watch(borns, Some(all())).await?;
+            stream.watch(owns, Some(deletions())).await?;
+            stream.watch(records, Some(deletions())).await?;
             armed(stream).await
         })
         .await?;

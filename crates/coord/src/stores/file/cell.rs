@@ -81,7 +81,11 @@ impl Cell {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => false,
                 Err(error) => return Err(error),
             };
-            return Ok((Version(0), if used { Found::Lost } else { Found::New }));
+            // What is gone has another version than what never was: neither is taken for the other.
+            return Ok(match used {
+                true => (fingerprint(&[]), Found::Lost),
+                false => (Version(0), Found::New),
+            });
         };
         Ok(match parse::<Record>(&bytes) {
             Some(stored) => (stored.version, Found::Known(stored.value)),
@@ -185,8 +189,29 @@ impl LockedCell {
 
     /// Replaces the value, and leaves it to the system when everybody will find it there after a
     /// crash of the machine; until then they find the old one.
-    pub(super) fn write_lazily<T: Serialize>(&self, old: Version, value: &T) -> io::Result<()> {
-        self.replace(old, value).map(drop)
+    pub(super) fn write_lazily<T: Serialize>(
+        &self,
+        old: Version,
+        value: &T,
+    ) -> io::Result<Version> {
+        self.replace(old, value)
+    }
+
+    /// Removes all files of the cell. Wherever this is cut short, the record is whole, or the cell
+    /// looks as if it was never used. Whoever waits for the lock notices that its file is out of
+    /// place.
+    pub(super) fn erase(&self) -> Result<(), Trouble> {
+        self.lock.set_len(0)?;
+        for file in [&self.cell.record, &self.cell.draft] {
+            match fs::remove_file(file) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+        }
+        let sealed = fs::remove_file(&self.cell.lock)
+            .and_then(|()| File::open(&self.cell.directory))
+            .and_then(|directory| directory.sync_all());
+        sealed.map_err(|error| Trouble::Kind(ErrorKind::Unknown, error.to_string()))
     }
 
     fn replace<T: Serialize>(&self, old: Version, value: &T) -> io::Result<Version> {

@@ -1,7 +1,7 @@
 //! The namespace's directory: that it is ours, on a file system that keeps its word, and no copy.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -108,8 +108,46 @@ pub(super) fn prepare(
     Ok(weaknesses)
 }
 
-/// Fails if the directory is not there, or is not the one that was opened.
-pub(super) fn require(root: &Path) -> io::Result<()> {
+/// The directory that was opened, to notice when another one takes its place. It is kept open, so
+/// that no other directory gets its inode.
+#[derive(Debug)]
+pub(super) struct Opened(File);
+
+/// What is at the path of a directory that was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// That directory.
+    Same,
+    /// Nothing, or a directory that no store ever used: it may come back, as after an unmount.
+    Away,
+    /// The directory was removed, or another store is there.
+    Replaced,
+}
+
+impl Opened {
+    pub(super) fn at(root: &Path) -> io::Result<Self> {
+        File::open(root).map(Self)
+    }
+
+    pub(super) fn place(&self, root: &Path) -> io::Result<Place> {
+        let ours = self.0.metadata()?;
+        if ours.nlink() == 0 {
+            return Ok(Place::Replaced);
+        }
+        match fs::metadata(root) {
+            Ok(theirs) if (theirs.dev(), theirs.ino()) == (ours.dev(), ours.ino()) => {
+                Ok(Place::Same)
+            }
+            Ok(_) if root.join(IDENTITY).exists() => Ok(Place::Replaced),
+            Ok(_) => Ok(Place::Away),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Place::Away),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Fails if the directory was emptied: it may be about to be filled again.
+pub(super) fn require_identity(root: &Path) -> io::Result<()> {
     fs::metadata(root.join(IDENTITY)).map(drop)
 }
 

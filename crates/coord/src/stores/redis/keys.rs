@@ -9,7 +9,7 @@ use crate::slot::Group;
 /// | key | what |
 /// |---|---|
 /// | `{prefix:namespace}:meta` | meta, as JSON |
-/// | `...:lineage` | a hash: the history last seen, the guard that followed, the widest window, which groups are in `born` |
+/// | `...:lineage` | a hash: the last history, when it and the last fork began, what settles in it, which groups are in `born`; versions before this one keep more in it |
 /// | `...:w`, `...:e`, `...:s` | hashes: the records of workers, elections and scopes, as JSON |
 /// | `...:born` | a set: every slot that was ever used, such as `w/7`, and `w/` for the group |
 /// | `...:w:idx` | a sorted set: free workers by horizon |

@@ -4,12 +4,13 @@
 //! connection is all that any of the three kinds of set-up needs, WAIT is on the right one, and the
 //! client library repeats nothing by itself.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError};
+use redis::{AsyncConnectionConfig, FromRedisValue, PushInfo, PushKind, RedisError};
 use tokio::time::timeout;
 
 use super::failure::Meaning;
@@ -102,7 +103,7 @@ async fn by_sentinels(settings: &Settings, keys: &Keys) -> Result<Link, Error> {
     for sentinel in &settings.url.hosts {
         let place = format!("sentinel {}", shown(sentinel));
         let found = async {
-            let master = ask_sentinel(settings, sentinel).await?;
+            let master = master_of(settings, sentinel).await?;
             match meet(settings, keys, &master).await? {
                 Met::Master(link) => Ok(*link),
                 // The sentinel has not heard of a fail-over yet, or it is under way.
@@ -123,24 +124,90 @@ async fn by_sentinels(settings: &Settings, keys: &Keys) -> Result<Link, Error> {
     Err(last.unwrap_or_else(|| settings.silent("no sentinel")))
 }
 
-async fn ask_sentinel(settings: &Settings, sentinel: &Address) -> Result<Address, Error> {
+/// Asks a sentinel something about the master.
+async fn ask_sentinel<T: FromRedisValue>(
+    settings: &Settings,
+    sentinel: &Address,
+    question: &str,
+) -> Result<T, Error> {
     let ask = |login: Login| async move {
         let mut connection = dial(settings, sentinel, login, |_| Ok(())).await?;
-        let mut question = redis::cmd("SENTINEL");
-        question.arg("GET-MASTER-ADDR-BY-NAME").arg(&settings.url.path);
-        let answer: Result<Option<(String, u16)>, _> = question.query_async(&mut connection).await;
+        let mut command = redis::cmd("SENTINEL");
+        command.arg(question).arg(&settings.url.path);
+        let answer = command.query_async::<T>(&mut connection).await;
         answer.map_err(|error| settings.shut_out(&shown(sentinel), &error))
     };
-    let answer = match ask(Login::Nobody).await {
+    match ask(Login::Nobody).await {
         Err(error) if error.kind() == ErrorKind::Denied && settings.secret.is_some() => {
-            ask(Login::Own).await?
+            ask(Login::Own).await
         }
-        answer => answer?,
-    };
+        answer => answer,
+    }
+}
+
+async fn master_of(settings: &Settings, sentinel: &Address) -> Result<Address, Error> {
+    let answer: Option<Address> =
+        ask_sentinel(settings, sentinel, "GET-MASTER-ADDR-BY-NAME").await?;
     answer.ok_or_else(|| {
         let why = format_args!("the sentinels know no master called {:?}", settings.url.path);
         Error::new(ErrorKind::InvalidConfig, "connect", &settings.url, why)
     })
+}
+
+/// The addresses of all servers that could be promoted in the place of this master, as sentinels or
+/// the cluster know them; those that are away too.
+pub(super) async fn promotable(settings: &Settings, link: &Link) -> Result<Vec<String>, Error> {
+    match settings.url.scheme {
+        Scheme::RedisSentinel => by_any_sentinel(settings).await,
+        Scheme::RedisCluster => {
+            let mut connection = link.connection.clone();
+            let nodes = redis::cmd("CLUSTER").arg("NODES").query_async(&mut connection).await;
+            let nodes: String =
+                nodes.map_err(|error| settings.shut_out(&shown(&link.address), &error))?;
+            Ok(replicas_of_myself(&nodes))
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+async fn by_any_sentinel(settings: &Settings) -> Result<Vec<String>, Error> {
+    let mut last = None;
+    for sentinel in &settings.url.hosts {
+        let asked = ask_sentinel::<Vec<HashMap<String, String>>>(settings, sentinel, "REPLICAS");
+        match timeout(share(settings), asked).await {
+            Ok(Ok(replicas)) => {
+                return Ok(replicas.iter().filter_map(promotable_address).collect());
+            }
+            Ok(Err(error)) => last = worse(last, error),
+            Err(_) => last = worse(last, settings.silent(&shown(sentinel))),
+        }
+    }
+    Err(last.unwrap_or_else(|| settings.silent("no sentinel")))
+}
+
+/// The address of a replica, unless it is never promoted.
+fn promotable_address(replica: &HashMap<String, String>) -> Option<String> {
+    let may_be = replica.get("slave-priority").is_none_or(|priority| priority != "0");
+    may_be.then(|| Some(format!("{}:{}", replica.get("ip")?, replica.get("port")?)))?
+}
+
+/// Of what `CLUSTER NODES` says: `ID HOST:PORT@BUS[,NAME] FLAGS MASTER ...` on each line. Those that
+/// are never promoted do not count.
+fn replicas_of_myself(nodes: &str) -> Vec<String> {
+    let lines = || nodes.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let myself = lines().find_map(|words| match words[..] {
+        [id, _, flags, ..] if flags.split(',').any(|flag| flag == "myself") => Some(id),
+        _ => None,
+    });
+    let address = |place: &str| place.split(['@', ',']).next().unwrap_or_default().to_owned();
+    lines()
+        .filter_map(|words| match words[..] {
+            [_, place, flags, master, ..] if Some(master) == myself => {
+                (!flags.split(',').any(|flag| flag == "nofailover")).then(|| address(place))
+            }
+            _ => None,
+        })
+        .collect()
 }
 
 async fn by_nodes(settings: &Settings, keys: &Keys) -> Result<Link, Error> {
@@ -249,5 +316,38 @@ pub(super) fn shown((host, port): &Address) -> String {
     match host.contains(':') {
         true => format!("[{host}]:{port}"),
         false => format!("{host}:{port}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_replicas_of_the_node_that_was_asked_count_also_when_they_are_away() {
+        let nodes = "\
+            a1 10.0.0.1:7000@17000 myself,master - 0 0 1 connected 0-5460\n\
+            b1 10.0.0.2:7000@17000 master - 0 0 2 connected 5461-10922\n\
+            a2 10.0.0.3:7000@17000,host-3 slave a1 0 0 1 connected\n\
+            a3 10.0.0.4:7000@17000 slave,fail a1 0 0 1 disconnected\n\
+            a4 10.0.0.5:7000@17000 slave,nofailover a1 0 0 1 connected\n\
+            b2 10.0.0.6:7000@17000 slave b1 0 0 2 connected\n";
+        assert_eq!(replicas_of_myself(nodes), ["10.0.0.3:7000", "10.0.0.4:7000"]);
+    }
+
+    #[test]
+    fn an_answer_that_is_not_understood_names_nobody() {
+        assert!(replicas_of_myself("").is_empty());
+        assert!(replicas_of_myself("nonsense\nmyself\n- - -").is_empty());
+    }
+
+    #[test]
+    fn a_replica_with_priority_zero_is_never_promoted() {
+        let replica = |priority: &str| {
+            let fields = [("ip", "10.0.0.1"), ("port", "6379"), ("slave-priority", priority)];
+            fields.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+        };
+        assert_eq!(promotable_address(&replica("100")), Some("10.0.0.1:6379".into()));
+        assert_eq!(promotable_address(&replica("0")), None);
     }
 }

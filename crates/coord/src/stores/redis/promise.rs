@@ -1,29 +1,33 @@
 //! What Redis promises, as it is set up.
 
-use super::scripts::SKEW_MS;
 use super::session::Session;
 use super::settings::Durability;
 use crate::finding::{Finding, sentences};
 use crate::guarantees::{Guarantees, Strength};
+use crate::rules::STORE_CLOCK_BACK_MS as SKEW_MS;
 use crate::url::Scheme;
-
-/// Why nobody new is let in for a while.
-pub(super) const GUARDED: &str = "the server was restarted or promoted and may have lost its last \
-                                  writes, so all that was promised before must pass first";
 
 pub(super) fn guarantees(session: &Session) -> Guarantees {
     let (settings, server) = (&session.settings, session.server());
     let is_single = settings.url.scheme == Scheme::Redis;
     let is_sure = is_single && server.syncs_each_write() && server.is_alone();
     let isolation = settings.isolation;
+    let settles = is_single && server.syncs_soon() && server.is_alone();
     let because = match (is_sure, is_single) {
         (true, _) => "one server carries out each step at once and has it on disk before it \
                       answers; a new holder starts above all that holders before it may use"
             .to_owned(),
-        (false, true) => "after a restart, when the last writes may be missing, new holders start \
-                          above all that any holder before the restart may use; this counts on a \
-                          server clock that does not go back"
-            .to_owned(),
+        (false, true) if settles => format!(
+            "a worker that was left without a release is used once its log is on disk, and nobody \
+             uses more than 30 s beyond what is; after a restart new holders start above all that \
+             may have been lost, some seconds later; this counts on a server clock that does not \
+             go back by more than {SKEW_MS} ms"
+        ),
+        (false, true) => format!(
+            "after a restart, when the last writes may be missing, new holders start above all that \
+             any holder before the restart may use: a window later; this counts on a server clock \
+             that does not go back by more than {SKEW_MS} ms"
+        ),
         (false, false) => format!(
             "after a fail-over, when the last writes may be missing, new holders start above all \
              that any holder before it may use; this counts on server clocks less than {SKEW_MS} ms \
@@ -67,9 +71,11 @@ fn described(session: &Session) -> String {
         (true, None) => "append-only file".to_owned(),
     };
     let durability = match settings.durability {
-        Durability::Async => "replicas not waited for".to_owned(),
         Durability::Wait(count) => format!("{count} replicas waited for"),
-        Durability::WaitAll => "all replicas waited for".to_owned(),
+        Durability::Async if settings.url.scheme != Scheme::Redis && server.syncs_soon() => {
+            "replicas waited for by takeovers".to_owned()
+        }
+        Durability::Async => "replicas not waited for".to_owned(),
     };
     format!("Redis {} {setup}, {log}, {durability}", server.version)
 }
@@ -103,12 +109,19 @@ fn weaknesses(session: &Session) -> Vec<Finding> {
             "no append-only file: a restart forgets",
             "set appendonly yes (redis-cli CONFIG SET appendonly yes, and CONFIG REWRITE to keep it)",
         ));
+    } else if server.skips_sync {
+        found.push(Finding::warning(
+            "no-appendfsync-on-rewrite is on: a crash of the machine forgets all since a snapshot \
+             began, so new workers wait for a window after each restart",
+            "redis-cli CONFIG SET no-appendfsync-on-rewrite no, and CONFIG REWRITE to keep it",
+        ));
     } else if is_single && !server.syncs_each_write() {
         found.push(match &server.log_sync {
             Some(sync) => Finding::warning(
                 format!(
                     "appendfsync is {sync}: a crash of the machine forgets the last writes, so new \
-                     workers wait for a window after each restart"
+                     workers wait for {} after each restart",
+                    if server.syncs_soon() { "some seconds" } else { "a window" }
                 ),
                 "set it to always (redis-cli CONFIG SET appendfsync always, and CONFIG REWRITE to \
                  keep it)",
@@ -126,7 +139,7 @@ fn weaknesses(session: &Session) -> Vec<Finding> {
             "for fail-over use redis+sentinel:",
         ));
     }
-    if settings.durability != Durability::Async && server.replicas == 0 {
+    if matches!(settings.durability, Durability::Wait(_)) && server.replicas == 0 {
         found.push(Finding::danger(
             "replicas are waited for and none is connected: nothing succeeds",
             "connect one, or leave out the option durability",
@@ -175,11 +188,20 @@ pub(super) fn findings(session: &Session) -> Vec<Finding> {
             "see its log, and make room on its disk",
         ));
     }
-    if server.replicas > 0 && settings.durability == Durability::Async {
+    let is_single = settings.url.scheme == Scheme::Redis;
+    if server.replicas > 0 && is_single && settings.durability == Durability::Async {
         found.push(Finding::warning(
-            "replicas are not waited for: a fail-over can lose the last writes, and new workers \
-             wait after each",
-            "add durability=wait-all to the URL",
+            "replicas are not waited for: if one is promoted the last writes can be lost, and new \
+             workers wait for a window",
+            "add durability=wait:N to the URL, with the number of replicas, or use redis+sentinel:",
+        ));
+    }
+    if server.replicas > 0 && !is_single && !server.syncs_soon() && server.log_sync.is_some() {
+        found.push(Finding::warning(
+            "the log is not synced, so that a fail-over can lose any write: holders that were away \
+             for longer than their time to live do not go on after one",
+            "set appendfsync to everysec (redis-cli CONFIG SET appendfsync everysec, and CONFIG \
+             REWRITE to keep it)",
         ));
     }
     found

@@ -1,22 +1,18 @@
-//! The scripts: each one is one atomic step, safe to repeat, and all in one hash slot.
+//! The scripts: each one is one atomic step, and all its keys are in one hash slot.
+//!
+//! They compare and write, and know no rule of leasing.
 
 use std::sync::LazyLock;
 
 use redis::Cmd;
 
 use super::keys::Keys;
-use super::settings::Settings;
-use crate::mutant;
-use crate::rules::RUN_AHEAD_MS;
+use super::server::Server;
 use crate::slot::Group;
-
-/// How far the clocks of two Redis servers may be apart: far more than synchronised clocks are, and
-/// little against a window.
-pub(super) const SKEW_MS: u64 = 2000;
 
 /// A script, and the name that servers which have seen it know it by.
 pub(super) struct Script {
-    code: String,
+    code: &'static str,
     hash: String,
 }
 
@@ -28,18 +24,14 @@ macro_rules! script {
     };
 }
 
-script!(ACQUIRE, "lua/acquire.lua");
-script!(EXTEND, "lua/extend.lua");
-script!(RELEASE, "lua/release.lua");
-script!(PUT, "lua/put.lua");
-script!(PUT_META, "lua/put_meta.lua");
+script!(COMMIT, "lua/commit.lua");
 script!(READ, "lua/read.lua");
+script!(VACANCIES, "lua/vacancies.lua");
+script!(WRITE, "lua/write.lua");
 
 impl Script {
-    fn new(code: &str) -> Self {
-        let code = mutant::rewrite(code);
-        let hash = redis::Script::new(&code).get_hash().to_owned();
-        Self { code, hash }
+    fn new(code: &'static str) -> Self {
+        Self { code, hash: sha1(code) }
     }
 
     /// Runs it by its name. A server that does not know it does nothing and says so.
@@ -49,8 +41,13 @@ impl Script {
 
     /// Runs it by its text, after which the server knows its name.
     pub(super) fn by_text(&self, call: &Call) -> Cmd {
-        call.fill(redis::cmd("EVAL").arg(&self.code))
+        call.fill(redis::cmd("EVAL").arg(self.code))
     }
+}
+
+/// What scripts call `sha1hex`.
+pub(super) fn sha1(text: &str) -> String {
+    redis::Script::new(text).get_hash().to_owned()
 }
 
 /// What a script is called with.
@@ -61,15 +58,12 @@ pub(super) struct Call {
 
 impl Call {
     /// With what every script wants to know.
-    pub(super) fn new(settings: &Settings, keys: &Keys, group: Group, is_durable: bool) -> Self {
-        let isolation = u64::try_from(settings.isolation.as_millis()).unwrap_or(u64::MAX);
+    pub(super) fn new(keys: &Keys, server: &Server, group: Group) -> Self {
         let arguments = vec![
             group.letter().to_owned(),
             keys.channel(),
-            isolation.to_string(),
-            SKEW_MS.to_string(),
-            u8::from(is_durable).to_string(),
-            RUN_AHEAD_MS.to_string(),
+            server.run_id.clone(),
+            u8::from(server.in_cluster == Some(true)).to_string(),
         ];
         Self { keys: keys.all(group), arguments }
     }
@@ -88,9 +82,44 @@ impl Call {
     }
 }
 
+/// The commands that the scripts and the store use, each with as many arguments as it needs.
+const COMMANDS: [&str; 24] = [
+    "info replication",
+    "time",
+    "ping",
+    "wait 0 1",
+    "get KEY",
+    "set KEY 1",
+    "exists KEY",
+    "hget KEY f",
+    "hset KEY f 1",
+    "hdel KEY f",
+    "hmget KEY f",
+    "hkeys KEY",
+    "hlen KEY",
+    "sadd KEY m",
+    "srem KEY m",
+    "sismember KEY m",
+    "smembers KEY",
+    "zadd KEY 1 m",
+    "zrem KEY m",
+    "zrange KEY 0 1",
+    "zrangebyscore KEY 0 1",
+    "zcard KEY",
+    "zcount KEY 0 1",
+    "evalsha x 1 KEY",
+];
+
 /// Asks which rights the user lacks, and in a cluster, who owns the namespace's slot.
 pub(super) fn probe(keys: &Keys) -> Cmd {
+    let (key, channel) = (keys.born(), keys.channel());
+    let filled = |word: &str| if word == "KEY" { key.clone() } else { word.to_owned() };
+    let mut needed: Vec<Vec<String>> =
+        COMMANDS.iter().map(|command| command.split(' ').map(filled).collect()).collect();
+    needed.push(vec!["publish".into(), channel.clone(), "m".into()]);
+    needed.push(vec!["subscribe".into(), channel]);
+    let needed = serde_json::to_string(&needed).expect("texts are JSON");
     let mut command = redis::cmd("EVAL");
-    command.arg(include_str!("lua/probe.lua")).arg(1).arg(keys.born()).arg(keys.channel());
+    command.arg(include_str!("lua/probe.lua")).arg(1).arg(keys.born()).arg(needed);
     command
 }

@@ -18,7 +18,9 @@ pub(super) struct Server {
     pub(super) is_master: bool,
     /// Whether it is a node of a cluster, if it says.
     pub(super) in_cluster: Option<bool>,
-    /// Its history.
+    /// Another with every start.
+    pub(super) run_id: String,
+    /// Another with every start and every promotion.
     pub(super) lineage: String,
     pub(super) replicas: u32,
     /// Whether it was promoted since it started.
@@ -34,6 +36,8 @@ pub(super) struct Server {
     pub(super) keeps_log: bool,
     /// When the log is synced to disk, if we may know.
     pub(super) log_sync: Option<String>,
+    /// Whether the log is not synced while a child process writes a snapshot.
+    pub(super) skips_sync: bool,
 }
 
 impl Server {
@@ -45,12 +49,16 @@ impl Server {
         if server.keeps_log {
             // Few users may read the configuration. Without it the weaker promise stands.
             let answer: Result<HashMap<String, String>, _> =
-                redis::cmd("CONFIG").arg("GET").arg("appendfsync").query_async(connection).await;
-            server.log_sync = match answer {
-                Ok(mut settings) => settings.remove("appendfsync"),
+                redis::cmd("CONFIG").arg("GET").arg("*append*sync*").query_async(connection).await;
+            match answer {
+                Ok(mut settings) => {
+                    server.skips_sync =
+                        settings.get("no-appendfsync-on-rewrite").is_none_or(|skips| skips != "no");
+                    server.log_sync = settings.remove("appendfsync");
+                }
                 Err(error) if error.is_io_error() => return Err(error),
-                Err(_) => None,
-            };
+                Err(_) => {}
+            }
         }
         Ok(server)
     }
@@ -67,6 +75,7 @@ impl Server {
             version: text("redis_version"),
             is_master: field("role") == Some("master"),
             in_cluster: field("cluster_enabled").map(|enabled| enabled == "1"),
+            run_id: text("run_id"),
             lineage: text("master_replid"),
             replicas: field("connected_slaves").and_then(|n| n.parse().ok()).unwrap_or(0),
             was_promoted: text("master_replid2").chars().any(|c| c != '0'),
@@ -77,12 +86,20 @@ impl Server {
             disk_fails: fails("aof_last_write_status") || fails("rdb_last_bgsave_status"),
             keeps_log: field("aof_enabled") == Some("1"),
             log_sync: None,
+            skips_sync: false,
         }
     }
 
     /// Whether each write is on this server's disk when it is acknowledged.
     pub(super) fn syncs_each_write(&self) -> bool {
-        self.keeps_log && self.log_sync.as_deref() == Some("always")
+        self.keeps_log && self.log_sync.as_deref() == Some("always") && !self.skips_sync
+    }
+
+    /// Whether each write is on this server's disk some seconds later, and it can be seen when.
+    pub(super) fn syncs_soon(&self) -> bool {
+        self.keeps_log
+            && !self.skips_sync
+            && matches!(self.log_sync.as_deref(), Some("always" | "everysec"))
     }
 
     /// Whether this server alone has the data, as far as it can tell.

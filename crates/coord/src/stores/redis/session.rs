@@ -1,20 +1,25 @@
 //! Requests to the master: sent once, answered in time, repeated only where that is safe.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use redis::{Cmd, FromRedisValue, Pipeline, RedisError};
+use redis::{Cmd, RedisError};
 use tokio::time::timeout;
 
+use super::answer::Answer;
 use super::failure::Meaning;
+use super::history::{self, Watermark};
 use super::keys::Keys;
 use super::link::{Link, shown};
 use super::scripts::{Call, Script};
 use super::server::Server;
 use super::settings::{Durability, Settings};
 use crate::error::{Error, ErrorKind};
+use crate::record::UnixMs;
 use crate::slot::Group;
+use crate::store::History;
+use crate::time::boot_time;
 
 /// How often one request may be sent: once, once more over a new connection, and once more if that
 /// led to a server that is no longer the master.
@@ -27,16 +32,8 @@ pub(super) struct Session {
     link: tokio::sync::Mutex<Option<Link>>,
     /// As of the latest connection.
     server: Mutex<Arc<Server>>,
-    /// The most replicas seen in the present lineage.
-    most_replicas: AtomicU32,
-}
-
-/// What a script answered.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) words: Vec<String>,
-    /// Whether it was sent before, over a connection that broke.
-    pub(super) is_repeated: bool,
+    /// What has settled, as the answers show it.
+    mark: Mutex<Watermark>,
 }
 
 /// One step to be carried out by a script.
@@ -45,6 +42,8 @@ pub(super) struct Step<'a> {
     pub(super) script: &'a Script,
     pub(super) group: Group,
     pub(super) arguments: Vec<String>,
+    /// How many words of its own the script answers with.
+    pub(super) more: usize,
     /// Whether it may be sent again after a connection broke.
     pub(super) is_repeatable: bool,
     /// Whether it changes anything.
@@ -61,7 +60,7 @@ impl Session {
             keys,
             link: tokio::sync::Mutex::new(None),
             server: Mutex::default(),
-            most_replicas: AtomicU32::new(0),
+            mark: Mutex::default(),
         };
         let opened = timeout(session.settings.timeout, session.link()).await;
         match opened {
@@ -78,42 +77,34 @@ impl Session {
 
     /// Carries a step out, within the time-out.
     pub(super) async fn run(&self, step: &Step<'_>) -> Result<Answer, Error> {
-        let was_sent = AtomicBool::new(false);
-        match timeout(self.settings.timeout, self.attempt(step, &was_sent)).await {
-            Ok(answer) => answer,
-            Err(_) => Err(self.late(step.act, step.writes && was_sent.load(Ordering::Relaxed))),
-        }
-    }
-
-    /// Reads with several commands at once.
-    pub(super) async fn read<T: FromRedisValue>(
-        &self,
-        act: &'static str,
-        pipeline: &Pipeline,
-    ) -> Result<T, Error> {
-        let reading = async {
-            let mut attempts = 0;
-            loop {
-                attempts += 1;
-                let mut link = self.link().await?;
-                let failed = match pipeline.query_async(&mut link.connection).await {
-                    Ok(answer) => return Ok(answer),
-                    Err(error) => error,
-                };
-                let meaning = self.learn(&link, &failed);
-                let may_help = matches!(meaning, Meaning::Elsewhere | Meaning::Broken);
-                if !may_help || attempts == ATTEMPTS {
-                    return Err(self.nothing_written(act, &failed));
-                }
+        let (was_sent, began) = (AtomicBool::new(false), boot_time());
+        let words = match timeout(self.settings.timeout, self.attempt(step, &was_sent)).await {
+            Ok(answer) => answer?,
+            Err(_) => {
+                return Err(self.late(step.act, step.writes && was_sent.load(Ordering::Relaxed)));
             }
         };
-        match timeout(self.settings.timeout, reading).await {
-            Ok(answer) => answer,
-            Err(_) => Err(self.late(act, false)),
-        }
+        let answer = Answer::of(&words, step.more, step.group)
+            .map_err(|(kind, why)| Error::new(kind, step.act, &self.settings.url, why))?;
+        self.mark().observe(&answer, began, boot_time());
+        Ok(answer)
     }
 
-    async fn attempt(&self, step: &Step<'_>, was_sent: &AtomicBool) -> Result<Answer, Error> {
+    /// The history that an answer shows.
+    pub(super) fn history(&self, answer: &Answer) -> History {
+        history::seen(answer, &self.server(), &self.settings, &self.mark())
+    }
+
+    /// What was written in a history up to this time is on the master's disk.
+    pub(super) fn settled(&self, history: &str) -> UnixMs {
+        self.mark().settled(history)
+    }
+
+    fn mark(&self) -> MutexGuard<'_, Watermark> {
+        self.mark.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn attempt(&self, step: &Step<'_>, was_sent: &AtomicBool) -> Result<Vec<String>, Error> {
         let mut attempts = 0;
         loop {
             attempts += 1;
@@ -124,8 +115,11 @@ impl Session {
             let mut link = link?;
             let failed = match self.send(&mut link, step, was_sent).await {
                 Ok(words) => {
-                    self.acknowledge(&mut link, step).await?;
-                    return Ok(Answer { words, is_repeated: is_in_doubt });
+                    // Whoever is to begin a history first has nothing to wait for yet.
+                    if words.first().is_none_or(|status| status != "begin") {
+                        self.acknowledge(&mut link, step).await?;
+                    }
+                    return Ok(words);
                 }
                 Err(error) => error,
             };
@@ -155,10 +149,8 @@ impl Session {
         step: &Step<'_>,
         was_sent: &AtomicBool,
     ) -> Result<Vec<String>, RedisError> {
-        let is_durable =
-            link.server.syncs_each_write() && self.settings.url.scheme == crate::url::Scheme::Redis;
-        let call = Call::new(&self.settings, &self.keys, step.group, is_durable)
-            .with(step.arguments.iter().cloned());
+        let call =
+            Call::new(&self.keys, &link.server, step.group).with(step.arguments.iter().cloned());
         was_sent.store(true, Ordering::Relaxed);
         let query = async |command: Cmd, link: &mut Link| {
             command.query_async::<Vec<String>>(&mut link.connection).await
@@ -177,7 +169,6 @@ impl Session {
             _ if !step.is_acknowledged => return Ok(()),
             Durability::Async => return Ok(()),
             Durability::Wait(count) => count,
-            Durability::WaitAll => self.most_replicas.load(Ordering::Relaxed).max(1),
         };
         // The answer to it must be here before the time-out of the whole.
         let limit = self.settings.timeout.mul_f32(0.75).max(Duration::from_millis(1));
@@ -188,7 +179,7 @@ impl Session {
         match wait.query_async::<u32>(&mut link.connection).await {
             Ok(reached) if reached >= needed => Ok(()),
             Ok(reached) => Err(unknown(format!(
-                "written, but only {reached} of {needed} replicas confirmed it within {limit:?}"
+                "only {reached} of {needed} replicas confirmed all that was written within {limit:?}"
             ))),
             Err(error) => {
                 self.learn(link, &error);
@@ -223,10 +214,6 @@ impl Session {
 
     fn remember(&self, link: &Link) {
         let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = server.lineage == link.server.lineage;
-        let most = if is_same { self.most_replicas.load(Ordering::Relaxed) } else { 0 };
-        // Relaxed: written under the lock of the server, and each value by itself makes sense.
-        self.most_replicas.store(most.max(link.server.replicas), Ordering::Relaxed);
         tracing::debug!(address = %shown(&link.address), lineage = %link.server.lineage, "connected");
         *server = link.server.clone();
     }

@@ -45,8 +45,6 @@ pub(super) enum Durability {
     Async,
     /// This many.
     Wait(u32),
-    /// As many as were ever seen connected to the present master, and at least one.
-    WaitAll,
 }
 
 /// A host and a port.
@@ -149,8 +147,9 @@ fn isolation(url: &StoreUrl) -> Result<Duration, String> {
 
 fn durability(url: &StoreUrl) -> Result<Durability, String> {
     match url.option("durability") {
-        None | Some("async") => Ok(Durability::Async),
-        Some("wait-all") => Ok(Durability::WaitAll),
+        // All replicas are waited for where that keeps holders apart, without being asked: when a
+        // slot is taken that its holder did not release.
+        None | Some("async" | "wait-all") => Ok(Durability::Async),
         Some(other) => {
             let count = other.strip_prefix("wait:").and_then(|count| count.parse().ok());
             let fitting = count.filter(|count| (1..=REPLICAS_MAX).contains(count));

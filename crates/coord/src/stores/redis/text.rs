@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
+use super::scripts::sha1;
 use crate::error::ErrorKind;
-use crate::record::{FORMAT, Meta, Record, UnixMs, Version, Versioned};
+use crate::record::{FORMAT, Meta, Record, Version, Versioned};
 
 /// The largest number that scripts compute with exactly.
 pub(super) const EXACT_MAX: u64 = (1 << 53) - 1;
@@ -16,14 +17,9 @@ struct Stored<T> {
     value: T,
 }
 
-/// A time as scripts can take it. A later one than they can count to blocks a slot just the same.
-pub(super) fn time(time: UnixMs) -> String {
-    time.min(EXACT_MAX).to_string()
-}
-
 /// What a stored text says: its version, and its record if scripts can read it too.
-pub(super) fn record(text: &[u8]) -> (Version, Option<Record>) {
-    match serde_json::from_slice::<Stored<Record>>(text) {
+pub(super) fn record(text: &str) -> (Version, Option<Record>) {
+    match serde_json::from_str::<Stored<Record>>(text) {
         Ok(Stored { version, value }) if version > 0 && version <= EXACT_MAX && fits(&value) => {
             (Version(version), Some(value))
         }
@@ -39,23 +35,22 @@ pub(super) fn fits(record: &Record) -> bool {
 
 /// Stands in for the version of a record that cannot be read, so that it can be replaced. The
 /// scripts compute the same.
-fn fingerprint(text: &[u8]) -> Version {
-    let sum = text.iter().fold(7, |sum: u64, byte| (sum * 31 + u64::from(*byte)) % 2_147_483_647);
-    Version(sum + 1)
+fn fingerprint(text: &str) -> Version {
+    Version(u64::from_str_radix(&sha1(text)[..12], 16).unwrap_or(1))
 }
 
 /// What the text of meta says.
-pub(super) fn meta(text: &[u8]) -> Result<Versioned<Meta>, (ErrorKind, String)> {
+pub(super) fn meta(text: &str) -> Result<Versioned<Meta>, (ErrorKind, String)> {
     #[derive(Deserialize)]
     struct Format {
         format: u32,
     }
     let corrupt = |error: serde_json::Error| (ErrorKind::Corrupt, format!("meta: {error}"));
-    let Format { format } = serde_json::from_slice(text).map_err(corrupt)?;
+    let Format { format } = serde_json::from_str(text).map_err(corrupt)?;
     if format > FORMAT {
         return Err((ErrorKind::NewerFormat, newer(format)));
     }
-    let Stored { version, value } = serde_json::from_slice(text).map_err(corrupt)?;
+    let Stored { version, value } = serde_json::from_str(text).map_err(corrupt)?;
     Ok(Versioned { version: Version(version), value })
 }
 
@@ -72,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_record_is_read_with_fields_of_later_versions() {
-        let (version, found) = record(RECORD.as_bytes());
+        let (version, found) = record(RECORD);
         assert_eq!(version, Version(5));
         assert_eq!(found.map(|record| record.holder), Some("me".into()));
     }
@@ -87,14 +82,14 @@ mod tests {
             RECORD.replace('}', ""),
         ];
         for text in broken {
-            let (version, found) = record(text.as_bytes());
+            let (version, found) = record(&text);
             assert!(found.is_none() && version.0 > 0, "{text}");
         }
     }
 
     #[test]
     fn meta_of_a_newer_format_is_told_from_meta_that_is_broken() {
-        let kind = |text: &str| meta(text.as_bytes()).map_err(|(kind, _)| kind);
+        let kind = |text: &str| meta(text).map_err(|(kind, _)| kind);
         assert_eq!(kind("{\"format\":99}"), Err(ErrorKind::NewerFormat));
         assert_eq!(kind("{\"format\":1}"), Err(ErrorKind::Corrupt));
         assert_eq!(kind("nonsense"), Err(ErrorKind::Corrupt));

@@ -10,20 +10,19 @@ use super::link::{dial, shown};
 use super::session::Session;
 use super::settings::Login;
 use crate::error::Error;
-use crate::slot::Group;
-use crate::store::{Announcer, Changes};
+use crate::store::{Announcer, Changes, Watched};
 
 /// Subscribes; announcements come from when this returns. The task behind it ends when nobody
 /// listens, when the connection is lost, and when the store is gone.
 pub(super) async fn watch(
     session: &Arc<Session>,
-    group: Group,
+    watched: &Watched,
     mut store: watch::Receiver<()>,
 ) -> Result<Changes, Error> {
     let settings = &session.settings;
     let (announcer, changes) = Changes::channel();
     let ended = Arc::new(Notify::new());
-    let push = forward(announcer.clone(), group, ended.clone());
+    let push = forward(announcer.clone(), watched, ended.clone());
     let subscribing = async {
         let address = session.link().await?.address;
         let mut connection = dial(settings, &address, Login::Own, push).await?;
@@ -57,15 +56,20 @@ pub(super) async fn watch(
     Ok(changes)
 }
 
-/// Announces what the server pushes about slots of this kind.
+/// Announces what the server pushes about what is watched.
 fn forward(
     announcer: Announcer,
-    group: Group,
+    watched: &Watched,
     ended: Arc<Notify>,
 ) -> impl Fn(PushInfo) -> Result<(), redis::RedisError> + Send + Sync + 'static {
+    let (is_group, text) = match watched {
+        Watched::Group(group) => (true, group.letter().to_owned()),
+        Watched::Slot(slot) => (false, slot.to_string()),
+    };
     move |info| {
         let is_ours = match info.data.as_slice() {
-            [.., Value::BulkString(slot)] => slot.starts_with(group.letter().as_bytes()),
+            [.., Value::BulkString(slot)] if is_group => slot.starts_with(text.as_bytes()),
+            [.., Value::BulkString(slot)] => slot == text.as_bytes(),
             _ => true,
         };
         match info.kind {

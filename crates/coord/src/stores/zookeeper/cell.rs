@@ -2,21 +2,32 @@
 //!
 //! The version of a record is the transaction that last wrote it (`mzxid`): unlike a node's own
 //! count of writes, which begins again when the node is deleted and created, it never repeats.
-//! A multi can compare only those counts. So a version is compared when it is read, and the write
-//! then names the count that was read with it, and the count of the slot's mark under `born`,
+//! A multi can compare only those counts. So a version is compared when it is read, with the nonce
+//! in the record because versions too begin again when all servers are wiped, and the write then
+//! names the count that was read with it, and the count of the slot's mark under `born`,
 //! which rises whenever the record is created: a record that was deleted and created in between
 //! is noticed too.
 
 use serde::Deserialize;
+use zookeeper_client::{SessionId, Stat};
 
 use super::failure::Failure;
 use super::paths::Paths;
-use super::session::{Deadline, Get, Got, Node, Session};
+use super::session::{Get, Node, Read};
 use crate::error::ErrorKind;
 use crate::nonce::Nonce;
-use crate::record::{FORMAT, Meta, Record, Version, Versioned};
+use crate::record::{FORMAT, Meta, Version, Versioned};
 use crate::slot::Slot;
 use crate::store::{Entry, Found, Presence};
+
+/// Meta and some slots as they were read.
+#[derive(Clone, Debug)]
+pub(super) struct Snapshot {
+    /// What is written over it is written in the session in which it was read.
+    pub(super) session: SessionId,
+    pub(super) meta: Option<Node>,
+    pub(super) cells: Vec<Cell>,
+}
 
 /// One slot as it was read.
 #[derive(Clone, Debug)]
@@ -27,30 +38,36 @@ pub(super) struct Cell {
     pub(super) own: Option<Node>,
 }
 
-/// How many nodes a slot has.
-const NODES: usize = 3;
+impl Snapshot {
+    /// What to read for it.
+    pub(super) fn gets(paths: &Paths, slots: &[Slot]) -> impl Iterator<Item = Get> {
+        let nodes = |slot| [paths.record(slot), paths.born(slot), paths.own(slot)];
+        std::iter::once(paths.meta()).chain(slots.iter().flat_map(nodes)).map(Get::Data)
+    }
+
+    pub(super) fn from_read(slots: &[Slot], mut read: Read) -> Self {
+        let (session, meta) = (read.session, read.node());
+        let mut cell = |slot: &Slot| {
+            let (record, born, own) = (read.node(), read.node(), read.node());
+            Cell { slot: slot.clone(), record, born, own }
+        };
+        Self { session, meta, cells: slots.iter().map(&mut cell).collect() }
+    }
+
+    /// The version of meta, if there is one that can be read.
+    pub(super) fn meta_version(&self) -> Option<Version> {
+        parse_meta(self.meta.as_ref()?).ok().map(|meta| meta.version)
+    }
+}
 
 impl Cell {
     /// A slot that was never used.
-    pub(super) fn new(slot: Slot) -> Self {
+    pub(super) const fn new(slot: Slot) -> Self {
         Self { slot, record: None, born: None, own: None }
     }
 
-    pub(super) fn gets(paths: &Paths, slot: &Slot) -> [Get; NODES] {
-        [paths.record(slot), paths.born(slot), paths.own(slot)].map(Get::Data)
-    }
-
-    pub(super) fn from_got(slot: Slot, got: &mut impl Iterator<Item = Got>) -> Self {
-        let mut next = || match got.next() {
-            Some(Got::Data(node)) => node,
-            Some(Got::Children(_)) | None => None,
-        };
-        let (record, born, own) = (next(), next(), next());
-        Self { slot, record, born, own }
-    }
-
     pub(super) fn version(&self) -> Version {
-        self.record.as_ref().map_or(Version(0), version_of)
+        self.record.as_ref().map_or(Version(0), |node| version_of(&node.stat))
     }
 
     pub(super) fn found(&self) -> Found {
@@ -61,60 +78,28 @@ impl Cell {
         }
     }
 
-    /// The record, if there is one and it can be read.
-    pub(super) fn known(&self) -> Option<Record> {
-        match self.found() {
-            Found::Known(record) => Some(record),
-            Found::New | Found::Lost => None,
-        }
-    }
-
-    pub(super) fn is_held(&self) -> bool {
-        self.own.is_some()
-    }
-
-    /// Whether the presence is that of this nonce in this session.
-    pub(super) fn is_own(&self, nonce: Nonce, session: i64) -> bool {
-        self.own.as_ref().is_some_and(|own| {
-            own.stat.ephemeral_owner == session && own.data == nonce.to_string().as_bytes()
-        })
-    }
-
-    pub(super) fn into_entry(self) -> Entry {
+    pub(super) fn entry(&self) -> Entry {
         let presence = match self.own {
             // Until when is known to the servers only.
             Some(_) => Presence::Held { expires_in: None },
             None => Presence::Free,
         };
-        Entry { version: self.version(), found: self.found(), presence, slot: self.slot }
+        let (slot, version) = (self.slot.clone(), self.version());
+        Entry { slot, version, found: self.found(), presence }
     }
 }
 
-/// Meta and some slots at one moment.
-pub(super) async fn look(
-    session: &Session,
-    paths: &Paths,
-    slots: &[Slot],
-    fresh: bool,
-    deadline: Deadline,
-) -> Result<(Option<Node>, Vec<Cell>), Failure> {
-    let mut gets = vec![Get::Data(paths.meta())];
-    gets.extend(slots.iter().flat_map(|slot| Cell::gets(paths, slot)));
-    let mut got = session.read(&gets, fresh, deadline).await?.into_iter();
-    let meta = match got.next() {
-        Some(Got::Data(meta)) => meta,
-        Some(Got::Children(_)) | None => None,
-    };
-    let cells = slots.iter().map(|slot| Cell::from_got(slot.clone(), &mut got));
-    Ok((meta, cells.collect()))
-}
-
-pub(super) fn version_of(node: &Node) -> Version {
-    version_of_stat(&node.stat)
-}
-
-pub(super) fn version_of_stat(stat: &zookeeper_client::Stat) -> Version {
+/// The version of a record.
+pub(super) fn version_of(stat: &Stat) -> Version {
     Version(u64::try_from(stat.mzxid).unwrap_or(0))
+}
+
+/// The version of meta, mixed with its incarnation: a claim names nothing else of meta, and
+/// transactions are counted from the beginning once all servers were wiped.
+pub(super) fn version_of_meta(stat: &Stat, incarnation: Nonce) -> Version {
+    let (high, low) = (incarnation.bits() >> 64, incarnation.bits() & u128::from(u64::MAX));
+    let folded = u64::try_from(high ^ low).unwrap_or(0);
+    Version(version_of(stat).0 ^ folded)
 }
 
 /// Meta out of its node.
@@ -130,6 +115,6 @@ pub(super) fn parse_meta(node: &Node) -> Result<Versioned<Meta>, Failure> {
         let why = format!("meta has format {format}, this version knows {FORMAT}");
         return Err(Failure::Definite(ErrorKind::NewerFormat, why));
     }
-    let value = serde_json::from_slice(&node.data).map_err(corrupt)?;
-    Ok(Versioned { version: version_of(node), value })
+    let value: Meta = serde_json::from_slice(&node.data).map_err(corrupt)?;
+    Ok(Versioned { version: version_of_meta(&node.stat, value.incarnation), value })
 }

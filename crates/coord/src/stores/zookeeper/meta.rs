@@ -1,51 +1,46 @@
-//! Reading and writing meta.
+//! Writing meta.
 
 use zookeeper_client as zk;
 
-use super::cell::{look, parse_meta, version_of, version_of_stat};
+use super::cell::version_of_meta;
 use super::failure::Failure;
-use super::session::{Committed, Deadline};
-use super::write::{Writer, first_set};
+use super::session::{Deadline, Sent};
+use super::tree::{Tree, first_set};
 use crate::error::ErrorKind;
-use crate::record::{Meta, Version, Versioned};
+use crate::record::{Meta, Version};
 use crate::store::Put;
 
-pub(super) async fn get(
-    writer: &Writer<'_>,
-    deadline: Deadline,
-) -> Result<Option<Versioned<Meta>>, Failure> {
-    let (node, _) = look(writer.session, writer.paths, &[], true, deadline).await?;
-    node.as_ref().map(parse_meta).transpose()
-}
-
-/// Replaces the version that was read; `None`: it must not exist.
-pub(super) async fn put(
-    writer: &Writer<'_>,
-    expected: Option<Version>,
-    meta: &Meta,
-    deadline: Deadline,
-) -> Result<Put, Failure> {
-    let data = serde_json::to_vec(meta)
-        .map_err(|error| Failure::Definite(ErrorKind::InvalidConfig, error.to_string()))?;
-    let path = writer.paths.meta();
-    loop {
-        let (node, _) = look(writer.session, writer.paths, &[], true, deadline).await?;
-        if node.as_ref().map(version_of) != expected {
-            return Ok(Put::Conflict);
-        }
-        let build = |_: i64, multi: &mut zk::MultiWriter<'_>| match &node {
-            Some(node) => multi.add_set_data(&path, &data, Some(node.stat.version)),
-            None => {
-                multi.add_create(&path, b"", &writer.persistent())?;
-                multi.add_set_data(&path, &data, None)
+impl Tree {
+    /// Replaces the version that was read; `None`: it must not exist.
+    pub(super) async fn put_meta(
+        &self,
+        expected: Option<Version>,
+        meta: &Meta,
+        deadline: Deadline,
+    ) -> Result<Put, Failure> {
+        let data = serde_json::to_vec(meta)
+            .map_err(|error| Failure::Definite(ErrorKind::InvalidConfig, error.to_string()))?;
+        let path = self.paths.meta();
+        loop {
+            let read = self.snapshot(&[], true, deadline).await?;
+            if read.meta_version() != expected || read.meta.is_some() != expected.is_some() {
+                return Ok(Put::Conflict);
             }
-        };
-        match writer.session.commit(build, deadline).await? {
-            Committed::Done(results) => {
-                return Ok(Put::Done(version_of_stat(&first_set(&results)?)));
+            let build = |multi: &mut zk::MultiWriter<'_>| match &read.meta {
+                Some(node) => multi.add_set_data(&path, &data, Some(node.stat.version)),
+                None => {
+                    multi.add_create(&path, b"", &self.persistent())?;
+                    multi.add_set_data(&path, &data, None)
+                }
+            };
+            match self.session.send(read.session, build, deadline).await? {
+                Sent::Done(results) => {
+                    let stat = first_set(&results)?;
+                    self.told(&stat);
+                    return Ok(Put::Done(version_of_meta(&stat, meta.incarnation)));
+                }
+                Sent::Refused(error) => self.refused(&error, deadline).await?,
             }
-            Committed::Refused(zk::Error::NoNode) => writer.make_parents(deadline).await?,
-            Committed::Refused(_) => {}
         }
     }
 }

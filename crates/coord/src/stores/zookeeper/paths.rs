@@ -41,6 +41,11 @@ impl Paths {
         &self.root
     }
 
+    /// What all nodes of the namespace are under.
+    pub(super) fn base(&self) -> &str {
+        &self.base
+    }
+
     pub(super) fn meta(&self) -> String {
         format!("{}/meta", self.base)
     }

@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use super::door::{Door, Pem};
+use super::endpoints::{Endpoints, Pem};
 use super::failure::Failure;
 use crate::error::ErrorKind;
 
@@ -18,11 +18,11 @@ use crate::error::ErrorKind;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The reason, from the host that says most.
-pub(super) async fn diagnose(door: &Door) -> Failure {
-    let door = door.clone();
+pub(super) async fn diagnose(endpoints: &Endpoints) -> Failure {
+    let endpoints = endpoints.clone();
     let probe = move || {
         let reasons: Vec<_> =
-            door.hosts.iter().map(|host| reason(host, door.tls.as_ref())).collect();
+            endpoints.hosts.iter().map(|host| reason(host, endpoints.tls.as_ref())).collect();
         let denied = reasons.iter().any(|(kind, _)| *kind == ErrorKind::Denied);
         let kind = if denied { ErrorKind::Denied } else { ErrorKind::Unavailable };
         let said = reasons.into_iter().filter(|(of, _)| *of == kind).map(|(_, why)| why);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::timeout_at;
 use zookeeper_client as zk;
 
-use super::door::Door;
+use super::endpoints::Endpoints;
 use super::session::Deadline;
 use crate::finding::{Finding, sentences};
 use crate::guarantees::{Guarantees, Strength};
@@ -23,15 +23,19 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    pub(super) async fn look(client: &zk::Client, door: &Door, deadline: Deadline) -> Self {
+    pub(super) async fn look(
+        client: &zk::Client,
+        endpoints: &Endpoints,
+        deadline: Deadline,
+    ) -> Self {
         let config = timeout_at(deadline, client.get_config()).await;
         let voters = config.ok().and_then(Result::ok).map(|(text, _)| voters(&text));
         Self {
             voters,
-            asked: door.session,
+            asked: endpoints.session,
             negotiated: client.session_timeout(),
-            authenticated: door.authenticated,
-            encrypted: door.tls.is_some(),
+            authenticated: endpoints.authenticated,
+            encrypted: endpoints.tls.is_some(),
         }
     }
 

@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 use zookeeper_client as zk;
-use zookeeper_client::{MultiReadResult, MultiWriteError, MultiWriteResult, SessionState};
+use zookeeper_client::{
+    MultiReadResult, MultiWriteError, MultiWriteResult, SessionId, SessionState,
+};
 
-use super::door::Door;
+use super::endpoints::Endpoints;
 use super::failure::Failure;
 
 /// When an act must have ended.
@@ -31,7 +33,7 @@ const READS_MAX: usize = 900;
 /// A session over one connection at a time.
 #[derive(Debug)]
 pub(super) struct Session {
-    door: Door,
+    endpoints: Endpoints,
     current: Mutex<Current>,
     /// Held by whoever replaces the client.
     renewing: tokio::sync::Mutex<()>,
@@ -60,6 +62,12 @@ pub(super) struct Node {
     pub(super) stat: zk::Stat,
 }
 
+/// What was read in a session.
+pub(super) struct Read {
+    pub(super) session: SessionId,
+    pub(super) got: std::vec::IntoIter<Got>,
+}
+
 /// What was read; of a node that does not exist, nothing.
 #[derive(Clone, Debug)]
 pub(super) enum Got {
@@ -67,27 +75,52 @@ pub(super) enum Got {
     Children(Vec<String>),
 }
 
+impl Read {
+    pub(super) fn node(&mut self) -> Option<Node> {
+        match self.got.next() {
+            Some(Got::Data(node)) => node,
+            Some(Got::Children(_)) | None => None,
+        }
+    }
+
+    pub(super) fn names(&mut self) -> Vec<String> {
+        match self.got.next() {
+            Some(Got::Children(names)) => names,
+            Some(Got::Data(_)) | None => Vec::new(),
+        }
+    }
+}
+
 /// How a multi ended.
-pub(super) enum Committed {
+pub(super) enum Sent {
     Done(Vec<MultiWriteResult>),
-    /// An operation found something else than it expected. Nothing was written.
+    /// Something is not as it was read. Nothing was written.
     Refused(zk::Error),
 }
 
 impl Session {
-    pub(super) fn new(door: Door, client: zk::Client) -> Self {
+    pub(super) fn new(endpoints: Endpoints, client: zk::Client) -> Self {
         let current = Mutex::new(Current { client, number: 0, moved: false });
-        Self { door, current, renewing: tokio::sync::Mutex::new(()) }
+        Self { endpoints, current, renewing: tokio::sync::Mutex::new(()) }
     }
 
     /// When an act that begins now must have ended.
     pub(super) fn deadline(&self) -> Deadline {
-        Instant::now() + self.door.timeout
+        Instant::now() + self.endpoints.timeout
     }
 
     /// How long presence lasts without a sign of life, as negotiated.
     pub(super) fn lasts(&self) -> Duration {
         self.lock().client.session_timeout()
+    }
+
+    /// Whether we say who we are.
+    pub(super) const fn is_authenticated(&self) -> bool {
+        self.endpoints.authenticated
+    }
+
+    pub(super) fn id(&self) -> SessionId {
+        self.lock().client.session_id()
     }
 
     /// Reads nodes as they were at one moment (at several if they are very many). `fresh`: a
@@ -97,14 +130,20 @@ impl Session {
         gets: &[Get],
         fresh: bool,
         deadline: Deadline,
-    ) -> Result<Vec<Got>, Failure> {
-        let mut got = Vec::with_capacity(gets.len());
+    ) -> Result<Read, Failure> {
+        let (mut got, mut session) = (Vec::with_capacity(gets.len()), None);
         for chunk in gets.chunks(READS_MAX) {
             let fresh = fresh && got.is_empty();
-            let read = |client| async move { read(&client, chunk, fresh).await };
-            got.extend(self.retry(deadline, read).await?);
+            let read = |client: zk::Client| async move {
+                Ok((client.session_id(), read(&client, chunk, fresh).await?))
+            };
+            let (of, more) = self.retry(deadline, read).await?;
+            // If a later part was read in another one, nothing can be written over it.
+            session.get_or_insert(of);
+            got.extend(more);
         }
-        Ok(got)
+        let session = session.unwrap_or_else(|| self.id());
+        Ok(Read { session, got: got.into_iter() })
     }
 
     /// Carries out a request that may be repeated: it changes nothing or is sure to change
@@ -137,20 +176,25 @@ impl Session {
         }
     }
 
-    /// Commits a multi once; it is built for the session with this id.
-    pub(super) async fn commit(
+    /// Sends a multi once, in the session in which was read what it checks: servers that do not know
+    /// the session may have been wiped, and count from the beginning.
+    pub(super) async fn send(
         &self,
-        build: impl Fn(i64, &mut zk::MultiWriter<'_>) -> Result<(), zk::Error>,
+        session: SessionId,
+        build: impl Fn(&mut zk::MultiWriter<'_>) -> Result<(), zk::Error>,
         deadline: Deadline,
-    ) -> Result<Committed, Failure> {
+    ) -> Result<Sent, Failure> {
         let current = self.connected(deadline).await?;
+        if current.client.session_id() != session {
+            return Ok(Sent::Refused(zk::Error::SessionExpired));
+        }
         let mut writer = current.client.new_multi_writer();
-        build(current.client.session_id().0, &mut writer)?;
+        build(&mut writer)?;
         match within(deadline, writer.commit()).await? {
-            Ok(results) => Ok(Committed::Done(results)),
+            Ok(results) => Ok(Sent::Done(results)),
             Err(MultiWriteError::OperationFailed { source, .. }) => match source {
                 zk::Error::NoNode | zk::Error::NodeExists | zk::Error::BadVersion => {
-                    Ok(Committed::Refused(source))
+                    Ok(Sent::Refused(source))
                 }
                 other => Err(self.noticed(&current, other)),
             },
@@ -189,7 +233,7 @@ impl Session {
             }
             expired |= state.is_terminated();
             let session = (!expired).then(|| broken.client.session().clone());
-            match self.door.open(session).await {
+            match self.endpoints.open(session).await {
                 Ok(client) => {
                     let number = broken.number + 1;
                     *self.lock() = Current { client, number, moved: false };

@@ -147,7 +147,7 @@ fn draw_news(frame: &mut Frame, area: Rect, journal: &Journal) {
 #[cfg(test)]
 mod tests {
     use frazil::coord::Token;
-    use frazil::coord::processor::Step;
+    use frazil::election::processor::Step;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 

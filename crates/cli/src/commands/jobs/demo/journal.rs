@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use frazil::coord::Token;
-use frazil::coord::processor::Step;
+use frazil::election::processor::Step;
 
 use super::super::sample::job_name;
 use super::stage::Rest;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use frazil::coord::election::Elections;
-use frazil::coord::processor::{Processor, Run, Running};
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::boot_time;
 use frazil::coord::{Namespace, StoreUrl};
+use frazil::election::Elections;
+use frazil::election::processor::{Processor, Run, Running};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{mpsc, watch};
 

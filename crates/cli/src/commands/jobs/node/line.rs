@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use frazil::coord::Token;
-use frazil::coord::processor::{Event, Step, Why};
 use frazil::coord::time::boot_time;
+use frazil::election::processor::{Event, Step, Why};
 use serde::Serialize;
 
 /// One step of the node or of a job. What a step does not have is left out.

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use frazil::coord::fence::{FencedFile, Verdict};
-use frazil::coord::processor::{BoxError, Run};
 use frazil::coord::time::boot_time;
+use frazil::election::fence::{FencedFile, Verdict};
+use frazil::election::processor::{BoxError, Run};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 

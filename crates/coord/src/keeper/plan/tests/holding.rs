@@ -2,12 +2,15 @@
 
 use super::{BUDGET_MS, START, Talk, error, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;
+use crate::keeper::Setup;
 use crate::keeper::plan::{CLOCK_BOUND_MS, Effect, Next};
 use crate::keeper::status::{ClockSkew, Judge, LeaseState, Waiting};
+use crate::lease::{Acquired, Choice, Extended, Loss, Tenure};
 use crate::record::{Token, Version};
-use crate::store::{Acquired, Choice, Extended, Loss, Put, Tenure};
+use crate::store::Put;
+use crate::timing::Timing;
 
-fn superseded() -> Loss {
+pub(super) fn superseded() -> Loss {
     Loss::Superseded { token: Token(START + 1), holder: "other".into() }
 }
 
@@ -39,7 +42,7 @@ fn a_worker_is_renewed_every_heartbeat() {
 #[test]
 fn the_window_grows_with_the_age_of_the_tenure() {
     let mut talk = Talk::holding();
-    for (age, window) in [(10, 90), (90, 90), (200, 200), (590, 590), (600, 600), (5000, 600)] {
+    for (age, window) in [(10, 32), (32, 32), (200, 200), (590, 590), (600, 600), (5000, 600)] {
         talk.now.boot = seconds(1000 + age);
         talk.now.unix = START + age * 1000;
         let ask = talk.renew();
@@ -55,9 +58,9 @@ fn a_new_tenure_begins_with_a_small_window() {
     talk.extension();
     talk.extended(Ok(Extended::Lost(superseded())));
     let grant = talk.take(8);
-    assert_eq!(grant.horizon, talk.now.unix + 90_000);
+    assert_eq!(grant.horizon, talk.now.unix + 32_000);
     talk.wait();
-    assert_eq!(talk.renew().horizon, talk.now.unix + 90_000);
+    assert_eq!(talk.renew().horizon, talk.now.unix + 32_000);
 }
 
 #[test]
@@ -72,22 +75,47 @@ fn a_horizon_that_was_not_acknowledged_is_never_used() {
     }
     talk.wait();
     let (tenure, ask) = talk.extension();
-    let less = Tenure { horizon: ask.horizon - 7, ..tenure };
+    let less = Tenure { horizon: ask.horizon - 7, usable: ask.horizon - 7, ..tenure };
     assert_eq!(talk.extended(Ok(Extended::Held(less))), Effect::Raise(ask.horizon - 7));
 }
 
 #[test]
 fn a_clock_that_jumped_ahead_does_not_raise_what_is_asked_for() {
     let mut talk = Talk::holding();
-    talk.wait();
+    let pause = talk.pause();
+    talk.pass(pause);
     talk.now.unix += 3_600_000;
     // Clocks may run a thousandth fast.
-    assert_eq!(talk.extension().1.horizon, START + 10_010 + 90_000);
-    talk.pass(seconds(59));
-    assert_eq!(talk.extension().1.horizon, START + 69_069 + 90_000);
-    // It has lasted a minute: a host that booted slow was set right.
+    assert_eq!(talk.extension().1.horizon, START + 10_010 + 32_000);
+    talk.pass(seconds(39));
+    assert_eq!(talk.extension().1.horizon, START + 49_049 + 49_000, "as long as it has lived");
+    // It has lasted: a host that booted slow was set right.
     talk.pass(seconds(1));
-    assert_eq!(talk.extension().1.horizon, talk.now.unix + 90_000);
+    assert_eq!(talk.extension().1.horizon, talk.now.unix + 50_000);
+}
+
+#[test]
+fn a_jump_that_lasts_is_asked_for_before_the_lane_follows_it() {
+    // However seldom the lease is renewed: the lane follows after a minute.
+    let timing = Timing { ttl: seconds(120), heartbeat: seconds(40), ..Timing::default() };
+    let mut talk = Talk::met(Setup { timing, ..setup() });
+    talk.take(7);
+    talk.pass(seconds(1));
+    talk.now.unix += 3_600_000;
+    let jumped = talk.now.boot;
+    let mut raised = None;
+    while raised.is_none() && talk.now.boot < jumped + seconds(60) {
+        match talk.next() {
+            Next::Extend(_, ask) if ask.horizon > talk.now.unix => raised = Some(talk.now.boot),
+            Next::Extend(tenure, ask) => {
+                let (horizon, usable) = (ask.horizon, ask.horizon);
+                talk.extended(Ok(Extended::Held(Tenure { horizon, usable, ..tenure })));
+            }
+            _ => talk.pass(seconds(1)),
+        }
+    }
+    let after = raised.expect("it is asked for within a minute") - jumped;
+    assert!((seconds(40)..seconds(58)).contains(&after), "{after:?}");
 }
 
 #[test]
@@ -99,20 +127,25 @@ fn a_jump_that_the_stores_clock_confirms_is_believed_at_once() {
     let confirmed = Tenure { store_now: Some(talk.now.unix), ..tenure };
     talk.extended(Ok(Extended::Held(confirmed)));
     talk.wait();
-    assert_eq!(talk.extension().1.horizon, talk.now.unix + 90_000);
+    assert_eq!(talk.extension().1.horizon, talk.now.unix + 32_000);
 }
 
 #[test]
 fn a_confirmed_jump_past_the_horizon_is_granted_at_once_and_only_then_can_the_lane_follow() {
-    // The window is 90 s, and a heartbeat 10 s: what is left after 85 s does not last for one.
-    for (jump_ms, reaches) in [(60_000, true), (85_000, false), (3_600_000, false)] {
+    // The window is 32 s, and a heartbeat 10 s: what is left after 27 s does not last for one.
+    for (jump_ms, reaches) in [(20_000, true), (27_000, false), (3_600_000, false)] {
         let mut talk = Talk::holding();
         talk.wait();
         talk.now.unix += jump_ms;
         let confirm = |talk: &mut Talk| {
             let (tenure, ask) = talk.extension();
             let store_now = Some(talk.now.unix);
-            talk.extended(Ok(Extended::Held(Tenure { horizon: ask.horizon, store_now, ..tenure })));
+            talk.extended(Ok(Extended::Held(Tenure {
+                horizon: ask.horizon,
+                usable: ask.horizon,
+                store_now,
+                ..tenure
+            })));
             talk.plan.reaches(talk.now)
         };
         assert_eq!(confirm(&mut talk), reaches, "after a jump of {jump_ms} ms");
@@ -143,7 +176,7 @@ fn times_that_run_ahead_of_the_clock_count() {
     let mut talk = Talk::holding();
     talk.wait();
     talk.now.last = talk.now.unix + 900;
-    assert_eq!(talk.extension().1.horizon, talk.now.last + 90_000);
+    assert_eq!(talk.extension().1.horizon, talk.now.last + 32_000);
 }
 
 #[test]
@@ -153,7 +186,7 @@ fn no_horizon_is_raised_by_a_clock_that_the_store_contradicts() {
     talk.wait();
     let (tenure, ask) = talk.extension();
     let store_now = Some(talk.now.unix - CLOCK_BOUND_MS - 1);
-    let held = Tenure { horizon: ask.horizon, store_now, ..tenure };
+    let held = Tenure { horizon: ask.horizon, usable: ask.horizon, store_now, ..tenure };
     assert_eq!(talk.extended(Ok(Extended::Held(held))), Effect::None);
     assert_eq!(talk.plan.status().grant, granted);
     let ahead_ms = i64::try_from(CLOCK_BOUND_MS + 1).unwrap();
@@ -191,7 +224,8 @@ fn failures_never_end_renewal() {
 
 #[test]
 fn a_lost_worker_is_replaced_while_its_grant_lasts() {
-    for (loss, loved) in [(superseded(), None), (Loss::Lapsed, Some(7))] {
+    let loss = superseded();
+    {
         let mut talk = Talk::holding();
         let granted = talk.plan.status().grant;
         talk.wait();
@@ -203,7 +237,7 @@ fn a_lost_worker_is_replaced_while_its_grant_lasts() {
         // At once, and not the one that somebody else has.
         let claim = talk.claim();
         let Choice::Any { favourite, .. } = claim.choice else { panic!("{claim:?}") };
-        assert_eq!(favourite, loved);
+        assert_eq!(favourite, None);
         let held = tenure(&claim, 8, claim.ask);
         assert!(matches!(talk.answer(&claim, Ok(Acquired::Held(held))), Effect::Open(_)));
         assert_eq!(talk.plan.status().grant.map(|grant| grant.worker), Some(8));
@@ -270,10 +304,26 @@ fn the_end_gives_what_is_held_and_nothing_happens_afterwards() {
     assert_eq!(talk.plan.end(), Some(held.clone()));
     assert_eq!(talk.plan.status().state, LeaseState::Released);
     // The answer to an extension that was under way comes too late.
-    let late = Tenure { horizon: held.horizon + 1000, ..held };
+    let late = Tenure { horizon: held.horizon + 1000, usable: held.horizon + 1000, ..held };
     assert_eq!(talk.extended(Ok(Extended::Held(late))), Effect::None);
     talk.plan.nudged(talk.now);
     talk.pass(seconds(1000));
     assert!(matches!(talk.next(), Next::Stop));
     assert_eq!(talk.plan.end(), None, "released once");
+}
+
+#[test]
+fn whoever_was_stopped_asks_the_store_at_once() {
+    let mut talk = Talk::holding();
+    assert!(!talk.pause().is_zero());
+    talk.plan.woken(talk.now);
+    talk.extension();
+    talk.extended(Ok(Extended::Lost(superseded())));
+    let claim = talk.claim();
+    talk.answer(&claim, Err(error(ErrorKind::Unavailable)));
+    assert!(!talk.pause().is_zero());
+    talk.pass(seconds(1));
+    talk.plan.woken(talk.now);
+    // Without a worker, but with times that may still be used.
+    talk.read(Ok(Some((3, meta()))));
 }

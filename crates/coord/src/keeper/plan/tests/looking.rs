@@ -4,10 +4,11 @@ use super::{START, Talk, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;
 use crate::keeper::plan::{Effect, Next, Setup};
 use crate::keeper::status::{ClockSkew, Judge, LeaseState, Waiting};
+use crate::lease::{Acquired, Extended, Tenure};
 use crate::nonce::Nonce;
 use crate::record::{Meta, Record, Token, UnixMs, Version};
 use crate::slot::Slot;
-use crate::store::{Acquired, Entry, Extended, Found, Loss, Presence, Tenure};
+use crate::store::{Entry, Found, Presence};
 
 const HOUR_MS: u64 = 3_600_000;
 
@@ -20,6 +21,7 @@ fn peer(number: u32, renewed: UnixMs) -> Entry {
         horizon: START,
         renewed,
         expires: None,
+        released: false,
         info: std::collections::BTreeMap::new(),
     };
     let presence = Presence::Held { expires_in: None };
@@ -37,7 +39,7 @@ impl Talk {
             if let Next::Extend(tenure, ask) = self.next() {
                 let store_now = tenure.store_now.map(|_| self.now.unix);
                 let horizon = tenure.horizon.max(ask.horizon);
-                let tenure = Tenure { horizon, store_now, ..tenure };
+                let tenure = Tenure { horizon, usable: horizon, store_now, ..tenure };
                 effects.push(self.extended(Ok(Extended::Held(tenure))));
             }
         }
@@ -99,14 +101,17 @@ fn clocks_within_the_bound_are_trusted() {
 #[test]
 fn others_who_renew_rarely_or_are_stopped_say_nothing_about_clocks() {
     let slow = |now: UnixMs| [20, 21, 22].map(|n| peer(n, now / 300_000 * 300_000)).to_vec();
-    let stopped = |_: UnixMs| [20, 21, 22].map(|n| peer(n, START - HOUR_MS)).to_vec();
+    let stopped = |_: UnixMs| [20, 21, 22].map(|n| peer(n, START - 300_000)).to_vec();
     let stopped_since = |now: UnixMs| {
         let until = now.min(START + 100_000);
         [20, 21, 22].map(|n| peer(n, until)).to_vec()
     };
     let others: [&dyn Fn(UnixMs) -> Vec<Entry>; 3] = [&slow, &stopped, &stopped_since];
     for (case, others) in others.into_iter().enumerate() {
-        let mut talk = Talk::holding();
+        // They are there from the first look on.
+        let mut talk = Talk::met(setup());
+        talk.pool = others(talk.now.unix);
+        talk.take(7);
         for _ in 0..30 {
             talk.live(60, others);
             assert_eq!(talk.skew(), None, "case {case}");
@@ -157,14 +162,19 @@ fn nothing_new_is_taken_with_a_clock_that_differs_from_most_others() {
     talk.now.boot += seconds(10);
     talk.now.unix += 10_000;
     talk.extension();
-    talk.extended(Ok(Extended::Lost(Loss::Lapsed)));
+    talk.extended(Ok(Extended::Lost(super::holding::superseded())));
     for _ in 0..100 {
         talk.pool = others(talk.now.unix);
-        assert!(matches!(talk.next(), Next::Wait(_)), "a worker is claimed");
+        match talk.next() {
+            Next::Wait(until) => talk.pass(until - talk.now.boot),
+            // What was granted before may still be used.
+            Next::ReadMeta => talk.read(Ok(Some((3, super::meta())))),
+            other => panic!("a worker is claimed: {other:?}"),
+        }
         let waiting = &talk.plan.status().state;
         assert!(matches!(waiting, LeaseState::Replacing(_, Waiting::Clock(_))), "{waiting:?}");
-        talk.wait();
     }
+    assert!(matches!(talk.next(), Next::Wait(_)), "nothing is left to read");
     talk.now.unix += HOUR_MS;
     talk.take(8);
 }

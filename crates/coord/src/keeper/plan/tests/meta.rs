@@ -1,28 +1,30 @@
 //! Agreeing on a namespace, and what is owed to one that was forgotten.
 
-use super::{BUDGET_MS, START, Talk, error, meta, seconds, setup};
+use super::{BUDGET_MS, START, Talk, error, meta, millis, seconds, setup};
 use crate::error::ErrorKind;
 use crate::keeper::plan::{Effect, Next};
 use crate::keeper::status::{LeaseState, Refusal, Waiting};
 use crate::keeper::{FirstUse, Setup};
+use crate::lease::{Extended, Loss};
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version, Versioned};
-use crate::store::{Extended, Loss, Put};
+use crate::store::{Look, Put};
+use crate::timing::Timing;
 
 #[test]
 fn a_namespace_is_used_for_the_first_time_when_it_is_known_to_be_new() {
     let after_window = START + BUDGET_MS + 2000;
     for (first_use, orphans, quarantine) in [
         (FirstUse::AtOnce, false, 0),
-        (FirstUse::AfterHeartbeat, false, START + 19_000),
+        (FirstUse::AfterSilence, false, START + 19_000),
         (FirstUse::AfterWindow, false, after_window),
         // Records without meta: whoever wrote them may live.
         (FirstUse::AtOnce, true, after_window),
-        (FirstUse::AfterHeartbeat, true, after_window),
+        (FirstUse::AfterSilence, true, after_window),
     ] {
         let mut talk = Talk::new(Setup { first_use, ..setup() });
         assert!(matches!(talk.next(), Next::ReadMeta));
-        talk.plan.meta_read(talk.now, Ok(None), orphans);
+        talk.plan.meta_read(talk.now, Ok(Look::default()), orphans);
         let (expected, draft) = talk.draft();
         assert_eq!((expected, draft.quarantine), (None, quarantine), "{first_use:?} {orphans}");
         assert_eq!((draft.first_worker, draft.last_worker), (0, 1023));
@@ -37,7 +39,8 @@ fn a_namespace_that_only_elections_used_is_filled_in() {
         let mut talk = Talk::new(Setup { first_use: FirstUse::AtOnce, ..setup() });
         assert!(matches!(talk.next(), Next::ReadMeta));
         let read = Versioned { version: Version(8), value: blank.clone() };
-        talk.plan.meta_read(talk.now, Ok(Some(read)), orphans);
+        let look = Look { meta: Some(read), ..Look::default() };
+        talk.plan.meta_read(talk.now, Ok(look), orphans);
         let (expected, draft) = talk.draft();
         assert_eq!((expected, draft.quarantine), (Some(Version(8)), quarantine));
         assert_eq!((draft.incarnation, draft.created), (blank.incarnation, blank.created));
@@ -67,7 +70,7 @@ fn whoever_comes_second_takes_what_the_first_wrote() {
 
 #[test]
 fn a_draft_that_could_not_be_written_is_made_anew() {
-    let mut talk = Talk::new(Setup { first_use: FirstUse::AfterHeartbeat, ..setup() });
+    let mut talk = Talk::new(Setup { first_use: FirstUse::AfterSilence, ..setup() });
     talk.read(Ok(None));
     talk.draft();
     for kind in [ErrorKind::Unavailable, ErrorKind::Unknown] {
@@ -170,6 +173,50 @@ fn a_forgotten_record_raises_the_quarantine_before_anything_is_acquired() {
 }
 
 #[test]
+fn a_second_wipe_while_a_worker_is_sought_raises_the_quarantine_again() {
+    let mut talk = Talk::holding();
+    let horizon = talk.plan.status().grant.unwrap().horizon;
+    talk.wait();
+    talk.extension();
+    talk.extended(Ok(Extended::Lost(Loss::Vanished)));
+    for (version, bits) in [(4, 2), (1, 3)] {
+        let created = Meta { incarnation: Nonce::from_bits(bits), ..meta() };
+        talk.read(Ok(Some((version, created.clone()))));
+        let (expected, draft) = talk.draft();
+        assert_eq!(expected, Some(Version(version)));
+        assert_eq!(draft, Meta { quarantine: horizon, ..created });
+        talk.plan.meta_written(talk.now, Ok(Put::Done(Version(version + 1))));
+        assert!(!talk.pause().is_zero(), "the quarantine holds");
+        talk.wait();
+    }
+}
+
+#[test]
+fn a_wiped_store_is_noticed_within_seconds_whatever_the_heartbeat() {
+    let slow =
+        Timing { ttl: seconds(120), heartbeat: seconds(40), outage_budget: millis(BUDGET_MS) };
+    for created in [None, Some(Meta { incarnation: Nonce::from_bits(2), ..meta() })] {
+        let mut talk = Talk::met(Setup { timing: slow, ..setup() });
+        let horizon = talk.take(7).horizon;
+        let began = talk.now.boot;
+        loop {
+            match talk.plan.next(talk.now) {
+                Next::Wait(until) => talk.pass(until - talk.now.boot),
+                Next::Look => talk.plan.looked(talk.now, Ok(Vec::new())),
+                Next::ReadMeta => break,
+                other => panic!("wanted to read meta, got {other:?}"),
+            }
+        }
+        assert!(talk.now.boot - began <= seconds(10), "{:?}", talk.now.boot - began);
+        let read = created.map(|value| Versioned { version: Version(1), value });
+        let look = Look { meta: read, ..Look::default() };
+        assert_eq!(talk.plan.meta_read(talk.now, Ok(look), false), Some(Loss::Vanished));
+        assert!(matches!(talk.plan.status().state, LeaseState::Replacing(Loss::Vanished, _)));
+        assert!(talk.draft().1.quarantine >= horizon);
+    }
+}
+
+#[test]
 fn a_quarantine_that_is_high_enough_is_left_alone() {
     let mut talk = Talk::holding();
     let horizon = talk.plan.status().grant.unwrap().horizon;
@@ -199,7 +246,7 @@ fn a_horizon_beyond_the_window_is_kept_in_a_namespace_created_anew() {
     talk.wait();
     let (tenure, _) = talk.extension();
     let far = talk.now.unix + 2 * BUDGET_MS;
-    let tenure = crate::store::Tenure { horizon: far, ..tenure };
+    let tenure = crate::lease::Tenure { horizon: far, usable: far, ..tenure };
     talk.extended(Ok(Extended::Held(tenure)));
     talk.wait();
     talk.extension();

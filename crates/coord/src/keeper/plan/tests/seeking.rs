@@ -4,10 +4,10 @@ use super::{START, Talk, error, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;
 use crate::keeper::plan::{CLOCK_BOUND_MS, Effect, Next, Setup};
 use crate::keeper::status::{ClockSkew, Judge, LeaseState, Refusal, Waiting};
+use crate::lease::{Acquired, Census, Choice, Tenure};
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version};
 use crate::slot::Slot;
-use crate::store::{Acquired, Census, Choice, Loss, Tenure};
 
 fn full(blocked: u32, next_floor: Option<u64>) -> Acquired {
     Acquired::Full(Census { held: 3, blocked, poisoned: 0, next_floor })
@@ -21,7 +21,7 @@ fn a_claim_says_all_that_the_store_must_know() {
     let claim = talk.claim();
     assert_eq!(claim.choice, Choice::Any { first: 2, last: 9, favourite: Some(3) });
     assert_eq!((claim.holder.as_str(), claim.ttl), ("me", seconds(30)));
-    assert_eq!((claim.now, claim.ask), (START, START + 90_000));
+    assert_eq!((claim.now, claim.ask), (START, START + 32_000));
     assert_eq!((claim.meta, claim.window_ms), (Version(6), meta().window_ms));
     assert_eq!(claim.nonce, talk.now.nonce);
 }
@@ -112,7 +112,7 @@ fn a_pool_that_stays_full_is_asked_less_often() {
     talk.take(4);
     talk.wait();
     talk.extension();
-    talk.extended(Ok(crate::store::Extended::Lost(Loss::Lapsed)));
+    talk.extended(Ok(crate::lease::Extended::Lost(super::holding::superseded())));
     let claim = talk.claim();
     talk.answer(&claim, Ok(full(0, None)));
     assert_eq!(talk.pause(), millis(500));
@@ -223,7 +223,7 @@ fn a_tenure_that_a_repeated_claim_finds_is_extended_at_once() {
     let found = tenure(&first, 6, first.ask);
     let effect = talk.answer(&again, Ok(Acquired::Held(found)));
     assert!(matches!(effect, Effect::Open(grant) if grant.horizon == first.ask));
-    assert_eq!(talk.extension().1.horizon, talk.now.unix + 90_000);
+    assert_eq!(talk.extension().1.horizon, talk.now.unix + 32_000);
 }
 
 #[test]
@@ -278,8 +278,8 @@ fn the_old_reason_stays_while_another_worker_is_waited_for() {
     let mut talk = Talk::holding();
     talk.wait();
     talk.extension();
-    let loss = Loss::Lapsed;
-    talk.extended(Ok(crate::store::Extended::Lost(loss.clone())));
+    let loss = super::holding::superseded();
+    talk.extended(Ok(crate::lease::Extended::Lost(loss.clone())));
     let claim = talk.claim();
     talk.answer(&claim, Ok(full(0, None)));
     let census = Census { held: 3, ..Census::default() };

@@ -1,0 +1,223 @@
+//! The state of an open directory, and what is read from it.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Deserialize;
+
+use super::cell::{self, Cell, LockedCell};
+use super::directory::{self, Copied, Entrance, Opened, Place};
+use super::{Purpose, Trouble};
+use crate::error::ErrorKind;
+use crate::finding::Finding;
+use crate::nonce::Nonce;
+use crate::record::{FORMAT, Meta, Version, Versioned};
+use crate::slot::{Group, Slot};
+use crate::store::{Entry, Found, History, Look, Presence, Put};
+
+pub(super) struct Shared {
+    /// The namespace's own directory.
+    pub(super) root: PathBuf,
+    /// How the store is called in messages.
+    pub(super) name: String,
+    pub(super) purpose: Purpose,
+    /// Whether it was only looked into: a directory that is not there is an empty one then.
+    is_look: bool,
+    any_filesystem: bool,
+    pub(super) weaknesses: Vec<Finding>,
+    /// Locked during every write to a slot: no write may outlive the lock on its slot.
+    writing: Mutex<()>,
+    /// Locked for moments.
+    known: Mutex<Known>,
+}
+
+/// What the store knows of itself.
+pub(super) struct Known {
+    /// The directory at the path when it was last looked at; `None` until it is written to.
+    opened: Option<Arc<Opened>>,
+    /// The slots that this store is present in.
+    pub(super) present: HashMap<Slot, Holding>,
+}
+
+/// A slot whose record this store wrote for a holder.
+#[derive(Clone)]
+pub(super) struct Holding {
+    pub(super) nonce: Nonce,
+    /// `None` if presence ended without the holder's doing.
+    pub(super) locked: Option<Arc<LockedCell>>,
+    /// Where it was written.
+    pub(super) directory: Arc<Opened>,
+}
+
+/// Of meta, what every format has.
+#[derive(Deserialize)]
+struct Format {
+    format: u32,
+}
+
+impl Shared {
+    pub(super) fn open(
+        root: PathBuf,
+        name: String,
+        any_filesystem: bool,
+        purpose: Purpose,
+        entrance: Entrance,
+    ) -> Result<Self, Trouble> {
+        let weaknesses = directory::prepare(&root, any_filesystem, entrance)?;
+        let is_look = entrance == Entrance::Look;
+        let opened = if is_look { None } else { Some(Arc::new(Opened::at(&root)?)) };
+        let known = Mutex::new(Known { opened, present: HashMap::new() });
+        let writing = Mutex::default();
+        Ok(Self { root, name, purpose, is_look, any_filesystem, weaknesses, writing, known })
+    }
+
+    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
+        // A panic leaves it as it was: entries are whole.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn writing(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The directory to act in: the one that was opened, or the one that has taken its place, if it
+    /// is no copy.
+    pub(super) fn enter(&self) -> Result<Arc<Opened>, Trouble> {
+        let mut known = self.known();
+        if let Some(opened) = &known.opened {
+            match opened.place(&self.root)? {
+                Place::Same => return Ok(opened.clone()),
+                Place::Away => {
+                    let why = format!("{} is not there: is it mounted?", self.root.display());
+                    return Err(Trouble::Kind(ErrorKind::Unavailable, why));
+                }
+                Place::Replaced => {
+                    let entrance = Entrance::Use(Copied::Refuse);
+                    directory::prepare(&self.root, self.any_filesystem, entrance)?;
+                    tracing::warn!(
+                        directory = %self.root.display(),
+                        "the directory was replaced: every lease in the old one ends"
+                    );
+                }
+            }
+        }
+        let opened = Arc::new(Opened::at(&self.root)?);
+        known.opened = Some(opened.clone());
+        Ok(opened)
+    }
+
+    /// As [`enter`](Self::enter), but whoever only looks takes what is there.
+    pub(super) fn enter_to_read(&self) -> Result<(), Trouble> {
+        if self.is_look { Ok(()) } else { self.enter().map(drop) }
+    }
+
+    pub(super) fn cell(&self, slot: &Slot) -> Cell {
+        Cell::new(&self.root.join(slot.group().letter()), slot.name())
+    }
+
+    pub(super) fn meta_cell(&self) -> Cell {
+        Cell::new(&self.root, "meta")
+    }
+
+    pub(super) fn meta(&self) -> Result<Option<Versioned<Meta>>, Trouble> {
+        let corrupt = |why| Trouble::Kind(ErrorKind::Corrupt, format!("meta: {why}"));
+        let Some(bytes) = self.meta_cell().read()? else {
+            // A directory without anything has not forgotten: it may be about to be filled.
+            if !self.is_look {
+                directory::require_identity(&self.root)?;
+            }
+            return Ok(None);
+        };
+        // First, since nothing else is known of a newer format.
+        let Format { format } =
+            serde_json::from_slice(&bytes).map_err(|error| corrupt(error.to_string()))?;
+        if format > FORMAT {
+            let why = format!("format {format}, this version knows {FORMAT}");
+            return Err(Trouble::Kind(ErrorKind::NewerFormat, why));
+        }
+        let stored: cell::Stored<Meta> =
+            serde_json::from_slice(&bytes).map_err(|error| corrupt(error.to_string()))?;
+        Ok(Some(Versioned { version: stored.version, value: stored.value }))
+    }
+
+    pub(super) fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Trouble> {
+        self.enter()?;
+        let locked = self.meta_cell().lock_patiently()?;
+        let old = self.meta()?.map(|meta| meta.version);
+        if old != expected {
+            return Ok(Put::Conflict);
+        }
+        Ok(Put::Done(locked.write(old.unwrap_or_default(), meta)?))
+    }
+
+    pub(super) fn look(meta: Option<Versioned<Meta>>, entries: Vec<Entry>) -> Look {
+        Look { meta, entries, clock: None, history: History::default() }
+    }
+
+    pub(super) fn read(&self, slots: &[Slot]) -> Result<Look, Trouble> {
+        self.enter_to_read()?;
+        let meta = self.meta()?;
+        let entries = slots.iter().map(|slot| self.entry(slot)).collect::<Result<_, _>>()?;
+        Ok(Self::look(meta, entries))
+    }
+
+    pub(super) fn entry(&self, slot: &Slot) -> Result<Entry, Trouble> {
+        let cell = self.cell(slot);
+        let is_locked = cell.is_locked()?;
+        let (version, found) = cell.find()?;
+        let mut entry = Entry { slot: slot.clone(), version, found, presence: Presence::Free };
+        if is_locked && !self.has_lapsed(&entry) {
+            entry.presence = Presence::Held { expires_in: None };
+        }
+        Ok(entry)
+    }
+
+    /// Whether the holder in a record is of this process and is not present any more. The lock is
+    /// somebody else's then who has not written yet, or a process's that is being started.
+    fn has_lapsed(&self, entry: &Entry) -> bool {
+        let lapsed = |of: &Holding| of.locked.is_none() && entry.nonce() == Some(of.nonce);
+        self.known().present.get(&entry.slot).is_some_and(lapsed)
+    }
+
+    /// The slot that carries a nonce which this process wrote.
+    pub(super) fn served(&self, nonce: Nonce) -> Result<Option<Entry>, Trouble> {
+        let known = self.known();
+        let mut present = known.present.iter();
+        let slot = present.find(|(_, of)| of.nonce == nonce).map(|(slot, _)| slot.clone());
+        drop(known);
+        let entry = slot.map(|slot| self.entry(&slot)).transpose()?;
+        Ok(entry.filter(|entry| entry.nonce() == Some(nonce)))
+    }
+
+    /// Whether somebody is present in a slot; without a look where this process is.
+    pub(super) fn is_held(&self, slot: &Slot) -> Result<bool, Trouble> {
+        let is_ours = self.known().present.get(slot).is_some_and(|of| of.locked.is_some());
+        Ok(is_ours || self.cell(slot).is_locked()?)
+    }
+
+    pub(super) fn list(&self, group: Group) -> Result<Vec<Entry>, Trouble> {
+        let names = match directory::slot_names(&self.root.join(group.letter())) {
+            Err(error) if self.is_look && error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Vec::new());
+            }
+            names => names?,
+        };
+        let slots = names.iter().filter_map(|name| Slot::named(group, name).ok());
+        let entries = slots.map(|slot| self.entry(&slot)).collect::<Result<Vec<_>, _>>()?;
+        // An empty lock file without a record: somebody was about to use the slot for the first
+        // time.
+        Ok(entries.into_iter().filter(|entry| entry.found != Found::New).collect())
+    }
+
+    /// See [`Store::is_in_place`](crate::store::Store::is_in_place).
+    pub(super) fn is_in_place(&self, slot: &Slot, nonce: Nonce) -> bool {
+        let known = self.known();
+        let holding = known.present.get(slot).filter(|holding| holding.nonce == nonce);
+        let directory = holding.map(|holding| holding.directory.clone());
+        drop(known);
+        // A directory that cannot be looked at is an outage.
+        directory.is_some_and(|opened| !matches!(opened.place(&self.root), Ok(Place::Replaced)))
+    }
+}

@@ -1,0 +1,77 @@
+//! Workers that look free, without a look at all of them where that can be avoided.
+
+use std::collections::BTreeSet;
+
+use super::Trouble;
+use super::shared::Shared;
+use crate::record::UnixMs;
+use crate::slot::{Group, Slot};
+use crate::store::{Entry, Found, Presence, Vacancies, Wanted};
+
+/// Numbers to look at before all are. One look costs microseconds, a look at a pool of 1,024
+/// milliseconds; while a pool fills up, one claim in 65 needs all.
+const GUESSES: u32 = 64;
+
+impl Shared {
+    pub(super) fn vacancies(&self, wanted: &Wanted, enough: usize) -> Result<Vacancies, Trouble> {
+        self.enter()?;
+        let meta = self.meta()?;
+        let offer = |entries, is_complete, held| {
+            let look = Self::look(meta, entries);
+            Ok(Vacancies { look, is_complete, held })
+        };
+        if let Some(served) = self.served(wanted.nonce)? {
+            return offer(vec![served], false, 0);
+        }
+        let mut entries = Vec::new();
+        let (mut held, mut passed) = (0, 0);
+        for number in sample(wanted) {
+            let slot = Slot::worker(number);
+            if self.is_held(&slot)? {
+                held += 1;
+                continue;
+            }
+            let (version, found) = self.cell(&slot).find()?;
+            passed += usize::from(has_passed(&found, wanted.now));
+            entries.push(Entry { slot, version, found, presence: Presence::Free });
+            if passed == enough {
+                break;
+            }
+        }
+        match passed {
+            0 => offer(self.list(Group::Workers)?, true, 0),
+            _ => offer(entries, false, held),
+        }
+    }
+}
+
+/// The favourite, and numbers that follow from the nonce.
+fn sample(wanted: &Wanted) -> Vec<u32> {
+    let range = wanted.first..=wanted.last;
+    if range.is_empty() {
+        return Vec::new();
+    }
+    let size = u128::from(wanted.last - wanted.first) + 1;
+    let bits = wanted.nonce.bits();
+    // All of a small range; else steps of a length of its own for each nonce, so that those who
+    // begin at one number part at once.
+    let (guesses, step) = match u32::try_from(size) {
+        Ok(size) if size <= GUESSES => (size, 1),
+        _ => (GUESSES, bits >> 64 | 1),
+    };
+    let guess = |index: u32| {
+        let offset = (bits % size + step * u128::from(index)) % size;
+        wanted.first + u32::try_from(offset).expect("less than the size of the range")
+    };
+    let favourite = wanted.favourite.filter(|number| range.contains(number));
+    let mut seen = BTreeSet::new();
+    favourite.into_iter().chain((0..guesses).map(guess)).filter(|n| seen.insert(*n)).collect()
+}
+
+fn has_passed(found: &Found, now: UnixMs) -> bool {
+    match found {
+        Found::New => true,
+        Found::Lost => false,
+        Found::Known(record) => record.horizon <= now,
+    }
+}

@@ -1,0 +1,227 @@
+//! The one kind of write: a slot's record together with its mark of birth and its presence.
+
+use std::time::Duration;
+
+use zookeeper_client as zk;
+use zookeeper_client::{CreateMode, SessionId, Stat};
+
+use super::cell::{Cell, Snapshot, version_of};
+use super::failure::Failure;
+use super::session::{Deadline, Sent};
+use super::tree::{Tree, first_set};
+use crate::error::ErrorKind;
+use crate::nonce::Nonce;
+use crate::record::Version;
+use crate::slot::Slot;
+use crate::store::{Change, Commit, Committed, Look, Present, Put, Stay};
+use crate::time::{boot_time, millis};
+
+/// For how long what was read is good enough to be written over: for the moment in which a claim is
+/// decided. The longer, the more could be deleted and created again with the same counts of writes.
+const RECENT: Duration = Duration::from_millis(100);
+
+impl Tree {
+    /// Makes the change if all is as it names it.
+    pub(super) async fn commit(
+        &self,
+        commit: &Commit,
+        change: &Change,
+        deadline: Deadline,
+    ) -> Result<Committed, Failure> {
+        let mut silent = None;
+        loop {
+            match self.try_commit(commit, change, deadline).await {
+                Ok(committed) => return Ok(committed),
+                // As when another client took the session up. The same is sent again: both name
+                // what was read, so that at most one is carried out.
+                Err(failure @ Failure::Silent(_)) => silent = Some(failure),
+                // This says nothing of what was sent before.
+                Err(failure) => return Err(silent.unwrap_or(failure)),
+            }
+        }
+    }
+
+    async fn try_commit(
+        &self,
+        commit: &Commit,
+        change: &Change,
+        deadline: Deadline,
+    ) -> Result<Committed, Failure> {
+        let slots = std::slice::from_ref(&change.slot);
+        let mut snapshot = match self.recent(commit, change) {
+            Some(recent) => recent,
+            None => self.snapshot(slots, true, deadline).await?,
+        };
+        loop {
+            // Before anything is written: meta that cannot be read is an error.
+            let look = self.look(&snapshot)?;
+            let Some(cell) = snapshot.possible(commit, change) else {
+                return Ok(Committed::Conflict(look));
+            };
+            if let Some(stat) = self.change(&snapshot, cell, change, deadline).await? {
+                return Ok(self.done(change, &stat, look));
+            }
+            snapshot = self.look_again(&snapshot, slots, deadline).await?;
+        }
+    }
+
+    fn done(&self, change: &Change, stat: &Stat, look: Look) -> Committed {
+        let clock = self.told(stat);
+        // Presence lasts for at least a session from the write.
+        let lasts = millis(self.session.lasts());
+        let expires = match change.stay {
+            Stay::For(_) => clock.map(|now| now.saturating_add(lasts)),
+            Stay::Ended => None,
+        };
+        // Meta is what it was in the look: the multi checked it.
+        let look = Look { entries: Vec::new(), clock, ..look };
+        Committed::Done { index: 0, version: version_of(stat), expires, look }
+    }
+
+    /// Keeps what was read for the commit that is decided by it.
+    pub(super) fn remember(&self, snapshot: Snapshot) {
+        *self.lock() = Some((boot_time(), snapshot));
+    }
+
+    /// What the last look read of the slot, if the change comes from that look. Holders decide by
+    /// what they knew long before, and read.
+    fn recent(&self, commit: &Commit, change: &Change) -> Option<Snapshot> {
+        let (read, snapshot) = self.lock().take()?;
+        let is_recent = boot_time().saturating_sub(read) <= RECENT;
+        let is_decided_by_it = is_recent && change.present == Present::Nobody;
+        let cell = snapshot.possible(commit, change).filter(|_| is_decided_by_it)?.clone();
+        Some(Snapshot { cells: vec![cell], ..snapshot })
+    }
+
+    /// Writes a change over what was read. `None`: it is not what was read any more.
+    async fn change(
+        &self,
+        read: &Snapshot,
+        cell: &Cell,
+        change: &Change,
+        deadline: Deadline,
+    ) -> Result<Option<Stat>, Failure> {
+        let data = serde_json::to_vec(&change.record).map_err(|error| {
+            Failure::Definite(ErrorKind::InvalidConfig, format!("the record: {error}"))
+        })?;
+        let build = |multi: &mut zk::MultiWriter<'_>| {
+            if let Some(meta) = &read.meta {
+                multi.add_check_version(&self.paths.meta(), meta.stat.version)?;
+            }
+            self.add_record(multi, cell, &data)?;
+            match change.stay {
+                Stay::For(_) => self.add_presence(multi, cell, change.record.nonce, read.session),
+                Stay::Ended => self.add_absence(multi, cell),
+            }
+        };
+        match self.session.send(read.session, build, deadline).await? {
+            // The record comes before everything else that is set.
+            Sent::Done(results) => first_set(&results).map(Some),
+            Sent::Refused(error) => self.refused(&error, deadline).await.map(|()| None),
+        }
+    }
+
+    fn add_record(
+        &self,
+        multi: &mut zk::MultiWriter<'_>,
+        cell: &Cell,
+        data: &[u8],
+    ) -> Result<(), zk::Error> {
+        let (path, born) = (self.paths.record(&cell.slot), self.paths.born(&cell.slot));
+        match &cell.record {
+            Some(record) => multi.add_set_data(&path, data, Some(record.stat.version))?,
+            None => {
+                multi.add_create(&path, b"", &self.persistent())?;
+                // Servers do not tell the state of what a multi creates, but of what it sets.
+                multi.add_set_data(&path, data, None)?;
+            }
+        }
+        match (&cell.born, &cell.record) {
+            (None, _) => multi.add_create(&born, b"", &self.persistent()),
+            (Some(known), Some(_)) => multi.add_check_version(&born, known.stat.version),
+            (Some(known), None) => multi.add_set_data(&born, b"", Some(known.stat.version)),
+        }
+    }
+
+    /// Presence in the session that writes.
+    fn add_presence(
+        &self,
+        multi: &mut zk::MultiWriter<'_>,
+        cell: &Cell,
+        nonce: Option<Nonce>,
+        session: SessionId,
+    ) -> Result<(), zk::Error> {
+        let path = self.paths.own(&cell.slot);
+        let mark = nonce.map(|nonce| nonce.to_string()).unwrap_or_default();
+        if let Some(own) = &cell.own {
+            if own.stat.ephemeral_owner == session.0 && own.data == mark.as_bytes() {
+                return multi.add_check_version(&path, own.stat.version);
+            }
+            // That of an earlier session of the same holder: the record is still its own.
+            multi.add_delete(&path, Some(own.stat.version))?;
+        }
+        let ephemeral = CreateMode::Ephemeral.with_acls(self.acls());
+        multi.add_create(&path, mark.as_bytes(), &ephemeral)
+    }
+
+    /// Nobody is present afterwards, and nobody else was before.
+    fn add_absence(&self, multi: &mut zk::MultiWriter<'_>, cell: &Cell) -> Result<(), zk::Error> {
+        let path = self.paths.own(&cell.slot);
+        if let Some(own) = &cell.own {
+            return multi.add_delete(&path, Some(own.stat.version));
+        }
+        // No operation checks that a node does not exist, but creating it does.
+        multi.add_create(&path, b"", &self.persistent())?;
+        multi.add_delete(&path, None)
+    }
+
+    /// Removes a slot that nobody is present in.
+    pub(super) async fn forget(
+        &self,
+        slot: &Slot,
+        version: Version,
+        deadline: Deadline,
+    ) -> Result<Put, Failure> {
+        let slots = std::slice::from_ref(slot);
+        let mut snapshot = self.snapshot(slots, true, deadline).await?;
+        loop {
+            let may_go = |cell: &&Cell| cell.version() == version && cell.own.is_none();
+            let Some(cell) = snapshot.cells.first().filter(may_go) else {
+                return Ok(Put::Conflict);
+            };
+            let build = |multi: &mut zk::MultiWriter<'_>| {
+                self.add_absence(multi, cell)?;
+                for (node, path) in
+                    [(&cell.record, self.paths.record(slot)), (&cell.born, self.paths.born(slot))]
+                {
+                    if let Some(node) = node {
+                        multi.add_delete(&path, Some(node.stat.version))?;
+                    }
+                }
+                Ok(())
+            };
+            match self.session.send(snapshot.session, build, deadline).await? {
+                Sent::Done(_) => return Ok(Put::Done(Version(0))),
+                Sent::Refused(error) => self.refused(&error, deadline).await?,
+            }
+            snapshot = self.look_again(&snapshot, slots, deadline).await?;
+        }
+    }
+}
+
+impl Snapshot {
+    /// The cell of a change whose conditions hold.
+    fn possible(&self, commit: &Commit, change: &Change) -> Option<&Cell> {
+        let is_meta = |read| self.meta_version() == Some(read);
+        let cell = self.cells.iter().find(|cell| cell.slot == change.slot)?;
+        let may_be_present = match (&cell.own, change.present) {
+            (None, _) => true,
+            (Some(_), Present::Nobody) => false,
+            (Some(own), Present::Holder) => {
+                change.nonce.is_some_and(|nonce| own.data == nonce.to_string().as_bytes())
+            }
+        };
+        let is_same = cell.version() == change.version && cell.entry().nonce() == change.nonce;
+        (commit.meta.is_none_or(is_meta) && is_same && may_be_present).then_some(cell)
+    }
+}

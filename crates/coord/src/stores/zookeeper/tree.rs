@@ -1,0 +1,185 @@
+//! The nodes of one namespace: reading them at one moment, and creating what they are under.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use zookeeper_client as zk;
+use zookeeper_client::{Acl, Acls, AuthId, CreateMode, MultiWriteResult, Permission, Stat};
+
+use super::cell::{Cell, Snapshot, parse_meta};
+use super::clock::Clock;
+use super::failure::Failure;
+use super::paths::{Paths, slot_of_mark};
+use super::session::{Deadline, Get, Session};
+use crate::record::UnixMs;
+use crate::slot::{Group, Slot};
+use crate::store::{Entry, History, Look};
+use crate::time::boot_time;
+
+/// One namespace's nodes, over one session.
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) session: Session,
+    pub(super) paths: Paths,
+    clock: Clock,
+    /// Whether it was opened to be used, and not to be read only.
+    writes: bool,
+    /// What the last look read, and when in boot time.
+    recent: Mutex<Option<(Duration, Snapshot)>>,
+}
+
+impl Tree {
+    pub(super) fn new(session: Session, paths: Paths, writes: bool) -> Self {
+        Self { session, paths, clock: Clock::default(), writes, recent: Mutex::default() }
+    }
+
+    /// Meta and some slots at one moment. `fresh`: a server that lags behind catches up first.
+    pub(super) async fn snapshot(
+        &self,
+        slots: &[Slot],
+        fresh: bool,
+        deadline: Deadline,
+    ) -> Result<Snapshot, Failure> {
+        let gets: Vec<_> = Snapshot::gets(&self.paths, slots).collect();
+        Ok(Snapshot::from_read(slots, self.session.read(&gets, fresh, deadline).await?))
+    }
+
+    /// The slots after a multi over what was read of them was refused. A server refuses once it
+    /// knows all writes before, so that it need not catch up, unless the session is another.
+    pub(super) async fn look_again(
+        &self,
+        refused: &Snapshot,
+        slots: &[Slot],
+        deadline: Deadline,
+    ) -> Result<Snapshot, Failure> {
+        let fresh = self.session.id() != refused.session;
+        self.snapshot(slots, fresh, deadline).await
+    }
+
+    /// What a snapshot shows.
+    pub(super) fn look(&self, snapshot: &Snapshot) -> Result<Look, Failure> {
+        let meta = snapshot.meta.as_ref().map(parse_meta).transpose()?;
+        let entries = snapshot.cells.iter().map(Cell::entry).collect();
+        Ok(Look { meta, entries, clock: self.clock.at(boot_time()), history: History::default() })
+    }
+
+    /// Every slot of a kind that has a record or a mark of birth.
+    pub(super) async fn list(
+        &self,
+        group: Group,
+        deadline: Deadline,
+    ) -> Result<Vec<Entry>, Failure> {
+        let lists = [Get::Children(self.paths.group(group)), Get::Children(self.paths.births())];
+        let mut read = self.session.read(&lists, true, deadline).await?;
+        let (records, births) = (read.names(), read.names());
+        let named = records.iter().filter_map(|name| Slot::named(group, name).ok());
+        let marked = births.iter().filter_map(|mark| slot_of_mark(group, mark));
+        let mut slots: Vec<_> = named.chain(marked).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        let snapshot = self.snapshot(&slots, false, deadline).await?;
+        Ok(snapshot.cells.iter().map(Cell::entry).collect())
+    }
+
+    /// Sets the clock if it is due, by a write that changes nothing; not where nothing is written.
+    pub(super) async fn keep_clock(&self, deadline: Deadline) -> Result<(), Failure> {
+        if !self.writes || !self.clock.is_due(boot_time()) {
+            return Ok(());
+        }
+        let base = self.paths.base();
+        let write = |client: zk::Client| async move {
+            match client.set_data(base, b"", None).await {
+                Err(zk::Error::NoNode) => Ok(None),
+                written => written.map(Some),
+            }
+        };
+        loop {
+            match self.session.retry(deadline, write).await? {
+                Some(stat) => {
+                    self.told(&stat);
+                    return Ok(());
+                }
+                None => self.make_parents(deadline).await?,
+            }
+        }
+    }
+
+    /// The time of a write that was answered just now. The clock is set by it.
+    pub(super) fn told(&self, written: &Stat) -> Option<UnixMs> {
+        let told = u64::try_from(written.mtime).ok()?;
+        self.clock.set(told, boot_time());
+        Some(told)
+    }
+
+    /// After a multi that was refused.
+    pub(super) async fn refused(
+        &self,
+        error: &zk::Error,
+        deadline: Deadline,
+    ) -> Result<(), Failure> {
+        match error {
+            zk::Error::NoNode => self.make_parents(deadline).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Creates what the other nodes are under, as far as it is missing.
+    pub(super) async fn make_parents(&self, deadline: Deadline) -> Result<(), Failure> {
+        let shared = [
+            Acl::new(Permission::ALL, AuthId::authed()),
+            Acl::new(Permission::READ | Permission::CREATE, AuthId::anyone()),
+        ];
+        // Namespaces of different users may share the root; what is theirs is below.
+        let root =
+            if self.session.is_authenticated() { Acls::new(&shared) } else { Acls::anyone_all() };
+        let root = CreateMode::Persistent.with_acls(root);
+        let mut wanted = vec![self.paths.root().to_owned()];
+        wanted.extend(self.paths.parents());
+        let make = |client: zk::Client| {
+            let (wanted, root) = (&wanted, &root);
+            async move {
+                // All asked for at once. Whether a node exists may be asked without permission;
+                // to create one that exists may not.
+                let looks: Vec<_> = wanted.iter().map(|path| client.check_stat(path)).collect();
+                for (index, (path, look)) in wanted.iter().zip(looks).enumerate() {
+                    if look.await?.is_some() {
+                        continue;
+                    }
+                    let made = match index {
+                        0 => client.mkdir(path, root).await,
+                        _ => client.create(path, b"", &self.persistent()).await.map(drop),
+                    };
+                    match made {
+                        Ok(()) | Err(zk::Error::NodeExists) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                Ok(())
+            }
+        };
+        self.session.retry(deadline, make).await
+    }
+
+    pub(super) fn persistent(&self) -> zk::CreateOptions<'static> {
+        CreateMode::Persistent.with_acls(self.acls())
+    }
+
+    /// Who logged in keeps what it writes to itself.
+    pub(super) fn acls(&self) -> Acls<'static> {
+        if self.session.is_authenticated() { Acls::creator_all() } else { Acls::anyone_all() }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Option<(Duration, Snapshot)>> {
+        // Every change is complete before anything can panic.
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The state of the first node that a multi set.
+pub(super) fn first_set(results: &[MultiWriteResult]) -> Result<Stat, Failure> {
+    let set = results.iter().find_map(|result| match result {
+        MultiWriteResult::SetData { stat } => Some(*stat),
+        _ => None,
+    });
+    set.ok_or_else(|| Failure::Silent("the answer lacks the state of what was written".into()))
+}

@@ -1,0 +1,70 @@
+//! Announcing changes by persistent watches.
+
+use zookeeper_client::{AddWatchMode, Client, EventType, PersistentWatcher};
+
+use super::failure::Failure;
+use super::session::Deadline;
+use super::tree::Tree;
+use crate::store::{Announcer, Changes, Watched};
+
+impl Tree {
+    /// Watches the records of a kind and all presence, or the two of one slot; the nodes need not
+    /// exist. The watches are set when this returns.
+    pub(super) async fn watch(
+        &self,
+        watched: &Watched,
+        deadline: Deadline,
+    ) -> Result<Changes, Failure> {
+        let (records, owners, marks) = match watched {
+            Watched::Group(group) => {
+                let owners = self.paths.owners();
+                let marks = format!("{owners}/{}-", group.letter());
+                (self.paths.group(*group), owners, marks)
+            }
+            Watched::Slot(slot) => {
+                (self.paths.record(slot), self.paths.own(slot), self.paths.own(slot))
+            }
+        };
+        let arm = |client: Client| {
+            let (records, owners) = (&records, &owners);
+            async move {
+                let mode = AddWatchMode::PersistentRecursive;
+                Ok((client.watch(records, mode).await?, client.watch(owners, mode).await?))
+            }
+        };
+        let (records, presence) = self.session.retry(deadline, arm).await?;
+        let (announcer, changes) = Changes::channel();
+        tokio::spawn(announce(records, presence, marks, announcer));
+        Ok(changes)
+    }
+}
+
+/// Ends when nobody listens, and when the connection is lost: what happens until it is back would
+/// not be announced. A store that is dropped closes its connection.
+async fn announce(
+    mut records: PersistentWatcher,
+    mut presence: PersistentWatcher,
+    marks: String,
+    announcer: Announcer,
+) {
+    loop {
+        let (event, concerns) = tokio::select! {
+            event = records.changed() => (event, true),
+            // One parent has the presence of all groups.
+            event = presence.changed() => {
+                let concerns = event.path.starts_with(&marks);
+                (event, concerns)
+            }
+            () = announcer.closed() => return,
+        };
+        // A holder that comes or goes makes or removes its mark of presence, and a record that is
+        // made is new: what only changes is renewed.
+        let is_renewal = event.event_type == EventType::NodeDataChanged;
+        if event.event_type == EventType::Session {
+            return;
+        }
+        if concerns && !is_renewal && !announcer.announce() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Leader election, jobs spread over nodes, and fences, over the stores of [`frazil_coord`].
+//!
+//! | to | see |
+//! |---|---|
+//! | lead, or follow who leads | [`Elections`] |
+//! | spread jobs over nodes, each led by one | [`processor`] |
+//! | refuse the late writes of a former leader | [`fence`] |
+
+mod election;
+pub mod fence;
+mod panicked;
+pub mod processor;
+
+pub use self::election::{
+    BadSettings, BadVariable, Callbacks, Candidate, Clock, Elections, Elector, Forgotten,
+    LeaderInfo, LeaderLoss, Leadership, NotACandidate, NotLeader, Observer, Pace, Proof, Settings,
+    Standings, State, Variable, View, run, run_until, store_url,
+};

@@ -1,0 +1,51 @@
+//! The task that gives jobs away when another node has too few.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use frazil_coord::Token;
+use frazil_coord::time::boot_time;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::balance::{Balance, Balancer, Verdict};
+use super::node::Node;
+use super::stopped;
+
+/// Where orders to give a leadership away are sent, by job.
+pub(super) type Orders = BTreeMap<String, watch::Sender<Option<Token>>>;
+
+/// Looks at every view, and orders at most one job away at a time.
+pub(super) async fn run(
+    node: Arc<Node>,
+    balance: Balance,
+    orders: Orders,
+    mut stop: watch::Receiver<bool>,
+) {
+    let mut views = node.elections.view();
+    let mut balancer = Balancer::new(balance);
+    loop {
+        let scene = node.scene(&views.borrow_and_update());
+        let now = boot_time();
+        let verdict = balancer.look(&scene.picture, &node.mark, &node.ledger.running(), now);
+        let pause = match verdict {
+            Verdict::Even => Duration::from_hours(24),
+            Verdict::LookAt(at) => at.saturating_sub(now),
+            Verdict::GiveAway(job) => {
+                // The leadership that was seen, and no other.
+                if let (Some(order), Some(token)) = (orders.get(&job), scene.tokens.get(&job)) {
+                    tracing::debug!(job, %token, "another node has too few jobs");
+                    order.send_replace(Some(*token));
+                }
+                balance.pause
+            }
+        };
+        tokio::select! {
+            biased;
+            () = stopped(&mut stop) => return,
+            Ok(()) = views.changed() => {}
+            () = sleep(pause) => {}
+        }
+    }
+}

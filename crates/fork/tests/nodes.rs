@@ -1,0 +1,204 @@
+//! Real forks of an embedded node: the child never issues with the parent's workers, and never
+//! touches their leases.
+
+mod forking;
+
+use std::time::Duration;
+
+use frazil::coord::keeper::{LeaseState, LeaseStatus};
+use frazil::coord::time::unix_ms;
+use frazil::coord::{Timing, UnixMs};
+use frazil::id::{Generator, Options, SystemClock};
+use frazil::{Builder, Layout, Mandate, NotIssued, NotRotated, NotScoped, Strict};
+
+use self::forking::{beside, in_child, repeated};
+
+const COUNT: usize = 20_000;
+/// What a child tells of a refusal because it is one, and of every other answer.
+const FORKED: u64 = 1;
+const OTHERWISE: u64 = 2;
+
+fn at(directory: &tempfile::TempDir) -> Builder {
+    frazil::Node::builder().store(&format!("file:{}", directory.path().display())).unwrap()
+}
+
+/// Renewed many times a second.
+fn lively(directory: &tempfile::TempDir) -> Builder {
+    let ttl = Duration::from_secs(1);
+    at(directory).timing(Timing { ttl, heartbeat: ttl / 20, outage_budget: ttl * 3 })
+}
+
+fn word<T>(answer: Result<T, NotIssued>) -> u64 {
+    if matches!(answer, Err(NotIssued::Forked)) { FORKED } else { OTHERWISE }
+}
+
+fn scoped<T>(answer: Result<T, NotScoped>) -> u64 {
+    match answer {
+        Err(NotScoped::NotIssued(why)) => word::<()>(Err(why)),
+        _ => OTHERWISE,
+    }
+}
+
+#[derive(Debug)]
+struct Always;
+
+impl Mandate for Always {
+    fn is_valid(&self) -> bool {
+        true
+    }
+
+    fn floor(&self) -> UnixMs {
+        0
+    }
+
+    fn horizon(&self) -> UnixMs {
+        unix_ms() + 60_000
+    }
+}
+
+#[test]
+fn a_child_is_refused_what_its_parent_goes_on_to_issue() {
+    let directory = tempfile::tempdir().unwrap();
+    let node = frazil::blocking::Node::start(at(&directory)).unwrap();
+    node.next().unwrap();
+    let take = || -> Vec<u64> {
+        let number = |_| match node.next() {
+            Ok(id) => id.to_u64(),
+            Err(why) => word::<()>(Err(why)),
+        };
+        (0..COUNT).map(number).collect()
+    };
+    let (of_child, of_parent) = beside(take, take);
+    assert_eq!(of_child.len(), COUNT, "the child came to its end");
+    let issued = of_child.iter().filter(|number| **number > OTHERWISE);
+    let all: Vec<u64> = issued.chain(&of_parent).copied().collect();
+    assert_eq!(repeated(&all), 0, "of {}", all.len());
+    assert_eq!(all.len(), COUNT, "only the parent has issued");
+    assert!(of_child.iter().all(|answer| *answer == FORKED), "each refusal says why");
+}
+
+/// The control: what knows nothing of forks repeats its Ids, and the checker sees it.
+#[test]
+fn a_bare_generator_repeats_its_ids_in_a_child() {
+    let layout = Layout::FRAZIL;
+    let generator =
+        Generator::new(&layout, 1, SystemClock::new(&layout), Options::default()).unwrap();
+    let take = || -> Vec<u64> { (0..COUNT).map(|_| generator.next().unwrap().to_u64()).collect() };
+    let (mut all, of_parent) = beside(take, take);
+    all.extend(of_parent);
+    assert!(repeated(&all) > 0);
+}
+
+#[test]
+fn every_way_to_an_id_is_closed_to_a_child() {
+    let directory = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let node = runtime.block_on(at(&directory).lanes(2).start()).unwrap();
+    let strict = Strict::new(node.clone(), Always);
+    let mut begun = Some(node.try_up_to(1).unwrap());
+    let mut begun_strict = Some(strict.try_up_to(1).unwrap());
+    let ask = || -> Vec<u64> {
+        vec![
+            word(node.try_next()),
+            word(node.try_batch(3)),
+            word(node.try_issue(3)),
+            word(node.try_up_to(3)),
+            word(node.try_fill(&mut None, 3)),
+            word(node.try_fill(&mut begun, 3)),
+            word(node.check()),
+            scoped(strict.try_up_to(3)),
+            scoped(strict.try_fill(&mut None, 3)),
+            scoped(strict.try_fill(&mut begun_strict, 3)),
+        ]
+    };
+    assert_eq!(in_child(ask), [FORKED; 10]);
+    assert!(node.try_next().is_ok() && strict.try_up_to(3).is_ok(), "the parent goes on");
+}
+
+#[test]
+fn a_blocking_child_is_refused_batches_and_rotations() {
+    let directory = tempfile::tempdir().unwrap();
+    let node = frazil::blocking::Node::start(at(&directory)).unwrap();
+    let told = in_child(|| {
+        let rotated = node.rotate(None, Duration::from_secs(20));
+        let rotated = if rotated == Err(NotRotated::Forked) { FORKED } else { OTHERWISE };
+        vec![word(node.batch(3)), rotated]
+    });
+    assert_eq!(told, [FORKED; 2]);
+}
+
+/// The tenure of a blocking node's lane, once it was renewed again: a release would be noticed then.
+fn renewed(info: impl Fn() -> frazil::NodeInfo) -> (u32, u64, u64) {
+    let status = |info: &frazil::NodeInfo| info.lanes[0].status.clone();
+    let before = status(&info()).renewals;
+    loop {
+        let status = status(&info());
+        if status.renewals > before + 1 || status.losses > 0 {
+            let grant = status.grant.unwrap();
+            return (grant.worker, grant.token.0, status.losses);
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_child_that_drops_its_copy_leaves_the_lease_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut node = Some(frazil::blocking::Node::start(lively(&directory)).unwrap());
+    let before = renewed(|| node.as_ref().unwrap().info());
+    let told = in_child(|| {
+        drop(node.take());
+        vec![FORKED]
+    });
+    assert_eq!(told, [FORKED], "dropping it came to an end");
+    let node = node.unwrap();
+    assert_eq!(renewed(|| node.info()), before);
+    let other = frazil::blocking::Node::start(lively(&directory)).unwrap();
+    assert_ne!(renewed(|| other.info()).0, before.0, "the lock is the parent's still");
+}
+
+/// A runtime of one thread goes on in a child, and with it the tasks that renew and release.
+#[test]
+fn a_child_that_goes_on_with_the_runtime_leaves_the_lease_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut node = Some(runtime.block_on(lively(&directory).start()).unwrap());
+    let grant = node.as_ref().unwrap().info().lanes[0].status.grant.unwrap();
+    let told = in_child(|| {
+        let copy = node.take().unwrap();
+        let mut watch = copy.watch();
+        let answers = runtime.block_on(async {
+            copy.shutdown().await;
+            (word(copy.next().await), u64::from(copy.add_lane() == Ok(false)))
+        });
+        drop(copy);
+        let released = watch.wait_for(|all| all[0].state == LeaseState::Released);
+        // Several heartbeats: whatever the tasks were to do, they do.
+        let waiting = async { tokio::time::timeout(Duration::from_millis(300), released).await };
+        vec![answers.0, answers.1, u64::from(runtime.block_on(waiting).is_err())]
+    });
+    assert_eq!(told, [FORKED, 1, 1]);
+    let node = node.unwrap();
+    let mut watch = node.watch();
+    let status = runtime.block_on(async {
+        watch.mark_unchanged();
+        let renewed = |all: &Vec<LeaseStatus>| all[0].losses > 0 || all[0].renewals > 3;
+        let all = watch.wait_for(renewed).await.unwrap();
+        all[0].clone()
+    });
+    assert_eq!((status.losses, status.grant.unwrap().token), (0, grant.token));
+    assert!(runtime.block_on(node.next()).is_ok());
+}
+
+#[test]
+fn a_child_can_start_a_node_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let node = frazil::blocking::Node::start(at(&directory)).unwrap();
+    let take = |node: &frazil::blocking::Node| -> Vec<u64> {
+        (0..COUNT).map(|_| node.next().unwrap().to_u64()).collect()
+    };
+    let own = || take(&frazil::blocking::Node::start(at(&directory)).unwrap());
+    let (mut all, of_parent) = beside(own, || take(&node));
+    all.extend(of_parent);
+    assert_eq!((all.len(), repeated(&all)), (2 * COUNT, 0));
+}

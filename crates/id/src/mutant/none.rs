@@ -1,8 +1,0 @@
-//! No mutants.
-
-use super::Mutant;
-
-/// Never.
-pub(crate) const fn is(_: Mutant) -> bool {
-    false
-}

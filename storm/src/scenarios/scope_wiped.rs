@@ -1,0 +1,83 @@
+//! E46: the store forgets everything while one of two nodes, whose clocks are 1.5 s apart, leads a
+//! strict scope: the one that is ahead. If it goes on to lead it is stopped, so that the other one must.
+//!
+//! Every Id of the scope is larger than all that were received before it was asked for, at any node.
+
+use std::io;
+use std::time::Duration;
+
+use crate::clock;
+use crate::scenario::{Play, Scenario};
+use crate::scenarios::scoped;
+use crate::stage::{Cast, Lease, Namespace, Plan, Stage};
+use crate::store::{Kind, Setting};
+
+/// Followed at once, since it is less than two seconds.
+const APART: Duration = Duration::from_millis(1500);
+const CYCLES: u32 = 5;
+/// What was promised has passed by then, and a leader that was lost is replaced.
+const ANSWERS: Duration = Duration::from_secs(45);
+
+pub(crate) const ROW: Scenario = Scenario {
+    id: "E46",
+    title: "a strict scope is forgotten",
+    stores: &Kind::SERVERS,
+    play: Play::Nodes { cast, act, judge: scoped::judge },
+};
+
+/// Nodes that go on for half a minute with the workers that were forgotten: it is the scope's order
+/// that is looked at. The namespace is founded by them, so that its slots rest for no longer.
+fn cast(plan: &Plan) -> Cast {
+    let seconds = Duration::from_secs;
+    let lease = Lease { ttl: seconds(10), heartbeat: seconds(2), budget: seconds(30) };
+    // With sessions of ZooKeeper that are as long as these leases.
+    let setting = Setting::Plain;
+    Cast { lease, setting, namespace: Namespace::Found, ..scoped::cast(plan) }
+}
+
+fn act(stage: &mut Stage) -> io::Result<()> {
+    let (mut forgotten, mut moved) = (0, 0);
+    for node in &stage.nodes {
+        // What is received goes on from what was, whoever leads.
+        node.door.tolerate(APART, 2 * APART + Duration::from_secs(3));
+    }
+    let cycles = stage.cycles(CYCLES);
+    for _ in 0..cycles {
+        let old = scoped::some_leader(stage)?;
+        stage.nodes[old].clock.set_ahead(APART)?;
+        let quiet = stage.between(Duration::from_secs(2), Duration::from_secs(4));
+        stage.rest(quiet);
+        let before = stage.store.incarnation()?;
+        moved += u64::from(forget(stage, old)?);
+        let after = stage.store.incarnation()?;
+        forgotten += u64::from(after.is_some() && after != before);
+        // Its clock goes back: as a new process it does not mind.
+        stage.nodes[old].daemon.kill();
+        stage.nodes[old].clock.set_right()?;
+        let restarted = clock::now();
+        stage.nodes[old].launch()?;
+        stage.starts_within(old, restarted, Duration::from_secs(60));
+    }
+    stage.verdict.guard(
+        "wipes after which the namespace was another one",
+        forgotten,
+        cycles.into(),
+    );
+    stage.verdict.guard("wipes after which the other node led", moved, cycles.into());
+    Ok(())
+}
+
+/// Wipes the store, and waits until the other node answers. Whether it leads.
+fn forget(stage: &mut Stage, old: usize) -> io::Result<bool> {
+    let begin = clock::now();
+    stage.store.clear()?;
+    stage.rest(Duration::from_secs(6));
+    if scoped::leader(stage) == Some(old) {
+        stage.nodes[old].stop(Duration::from_secs(20))?;
+    }
+    let (other, wiped) = (1 - old, clock::now());
+    stage.starts_within(other, wiped, ANSWERS);
+    stage.rest(Duration::from_secs(3));
+    stage.was("wiped, and its leader's clock 1.5 s ahead", Some(old), begin);
+    Ok(scoped::leader(stage) == Some(other))
+}
