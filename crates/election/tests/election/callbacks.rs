@@ -44,14 +44,16 @@ fn diarist(diary: &Diary) -> Callbacks {
         })
 }
 
-/// Waits until it knows that it leads: the store may tell everybody of it before.
+/// Waits until it leads and its callbacks were called: what ends before that is not told of.
 pub(crate) async fn leads(elector: &Elector) {
-    soon(async {
-        while !elector.is_leader() {
-            tokio::task::yield_now().await
-        }
-    })
-    .await;
+    let called = Arc::new(tokio::sync::Notify::new());
+    let call = called.clone();
+    elector.on_elected(move |_| {
+        call.notify_one();
+        std::future::ready(())
+    });
+    soon(called.notified()).await;
+    assert!(elector.is_leader(), "it was called, and does not lead");
 }
 
 async fn callbacks_come_in_order_and_one_at_a_time(stage: Stage) {
