@@ -124,6 +124,18 @@ pub enum Refusal {
 }
 
 impl LeaseStatus {
+    /// Of a lease that has not begun.
+    pub(super) const fn at_first() -> Self {
+        Self {
+            state: LeaseState::Seeking(Waiting::Answer),
+            grant: None,
+            trouble: None,
+            pool: None,
+            losses: 0,
+            renewals: 0,
+        }
+    }
+
     /// How long the grant lasts without the store, from now by the lane's clock.
     #[must_use]
     pub fn left(&self, now: UnixMs) -> Duration {

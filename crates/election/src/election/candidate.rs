@@ -7,7 +7,7 @@ use frazil_coord::{Error, ErrorKind, Nonce, Slot};
 use tokio::sync::{oneshot, watch};
 
 use super::board::{Board, View};
-use super::campaign::Campaign;
+use super::campaign::{Campaign, Stage};
 use super::info::LeaderInfo;
 use super::leadership::Leadership;
 use super::settings::Settings;
@@ -79,9 +79,11 @@ impl Candidate {
             settings: self.settings.clone(),
             state: self.state.clone(),
             mark: self.mark,
+            pace,
+            stage: Stage::Waiting(elected),
         };
         // It lives as long as the leadership that comes of it.
-        tokio::spawn(campaign.run(pace, elected));
+        tokio::spawn(campaign.run());
         waiting.await.unwrap_or_else(|_| {
             let why = "the task that campaigns is gone: its runtime ends";
             Err(Error::new(ErrorKind::Unavailable, "campaign", self.elections.store(), why))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Now, Phase, Plan, millis};
+use super::{Now, Phase, Plan, Policy, millis};
 use crate::birth::Birth;
 use crate::error::Error;
 use crate::keeper::status::{ClockSkew, Waiting};
@@ -37,7 +37,7 @@ impl Plan {
         if let Some(loss) = &loss {
             self.lose(loss.clone(), now);
         }
-        let holds = matches!(self.phase, Phase::Holding { .. } | Phase::Returning(_));
+        let holds = matches!(self.phase, Phase::Holding { .. } | Phase::Leaving { .. });
         if !holds {
             self.answered();
         }
@@ -45,21 +45,28 @@ impl Plan {
             // A holder has nothing to decide about it.
             Some(meta) if holds => self.meta = Some(meta),
             _ if self.is_clock_wrong(clock, now) => self.meta = None,
-            Some(meta) if meta.value.is_blank() => {
-                // The same namespace goes on: those who campaign in it need not notice.
-                let Meta { incarnation, created, quarantine, .. } = meta.value;
-                let new = self.new_meta(now, orphans);
-                let quarantine = new.quarantine.max(quarantine);
-                let filled = Meta { incarnation, created, quarantine, ..new };
-                self.draft = Some((Some(meta.version), filled));
-            }
-            Some(meta) => match self.setup.disagreement(&meta.value) {
-                Some(refusal) => self.refuse(refusal),
-                None => self.adopt(meta),
-            },
-            None => self.draft = Some((None, self.new_meta(now, orphans))),
+            Some(meta) => self.agree(meta, orphans, now),
+            None => self.draft = Some((None, self.new_meta(now, clock, orphans))),
         }
         loss
+    }
+
+    /// Goes by the namespace's meta record, if that is possible.
+    fn agree(&mut self, meta: Versioned<Meta>, orphans: bool, now: Now) {
+        let Policy::Worker(worker) = &self.policy else { return self.adopt(meta) };
+        if meta.value.is_blank() {
+            // The same namespace goes on: those who campaign in it need not notice.
+            let Meta { incarnation, created, quarantine, .. } = meta.value;
+            let new = self.new_meta(now, None, orphans);
+            let quarantine = new.quarantine.max(quarantine);
+            let filled = Meta { incarnation, created, quarantine, ..new };
+            self.draft = Some((Some(meta.version), filled));
+            return;
+        }
+        match worker.setup.disagreement(&meta.value) {
+            Some(refusal) => self.refuse(refusal),
+            None => self.adopt(meta),
+        }
     }
 
     /// A holder's own requests tell whether the store is in trouble.
@@ -78,12 +85,12 @@ impl Plan {
 
     /// Judges the clock before anything is written that is counted from it.
     fn is_clock_wrong(&mut self, store_clock: Option<UnixMs>, now: Now) -> bool {
-        let Some(store_now) = store_clock else { return false };
+        let Some(store_now) = store_clock.filter(|_| self.uses_times()) else { return false };
         self.store_has_clock = true;
         let is_wrong = now.unix.abs_diff(store_now) > CLOCK_BOUND_MS;
         if is_wrong {
             self.wait_for(Waiting::Clock(ClockSkew::to_store(now.unix, store_now)));
-            self.not_before = now.boot + self.setup.timing.heartbeat;
+            self.not_before = now.boot + self.heartbeat;
         }
         is_wrong
     }
@@ -103,7 +110,7 @@ impl Plan {
     /// What the quarantine of a namespace must be for nobody to use what was granted here.
     fn owed(&self, incarnation: Nonce) -> UnixMs {
         let is_other = self.granted_in != Some(incarnation);
-        let granted = self.status.grant.filter(|_| is_other).map(|grant| grant.horizon);
+        let granted = self.granted.filter(|_| is_other);
         granted.max(self.forgotten).unwrap_or(0)
     }
 
@@ -113,17 +120,25 @@ impl Plan {
         self.meta = Some(meta);
     }
 
-    fn new_meta(&self, now: Now, orphans: bool) -> Meta {
-        let window_ms =
-            millis(self.setup.timing.outage_budget).max(self.widest_window_ms).min(WINDOW_MAX_MS);
-        let workers = self.setup.workers.unwrap_or((0, self.setup.last_worker));
+    fn new_meta(&self, now: Now, clock: Option<UnixMs>, orphans: bool) -> Meta {
+        // Where nobody leases workers yet there is no layout and no window.
+        let (mut layout, mut window_ms) = (None, 0);
+        if let Policy::Worker(worker) = &self.policy {
+            let setup = &worker.setup;
+            layout = Some((setup.layout.as_str(), setup.workers.unwrap_or((0, setup.last_worker))));
+            let budget = millis(setup.timing.outage_budget);
+            window_ms = budget.max(self.widest_window_ms).min(WINDOW_MAX_MS);
+        }
+        // A clock that no times come from was not judged: the store's is nearer to everybody's.
+        let own = now.unix;
+        let now_ms = if self.uses_times() { own } else { clock.unwrap_or(own) };
         let birth = Birth {
-            layout: Some((&self.setup.layout, workers)),
+            layout,
             window_ms,
-            first_use: self.setup.first_use,
-            was_there: self.met || orphans,
+            first_use: self.first_use,
+            was_there: layout.is_some() && (self.met || orphans),
             owed: self.owed(now.nonce),
-            now: now.unix,
+            now: now_ms,
             incarnation: now.nonce,
         };
         birth.meta()

@@ -1,6 +1,7 @@
 //! What a plan decides, told as conversations with a store.
 
 mod holding;
+mod leading;
 mod looking;
 mod meta;
 mod seeking;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use super::{Effect, Next, Now, Plan};
 use crate::error::{Error, ErrorKind};
 use crate::keeper::{FirstUse, Grant, Setup};
-use crate::lease::{Acquired, Ask, Claim, Extended, Tenure};
+use crate::lease::{Acquired, Ask, Claim, Extended, Released, Tenure};
 use crate::nonce::Nonce;
 use crate::record::{FORMAT, Meta, Token, UnixMs, Version, Versioned};
 use crate::slot::Slot;
@@ -172,6 +173,19 @@ impl Talk {
         match self.answer(&claim, Ok(Acquired::Held(tenure))) {
             Effect::Open(grant) => grant,
             other => panic!("wanted a grant, got {other:?}"),
+        }
+    }
+
+    /// Ends the plan; what it gives back, if anything, once that is known to be done.
+    fn end(&mut self) -> Option<(Tenure, UnixMs)> {
+        self.plan.end(self.now, Some(self.now.last));
+        match self.next() {
+            Next::Release(tenure, last) => {
+                self.plan.released(self.now, &Ok(Released::Done));
+                Some((tenure, last))
+            }
+            Next::Stop => None,
+            other => panic!("wanted the end, got {other:?}"),
         }
     }
 

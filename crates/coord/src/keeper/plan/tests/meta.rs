@@ -108,7 +108,7 @@ fn a_namespace_that_came_to_mean_something_else_ends_the_lease_at_once() {
         assert_eq!(talk.plan.status().grant, None);
         // The driver closes the lane when there is nothing more to do.
         assert!(matches!(talk.next(), Next::Stop));
-        assert_eq!(talk.plan.end(), None);
+        assert_eq!(talk.end(), None);
     }
 }
 
