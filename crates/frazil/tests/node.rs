@@ -225,6 +225,13 @@ async fn what_does_not_go_together_is_refused_before_anything_is_touched() {
     assert!(matches!(builder().lanes(65).start().await, Err(StartError::Lanes(65))));
     let error = builder().workers(0..=4096).start().await.unwrap_err();
     assert!(matches!(error, StartError::Workers { .. }), "{error}");
+    // Newcomers of a namespace that may have been forgotten count on the end of each request.
+    let (ttl, heartbeat) = (Duration::from_mins(2), Duration::from_secs(40));
+    let slow = Node::builder().timing(Timing { ttl, heartbeat, ..Timing::default() });
+    let error =
+        slow.store("redis://127.0.0.1:1?timeout=5001ms").unwrap().start().await.unwrap_err();
+    let most = Duration::from_secs(5);
+    assert!(matches!(error, StartError::Timeout { most: m, .. } if m == most), "{error}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
