@@ -159,6 +159,24 @@ mod tests {
     }
 
     #[test]
+    fn only_a_log_that_is_known_to_be_synced_is_counted_on() {
+        for (log_sync, skips_sync, each_write, soon) in [
+            (Some("always"), false, true, true),
+            (Some("everysec"), false, false, true),
+            (Some("no"), false, false, false),
+            (Some("always"), true, false, false),
+            // The user may not read it.
+            (None, false, false, false),
+        ] {
+            let log_sync = log_sync.map(str::to_owned);
+            let server = Server { keeps_log: true, log_sync, skips_sync, ..Server::default() };
+            assert_eq!((server.syncs_each_write(), server.syncs_soon()), (each_write, soon));
+            let none = Server { keeps_log: false, ..server };
+            assert!(!none.syncs_each_write() && !none.syncs_soon());
+        }
+    }
+
+    #[test]
     fn an_empty_answer_is_no_master() {
         assert_eq!(Server::of_info(""), Server::default());
     }
