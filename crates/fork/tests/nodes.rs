@@ -5,13 +5,16 @@ mod forking;
 
 use std::cell::Cell;
 use std::io::{Read, Write, pipe};
+use std::sync::Arc;
 use std::time::Duration;
 
 use frazil::coord::keeper::{LeaseState, LeaseStatus};
+use frazil::coord::stores::memory::MemoryStore;
 use frazil::coord::time::unix_ms;
 use frazil::coord::{Timing, UnixMs};
 use frazil::id::{Generator, Options, SystemClock};
 use frazil::{Builder, Layout, Mandate, NotIssued, NotRotated, NotScoped, Strict};
+use frazil_election::{Elections, Settings};
 
 use self::forking::{beside, in_child, orphan, repeated};
 
@@ -19,6 +22,8 @@ const COUNT: usize = 20_000;
 /// What a child tells of a refusal because it is one, and of every other answer.
 const FORKED: u64 = 1;
 const OTHERWISE: u64 = 2;
+/// Nothing here takes long.
+const SOON: Duration = Duration::from_secs(30);
 
 fn at(directory: &tempfile::TempDir) -> Builder {
     frazil::Node::builder().store(&format!("file:{}", directory.path().display())).unwrap()
@@ -77,6 +82,21 @@ fn a_child_is_refused_what_its_parent_goes_on_to_issue() {
     assert_eq!(repeated(&all), 0, "of {}", all.len());
     assert_eq!(all.len(), COUNT, "only the parent has issued");
     assert!(of_child.iter().all(|answer| *answer == FORKED), "each refusal says why");
+}
+
+#[test]
+fn a_leader_does_not_lead_in_a_child() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let elections = Elections::new(Arc::new(MemoryStore::new()));
+    let candidate = elections.candidate("job", Settings::default()).unwrap();
+    let leadership =
+        runtime.block_on(async { tokio::time::timeout(SOON, candidate.campaign()).await });
+    let leadership = leadership.expect("nobody else campaigns").unwrap();
+    let proof = leadership.proof();
+    let ask =
+        || vec![u64::from(proof.is_leader()), u64::from(proof.ensure(Duration::ZERO).is_ok())];
+    assert_eq!(in_child(ask), [0, 0]);
+    assert_eq!(ask(), [1, 1], "the parent goes on");
 }
 
 /// The control: what knows nothing of forks repeats its Ids, and the checker sees it.
