@@ -132,9 +132,11 @@ impl Leash {
     }
 
     fn within_reach(&self, horizon: UnixMs) -> UnixMs {
+        let now = self.lane.now().max(self.lane.steady());
+        // Times that run ahead of the clock are used up by a few of them: they need little room.
         let ahead = self.lane.last().max(self.floor.load(Ordering::Relaxed));
-        let now = self.lane.now().max(self.lane.steady()).max(ahead);
-        horizon.min(now.saturating_add(millis(self.length)))
+        let far = now.saturating_add(millis(self.length));
+        horizon.min(far.max(ahead.saturating_add(millis(self.pace()))))
     }
 }
 

@@ -229,5 +229,6 @@ fn a_lane_that_runs_ahead_of_now_has_times_at_once() {
     let scene = Scene::new();
     let ahead = Grant { floor: START + 2 * LEASH_MS, ..grant() };
     scene.leash.open(ahead, Nonce::from_bits(2), boot_time());
-    assert_eq!(scene.bound(), 3 * LEASH_MS);
+    // No further than it needs: a directory that is replaced right away starts as far ahead.
+    assert_eq!(scene.bound(), 2 * LEASH_MS + LEASH_MS / 5);
 }
