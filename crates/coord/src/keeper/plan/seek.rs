@@ -137,6 +137,11 @@ impl Plan {
             self.phase = Phase::Returning(Box::new(tenure));
             return Effect::None;
         };
+        if self.is_of_another_namespace(&tenure) {
+            self.meta = None;
+            self.phase = Phase::Returning(Box::new(tenure));
+            return Effect::None;
+        }
         let is_short = match self.compare_clocks(&tenure, now) {
             Ok(is_past) => is_past || tenure.horizon < ask,
             Err(skew) => {
@@ -159,6 +164,12 @@ impl Plan {
         let pause = if is_short { Duration::ZERO } else { self.setup.timing.heartbeat };
         self.not_before = now.boot + pause;
         Effect::Open(grant)
+    }
+
+    /// Whether the namespace was created anew after the claim's quarantine was read from it. The claim
+    /// names the version of meta, which some stores count from the beginning after a wipe.
+    fn is_of_another_namespace(&self, tenure: &Tenure) -> bool {
+        self.meta.as_ref().is_none_or(|meta| meta.value.incarnation != tenure.incarnation)
     }
 
     /// When a full pool is worth another claim without anybody saying so.
