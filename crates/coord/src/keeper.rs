@@ -31,6 +31,7 @@ use crate::store::{Store, Watched};
 use crate::watching::Watching;
 
 pub use self::driver::{Driver, present};
+pub use self::leash::{LaneNow, Reach, Turn};
 pub use self::plan::{Effect, Next, Now, Plan};
 pub use self::setup::{Candidacy, Setup};
 pub use self::status::{ClockSkew, Judge, LeaseState, LeaseStatus, Pool, Refusal, Waiting};

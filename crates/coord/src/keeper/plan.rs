@@ -263,11 +263,15 @@ impl Plan {
         }
     }
 
-    /// When meta is to be read next by somebody who may still use times: others who find the
-    /// namespace forgotten count on that.
+    /// When meta is to be read or written next by somebody who may still use times: others who find
+    /// the namespace forgotten count on that.
     fn meta_due(&self, now: Now) -> Option<Duration> {
         let may_use_times = self.granted.is_some_and(|horizon| horizon > now.unix);
-        may_use_times.then(|| (self.meta_seen + META_EVERY).max(self.meta_not_before))
+        may_use_times.then(|| match self.draft {
+            // Whatever else is waited for: others do not wait for that.
+            Some(_) => now.boot,
+            None => (self.meta_seen + META_EVERY).max(self.meta_not_before),
+        })
     }
 
     fn next_for_lease(&mut self, now: Now) -> Next {

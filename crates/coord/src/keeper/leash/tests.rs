@@ -1,6 +1,6 @@
 //! How far a lane gets by itself, after a stop, and in a store that is no longer there.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use async_trait::async_trait;
 
@@ -103,12 +103,13 @@ impl std::fmt::Display for Movable {
     }
 }
 
-/// A lane that was just opened, and who watches it.
+/// A lane that was just opened.
 struct Scene {
     lane: Arc<Still>,
     store: Arc<Movable>,
     leash: Leash,
-    watchman: Watchman,
+    /// When the keeper's task ran last, in boot time.
+    turned: Duration,
 }
 
 impl Scene {
@@ -117,8 +118,9 @@ impl Scene {
         lane.now.store(START, Ordering::Relaxed);
         let leash = Leash::new(lane.clone(), store.clone());
         leash.open(grant(), Nonce::from_bits(1), boot_time());
-        let watchman = Watchman { turned: boot_time(), ask_after: Duration::ZERO };
-        Self { lane, store, leash, watchman }
+        let turned = boot_time();
+        leash.turn(turned);
+        Self { lane, store, leash, turned }
     }
 
     /// Time goes by, in one piece; then the keeper's task runs.
@@ -128,8 +130,8 @@ impl Scene {
     }
 
     fn turn(&mut self, seconds: u64) {
-        let now = self.watchman.turned + Duration::from_secs(seconds);
-        self.leash.turn(&mut self.watchman, now);
+        self.turned += Duration::from_secs(seconds);
+        self.leash.turn(self.turned);
     }
 
     /// How far the lane may go, counted from the start.
@@ -165,13 +167,13 @@ fn a_lane_whose_keeper_runs_gets_all_that_was_acknowledged_and_no_more() {
 #[test]
 fn after_a_stop_a_lane_waits_for_the_answer_to_a_request_made_since() {
     let mut scene = Scene::new();
-    let before_stop = scene.watchman.turned;
+    let before_stop = scene.turned;
     scene.pass(60);
     assert_eq!(scene.bound(), LEASH_MS, "nobody was asked");
     scene.leash.request_ended(before_stop);
     scene.pass(2);
     assert_eq!(scene.bound(), LEASH_MS, "the answer is as old as the stop");
-    scene.leash.request_ended(scene.watchman.turned);
+    scene.leash.request_ended(scene.turned);
     scene.pass(2);
     assert_eq!(scene.bound(), 64_000 + LEASH_MS);
 }
@@ -179,7 +181,7 @@ fn after_a_stop_a_lane_waits_for_the_answer_to_a_request_made_since() {
 #[test]
 fn a_keeper_that_woke_up_before_its_leash_need_not_ask_again() {
     let mut scene = Scene::new();
-    let woke_up = scene.watchman.turned + Duration::from_secs(59);
+    let woke_up = scene.turned + Duration::from_secs(59);
     scene.leash.request_ended(woke_up);
     scene.pass(60);
     assert_eq!(scene.bound(), 60_000 + LEASH_MS);

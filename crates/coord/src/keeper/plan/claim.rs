@@ -134,8 +134,7 @@ impl Plan {
             self.give_back(tenure);
             return Effect::None;
         }
-        // The claim named a quarantine of another namespace, whose meta had the same version.
-        if self.meta.as_ref().is_some_and(|meta| meta.value.incarnation != tenure.incarnation) {
+        if self.is_of_another_namespace(&tenure) {
             self.meta = None;
             self.give_back(tenure);
             return Effect::None;
@@ -162,6 +161,12 @@ impl Plan {
         // A claim that was repeated for a while may give a horizon that is near or past by now.
         self.not_before = if is_short { now.boot } else { from + self.heartbeat };
         effect
+    }
+
+    /// Whether the namespace was created anew after the claim's quarantine was read from it. The claim
+    /// names the version of meta, which some stores count from the beginning after a wipe.
+    fn is_of_another_namespace(&self, tenure: &Tenure) -> bool {
+        self.meta.as_ref().is_none_or(|meta| meta.value.incarnation != tenure.incarnation)
     }
 
     /// What a slot is used for; `None` for one that nobody asked for.

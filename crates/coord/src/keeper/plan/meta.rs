@@ -9,7 +9,7 @@ use crate::keeper::status::{ClockSkew, Waiting};
 use crate::lease::Loss;
 use crate::nonce::Nonce;
 use crate::record::{Meta, UnixMs, Versioned};
-use crate::rules::{CLOCK_BOUND_MS, WINDOW_MAX_MS};
+use crate::rules::{CLOCK_BOUND_MS, META_EVERY, WINDOW_MAX_MS};
 use crate::store::{Look, Put};
 
 /// Before meta is read again that could not be read, by somebody whom others count on.
@@ -148,15 +148,17 @@ impl Plan {
     pub fn meta_written(&mut self, now: Now, written: Result<Put, Error>) {
         // A draft counts its quarantine from when it was made: one that failed is made anew.
         let draft = self.draft.take();
+        if let (Ok(Put::Done(version)), Some((_, value))) = (&written, draft) {
+            self.met = true;
+            self.covered_by(Versioned { version: *version, value });
+        } else {
+            // Whoever may still use times reads meta again soon.
+            self.meta_seen = now.boot.saturating_sub(META_EVERY);
+            self.meta_not_before = now.boot + META_RETRY;
+        }
         match written {
             Err(error) => self.failed(now, error),
-            Ok(put) => {
-                self.answered();
-                if let (Put::Done(version), Some((_, value))) = (put, draft) {
-                    self.met = true;
-                    self.covered_by(Versioned { version, value });
-                }
-            }
+            Ok(_) => self.answered(),
         }
     }
 }

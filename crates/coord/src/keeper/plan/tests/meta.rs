@@ -1,11 +1,11 @@
 //! Agreeing on a namespace, and what is owed to one that was forgotten.
 
-use super::{BUDGET_MS, START, Talk, error, meta, millis, seconds, setup};
+use super::{BUDGET_MS, START, Talk, error, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;
 use crate::keeper::plan::{Effect, Next};
 use crate::keeper::status::{LeaseState, Refusal, Waiting};
 use crate::keeper::{FirstUse, Setup};
-use crate::lease::{Extended, Loss};
+use crate::lease::{Acquired, Extended, Loss, Released, Tenure};
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version, Versioned};
 use crate::store::{Look, Put};
@@ -266,4 +266,44 @@ fn meta_that_cannot_be_read_is_read_again() {
     talk.read(Ok(Some((1, meta()))));
     assert_eq!(talk.plan.status().trouble, None);
     talk.claim();
+}
+
+#[test]
+fn a_worker_of_a_namespace_that_came_back_with_an_old_version_is_not_used() {
+    let mut talk = Talk::met(setup());
+    let claim = talk.claim();
+    // The store was wiped, the namespace created anew, and its version is the one that was read.
+    let other = Tenure { incarnation: Nonce::from_bits(2), ..tenure(&claim, 7, claim.ask) };
+    let answer = Ok(Acquired::Held(other.clone()));
+    assert_eq!(talk.answer(&claim, answer), Effect::None, "its quarantine was not looked at");
+    assert!(matches!(talk.next(), Next::Release(back, _) if back == other));
+    talk.plan.released(talk.now, &Ok(Released::Done));
+    talk.wait();
+    assert!(matches!(talk.next(), Next::ReadMeta));
+}
+
+#[test]
+fn a_quarantine_is_raised_at_once_however_long_its_own_end_is_waited_for() {
+    let slow =
+        Timing { ttl: seconds(120), heartbeat: seconds(40), outage_budget: millis(BUDGET_MS) };
+    let mut talk = Talk::met(Setup { timing: slow, ..setup() });
+    let horizon = talk.take(7).horizon;
+    talk.pass(seconds(10));
+    talk.plan.meta_read(talk.now, Ok(Look::default()), false);
+    talk.draft();
+    talk.plan.meta_written(talk.now, Ok(Put::Done(Version(1))));
+    assert!(!talk.pause().is_zero(), "the quarantine holds");
+    // The store is wiped again, and others create the namespace.
+    talk.pass(seconds(10));
+    for (bits, answer) in [
+        (2, Err(error(ErrorKind::Unavailable))),
+        (3, Ok(Put::Conflict)),
+        (4, Ok(Put::Done(Version(2)))),
+    ] {
+        talk.read(Ok(Some((1, Meta { incarnation: Nonce::from_bits(bits), ..meta() }))));
+        assert_eq!(talk.draft().1.quarantine, horizon);
+        talk.plan.meta_written(talk.now, answer);
+        talk.pass(seconds(1));
+    }
+    assert!(talk.pause() > seconds(1), "it is written");
 }
