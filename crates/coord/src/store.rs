@@ -19,8 +19,8 @@ use crate::timing::Timing;
 
 /// A coordination backend, bound to one namespace.
 ///
-/// What must hold is written down as tests in `conformance`, which every store passes. `Display`
-/// gives the URL without secrets.
+/// What must hold is written down as tests in `frazil-conformance`, which every store passes.
+/// `Display` gives the URL without secrets.
 ///
 /// Every method ends within the store's request time-out, but for [`settle`](Self::settle). An
 /// error of kind [`Unknown`](crate::ErrorKind::Unknown) means that the act may have been carried
