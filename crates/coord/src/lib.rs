@@ -33,6 +33,7 @@ mod slot;
 mod standing;
 mod store;
 pub mod stores;
+mod sync;
 mod tally;
 pub mod time;
 mod timing;
@@ -61,6 +62,6 @@ pub use self::store::{
 };
 pub use self::tally::Tally;
 pub use self::timing::{BadTiming, Timing};
-pub use self::url::{BadUrl, PASSWORD_VARIABLE, Scheme, Secret, StoreUrl, duration};
+pub use self::url::{BadUrl, PASSWORD_VARIABLE, PemFiles, Scheme, Secret, StoreUrl, duration};
 pub use self::watching::Watching;
 pub use self::wrappers::{Metered, Operations, Outcome, Prefixed};

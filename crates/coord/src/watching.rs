@@ -1,9 +1,50 @@
-//! A watch on a store, had anew when it ends.
+//! Watches: what a store announces changes over, and a watch that is had anew when it ends.
 
 use std::future::pending;
 use std::time::Duration;
 
-use crate::store::{Changes, Store, Watched};
+use tokio::sync::mpsc;
+
+use crate::store::{Store, Watched};
+
+/// Announcements that slots changed. They may be too many, never too few; the end of them means
+/// that the store's connection was lost and the watch must be renewed.
+#[derive(Debug)]
+pub struct Changes {
+    announced: mpsc::Receiver<()>,
+}
+
+/// The other end of [`Changes`], for stores.
+#[derive(Clone, Debug)]
+pub struct Announcer(mpsc::Sender<()>);
+
+impl Changes {
+    /// A pair of ends.
+    #[must_use]
+    pub fn channel() -> (Announcer, Self) {
+        // One waiting announcement says as much as many.
+        let (sender, announced) = mpsc::channel(1);
+        (Announcer(sender), Self { announced })
+    }
+
+    /// Waits for a change. `None`: the watch is over.
+    pub async fn next(&mut self) -> Option<()> {
+        self.announced.recv().await
+    }
+}
+
+impl Announcer {
+    /// Announces a change. `false`: nobody listens any more.
+    #[must_use]
+    pub fn announce(&self) -> bool {
+        !matches!(self.0.try_send(()), Err(mpsc::error::TrySendError::Closed(())))
+    }
+
+    /// Waits until nobody listens any more.
+    pub async fn closed(&self) {
+        self.0.closed().await;
+    }
+}
 
 /// After a watch that could not be had, or ended; each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);

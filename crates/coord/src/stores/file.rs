@@ -181,9 +181,7 @@ impl Store for FileStore {
 
     async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
         let slots = slots.to_vec();
-        let read = self.act("read", move |shared| shared.read(&slots)).await;
-        let file = self.shared.root.join("meta");
-        read.map_err(|error| error.with_way_out(format_args!("rm {}", file.display())))
+        self.act("read", move |shared| shared.read(&slots)).await
     }
 
     async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {

@@ -11,7 +11,6 @@ mod clock;
 mod commit;
 mod endpoints;
 mod failure;
-mod meta;
 mod paths;
 mod probe;
 mod promise;
@@ -116,8 +115,7 @@ impl ZooKeeperStore {
     }
 
     fn fails(&self, act: Act) -> impl Fn(Failure) -> Error {
-        let removal = || format!("delete {}", self.tree.paths.meta());
-        move |failure| error(act.word(), &self.url, failure).with_way_out(removal())
+        move |failure| error(act.word(), &self.url, failure)
     }
 }
 

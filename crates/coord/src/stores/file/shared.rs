@@ -1,21 +1,19 @@
 //! The state of an open directory, and what is read from it.
 
 use std::collections::HashMap;
-use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use serde::Deserialize;
-
-use super::cell::{self, Cell, LockedCell};
+use super::cell::{Cell, LockedCell, if_there};
 use super::directory::{self, Copied, Entrance, Opened, Place};
 use super::{Purpose, Trouble};
 use crate::error::ErrorKind;
 use crate::finding::Finding;
 use crate::nonce::Nonce;
-use crate::record::{FORMAT, Meta, Version, Versioned};
+use crate::record::{Meta, Version, Versioned, parse_meta};
 use crate::slot::{Group, Slot};
-use crate::store::{Entry, Found, History, Look, Presence, Put};
+use crate::store::{Entry, Found, Look, Presence, Put};
+use crate::sync::lock;
 
 pub(super) struct Shared {
     /// The namespace's own directory.
@@ -51,12 +49,6 @@ pub(super) struct Holding {
     pub(super) directory: Arc<Opened>,
 }
 
-/// Of meta, what every format has.
-#[derive(Deserialize)]
-struct Format {
-    format: u32,
-}
-
 impl Shared {
     pub(super) fn open(
         root: PathBuf,
@@ -74,12 +66,11 @@ impl Shared {
     }
 
     pub(super) fn known(&self) -> MutexGuard<'_, Known> {
-        // A panic leaves it as it was: entries are whole.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 
     pub(super) fn writing(&self) -> MutexGuard<'_, ()> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.writing)
     }
 
     /// The directory to act in: the one that was opened, or the one that has taken its place, if it
@@ -122,7 +113,6 @@ impl Shared {
     }
 
     pub(super) fn meta(&self) -> Result<Option<Versioned<Meta>>, Trouble> {
-        let corrupt = |why| Trouble::Kind(ErrorKind::Corrupt, format!("meta: {why}"));
         let Some(bytes) = self.meta_cell().read()? else {
             // A directory without anything has not forgotten: it may be about to be filled.
             if !self.is_look {
@@ -130,16 +120,8 @@ impl Shared {
             }
             return Ok(None);
         };
-        // First, since nothing else is known of a newer format.
-        let Format { format } =
-            serde_json::from_slice(&bytes).map_err(|error| corrupt(error.to_string()))?;
-        if format > FORMAT {
-            let why = format!("format {format}, this version knows {FORMAT}");
-            return Err(Trouble::Kind(ErrorKind::NewerFormat, why));
-        }
-        let stored: cell::Stored<Meta> =
-            serde_json::from_slice(&bytes).map_err(|error| corrupt(error.to_string()))?;
-        Ok(Some(Versioned { version: stored.version, value: stored.value }))
+        let file = self.root.join("meta");
+        Ok(Some(parse_meta(&bytes, format_args!("rm {}", file.display()))?))
     }
 
     pub(super) fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Trouble> {
@@ -152,15 +134,11 @@ impl Shared {
         Ok(Put::Done(locked.write(old.unwrap_or_default(), meta)?))
     }
 
-    pub(super) fn look(meta: Option<Versioned<Meta>>, entries: Vec<Entry>) -> Look {
-        Look { meta, entries, clock: None, history: History::default() }
-    }
-
     pub(super) fn read(&self, slots: &[Slot]) -> Result<Look, Trouble> {
         self.enter_to_read()?;
         let meta = self.meta()?;
         let entries = slots.iter().map(|slot| self.entry(slot)).collect::<Result<_, _>>()?;
-        Ok(Self::look(meta, entries))
+        Ok(Look { meta, entries, ..Look::default() })
     }
 
     pub(super) fn entry(&self, slot: &Slot) -> Result<Entry, Trouble> {
@@ -198,12 +176,8 @@ impl Shared {
     }
 
     pub(super) fn list(&self, group: Group) -> Result<Vec<Entry>, Trouble> {
-        let names = match directory::slot_names(&self.root.join(group.letter())) {
-            Err(error) if self.is_look && error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Vec::new());
-            }
-            names => names?,
-        };
+        let names = directory::slot_names(&self.root.join(group.letter()));
+        let names = if self.is_look { if_there(names)?.unwrap_or_default() } else { names? };
         let slots = names.iter().filter_map(|name| Slot::named(group, name).ok());
         let entries = slots.map(|slot| self.entry(&slot)).collect::<Result<Vec<_>, _>>()?;
         // An empty lock file without a record: somebody was about to use the slot for the first
