@@ -253,8 +253,8 @@ async fn operations_are_counted_by_act_and_outcome() {
     for _ in 0..40 {
         failing.list(Group::Workers).await.unwrap_err();
     }
-    let unavailable = failing.operations(Act::List, Outcome::Unavailable).count;
-    let unknown = failing.operations(Act::List, Outcome::Unknown).count;
+    let unavailable = failing.operations(Act::List, Outcome::Failed(ErrorKind::Unavailable)).count;
+    let unknown = failing.operations(Act::List, Outcome::Failed(ErrorKind::Unknown)).count;
     assert_eq!(unavailable + unknown, 40);
     assert!(unavailable > 0 && unknown > 0, "{unavailable} and {unknown}");
 }
