@@ -17,6 +17,7 @@ mod anchor;
 mod birth;
 pub mod choose;
 mod error;
+mod failure;
 mod finding;
 mod guarantees;
 pub mod keeper;

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::Trouble;
-use crate::error::ErrorKind;
+use crate::failure::Failure;
 use crate::record::{Record, Version, Versioned, json};
 use crate::store::Found;
 use crate::time::{boot_time, unix_ms};
@@ -153,7 +152,7 @@ impl LockedCell {
 
     /// Replaces the value; it is on disk when this returns, and a missing one is a lost one from
     /// now on.
-    pub(super) fn write<T: Serialize>(&self, old: Version, value: &T) -> Result<Version, Trouble> {
+    pub(super) fn write<T: Serialize>(&self, old: Version, value: &T) -> Result<Version, Failure> {
         let version = self.write_lazily(old, value)?;
         let sealed = File::open(&self.cell.directory).and_then(|directory| {
             directory.sync_all()?;
@@ -162,14 +161,14 @@ impl LockedCell {
         match sealed {
             Ok(()) => Ok(version),
             // Everybody can see it already.
-            Err(error) => Err(Trouble::Kind(ErrorKind::Unknown, error.to_string())),
+            Err(error) => Err(Failure::Silent(error.to_string())),
         }
     }
 
     /// Removes all files of the cell. Wherever this is cut short, the record is whole, or the cell
     /// looks as if it was never used. Whoever waits for the lock notices that its file is out of
     /// place.
-    pub(super) fn erase(&self) -> Result<(), Trouble> {
+    pub(super) fn erase(&self) -> Result<(), Failure> {
         self.lock.set_len(0)?;
         for file in [&self.cell.record, &self.cell.draft] {
             if_there(fs::remove_file(file))?;
@@ -177,7 +176,7 @@ impl LockedCell {
         let sealed = fs::remove_file(&self.cell.lock)
             .and_then(|()| File::open(&self.cell.directory))
             .and_then(|directory| directory.sync_all());
-        sealed.map_err(|error| Trouble::Kind(ErrorKind::Unknown, error.to_string()))
+        sealed.map_err(|error| Failure::Silent(error.to_string()))
     }
 
     /// Replaces the value, and leaves it to the system when everybody will find it there after a

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use super::Trouble;
 use super::cell::LockedCell;
 use super::directory::{Opened, Place};
 use super::shared::{Holding, Shared};
-use crate::error::ErrorKind;
+use crate::failure::Failure;
 use crate::record::{Meta, Version, Versioned};
 use crate::slot::{Group, Slot};
 use crate::store::{Change, Commit, Committed, Look, Present, Put, Stay};
 
 impl Shared {
-    pub(super) fn commit(&self, commit: &Commit) -> Result<Committed, Trouble> {
+    pub(super) fn commit(&self, commit: &Commit) -> Result<Committed, Failure> {
         let _writing = self.writing();
         let holdings: Vec<_> = commit.changes.iter().map(|change| self.holding(change)).collect();
         for (change, holding) in commit.changes.iter().zip(&holdings) {
@@ -77,7 +76,7 @@ impl Shared {
         change: &Change,
         holding: Option<Holding>,
         directory: &Arc<Opened>,
-    ) -> Result<Option<Version>, Trouble> {
+    ) -> Result<Option<Version>, Failure> {
         let cell = self.cell(&change.slot);
         // Before the lock file is created: a refusal leaves nothing behind.
         let (version, found) = cell.find()?;
@@ -104,7 +103,7 @@ impl Shared {
         old: Version,
         locked: Arc<LockedCell>,
         directory: &Arc<Opened>,
-    ) -> Result<Version, Trouble> {
+    ) -> Result<Version, Failure> {
         let keep = |locked| {
             if let (Stay::For(_), Some(nonce)) = (change.stay, change.record.nonce) {
                 let holding = Holding { nonce, locked, directory: directory.clone() };
@@ -124,7 +123,7 @@ impl Shared {
                     Ok(_) => keep(Some(locked)),
                     // The record is there, and may not be on disk: it is found by its nonce, nobody
                     // is present in it, and so it is written again.
-                    Err(Trouble::Kind(ErrorKind::Unknown, _)) => keep(None),
+                    Err(Failure::Silent(_)) => keep(None),
                     Err(_) => {}
                 }
                 written
@@ -137,7 +136,7 @@ impl Shared {
         &self,
         commit: &Commit,
         meta: Option<Versioned<Meta>>,
-    ) -> Result<Committed, Trouble> {
+    ) -> Result<Committed, Failure> {
         let mut entries = Vec::new();
         for change in &commit.changes {
             let entry = self.entry(&change.slot)?;
@@ -151,7 +150,7 @@ impl Shared {
         Ok(Committed::Conflict(Look { meta, entries, ..Look::default() }))
     }
 
-    pub(super) fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Trouble> {
+    pub(super) fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Failure> {
         let _writing = self.writing();
         self.enter()?;
         let cell = self.cell(slot);

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::Purpose;
 use super::cell::{Cell, LockedCell, if_there};
 use super::directory::{self, Copied, Entrance, Opened, Place};
-use super::{Purpose, Trouble};
 use crate::error::ErrorKind;
+use crate::failure::Failure;
 use crate::finding::Finding;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version, Versioned, parse_meta};
@@ -56,7 +57,7 @@ impl Shared {
         any_filesystem: bool,
         purpose: Purpose,
         entrance: Entrance,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, Failure> {
         let weaknesses = directory::prepare(&root, any_filesystem, entrance)?;
         let is_look = entrance == Entrance::Look;
         let opened = if is_look { None } else { Some(Arc::new(Opened::at(&root)?)) };
@@ -75,14 +76,14 @@ impl Shared {
 
     /// The directory to act in: the one that was opened, or the one that has taken its place, if it
     /// is no copy.
-    pub(super) fn enter(&self) -> Result<Arc<Opened>, Trouble> {
+    pub(super) fn enter(&self) -> Result<Arc<Opened>, Failure> {
         let mut known = self.known();
         if let Some(opened) = &known.opened {
             match opened.place(&self.root)? {
                 Place::Same => return Ok(opened.clone()),
                 Place::Away => {
                     let why = format!("{} is not there: is it mounted?", self.root.display());
-                    return Err(Trouble::Kind(ErrorKind::Unavailable, why));
+                    return Err(Failure::Definite(ErrorKind::Unavailable, why));
                 }
                 Place::Replaced => {
                     let entrance = Entrance::Use(Copied::Refuse);
@@ -100,7 +101,7 @@ impl Shared {
     }
 
     /// As [`enter`](Self::enter), but whoever only looks takes what is there.
-    pub(super) fn enter_to_read(&self) -> Result<(), Trouble> {
+    pub(super) fn enter_to_read(&self) -> Result<(), Failure> {
         if self.is_look { Ok(()) } else { self.enter().map(drop) }
     }
 
@@ -112,7 +113,7 @@ impl Shared {
         Cell::new(&self.root, "meta")
     }
 
-    pub(super) fn meta(&self) -> Result<Option<Versioned<Meta>>, Trouble> {
+    pub(super) fn meta(&self) -> Result<Option<Versioned<Meta>>, Failure> {
         let Some(bytes) = self.meta_cell().read()? else {
             // A directory without anything has not forgotten: it may be about to be filled.
             if !self.is_look {
@@ -124,7 +125,7 @@ impl Shared {
         Ok(Some(parse_meta(&bytes, format_args!("rm {}", file.display()))?))
     }
 
-    pub(super) fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Trouble> {
+    pub(super) fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Failure> {
         self.enter()?;
         let locked = self.meta_cell().lock_patiently()?;
         let old = self.meta()?.map(|meta| meta.version);
@@ -134,14 +135,14 @@ impl Shared {
         Ok(Put::Done(locked.write(old.unwrap_or_default(), meta)?))
     }
 
-    pub(super) fn read(&self, slots: &[Slot]) -> Result<Look, Trouble> {
+    pub(super) fn read(&self, slots: &[Slot]) -> Result<Look, Failure> {
         self.enter_to_read()?;
         let meta = self.meta()?;
         let entries = slots.iter().map(|slot| self.entry(slot)).collect::<Result<_, _>>()?;
         Ok(Look { meta, entries, ..Look::default() })
     }
 
-    pub(super) fn entry(&self, slot: &Slot) -> Result<Entry, Trouble> {
+    pub(super) fn entry(&self, slot: &Slot) -> Result<Entry, Failure> {
         let cell = self.cell(slot);
         let is_locked = cell.is_locked()?;
         let (version, found) = cell.find()?;
@@ -160,7 +161,7 @@ impl Shared {
     }
 
     /// The slot that carries a nonce which this process wrote.
-    pub(super) fn served(&self, nonce: Nonce) -> Result<Option<Entry>, Trouble> {
+    pub(super) fn served(&self, nonce: Nonce) -> Result<Option<Entry>, Failure> {
         let known = self.known();
         let mut present = known.present.iter();
         let slot = present.find(|(_, of)| of.nonce == nonce).map(|(slot, _)| slot.clone());
@@ -170,12 +171,12 @@ impl Shared {
     }
 
     /// Whether somebody is present in a slot; without a look where this process is.
-    pub(super) fn is_held(&self, slot: &Slot) -> Result<bool, Trouble> {
+    pub(super) fn is_held(&self, slot: &Slot) -> Result<bool, Failure> {
         let is_ours = self.known().present.get(slot).is_some_and(|of| of.locked.is_some());
         Ok(is_ours || self.cell(slot).is_locked()?)
     }
 
-    pub(super) fn list(&self, group: Group) -> Result<Vec<Entry>, Trouble> {
+    pub(super) fn list(&self, group: Group) -> Result<Vec<Entry>, Failure> {
         let names = directory::slot_names(&self.root.join(group.letter()));
         let names = if self.is_look { if_there(names)?.unwrap_or_default() } else { names? };
         let slots = names.iter().filter_map(|name| Slot::named(group, name).ok());

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::Trouble;
 use super::shared::Shared;
+use crate::failure::Failure;
 use crate::slot::{Group, Slot};
 use crate::store::{Entry, Look, Presence, Vacancies, Wanted};
 
@@ -12,7 +12,7 @@ use crate::store::{Entry, Look, Presence, Vacancies, Wanted};
 const GUESSES: u32 = 64;
 
 impl Shared {
-    pub(super) fn vacancies(&self, wanted: &Wanted, enough: usize) -> Result<Vacancies, Trouble> {
+    pub(super) fn vacancies(&self, wanted: &Wanted, enough: usize) -> Result<Vacancies, Failure> {
         self.enter()?;
         let meta = self.meta()?;
         let offer = |entries, is_complete, held| {

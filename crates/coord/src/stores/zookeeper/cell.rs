@@ -10,9 +10,9 @@
 
 use zookeeper_client::{SessionId, Stat};
 
-use super::failure::Failure;
 use super::paths::Paths;
 use super::session::{Get, Node, Read};
+use crate::failure::Failure;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version, Versioned, parse_meta};
 use crate::slot::Slot;
@@ -98,7 +98,6 @@ pub(super) fn version_of_meta(stat: &Stat, incarnation: Nonce) -> Version {
 
 /// Meta out of its node. `removal`: what removes it by hand.
 pub(super) fn meta_of(node: &Node, removal: &str) -> Result<Versioned<Meta>, Failure> {
-    let value: Meta =
-        parse_meta(&node.data, removal).map_err(|(kind, why)| Failure::Definite(kind, why))?;
+    let value: Meta = parse_meta(&node.data, removal)?;
     Ok(Versioned { version: version_of_meta(&node.stat, value.incarnation), value })
 }

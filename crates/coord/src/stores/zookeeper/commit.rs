@@ -6,9 +6,9 @@ use zookeeper_client as zk;
 use zookeeper_client::{CreateMode, SessionId, Stat};
 
 use super::cell::{Cell, Snapshot, version_of, version_of_meta};
-use super::failure::Failure;
 use super::session::{Deadline, Sent};
 use super::tree::{Tree, first_set};
+use crate::failure::Failure;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version, json};
 use crate::slot::Slot;

@@ -11,8 +11,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::endpoints::Endpoints;
-use super::failure::Failure;
 use crate::error::ErrorKind;
+use crate::failure::Failure;
 use crate::url::PemFiles;
 
 /// No host is tried for longer than this: a reason that takes longer is "no answer".

@@ -16,7 +16,7 @@ use zookeeper_client::{
 };
 
 use super::endpoints::Endpoints;
-use super::failure::Failure;
+use crate::failure::Failure;
 use crate::sync::lock;
 
 /// When an act must have ended.

@@ -8,9 +8,9 @@ use zookeeper_client::{Acl, Acls, AuthId, CreateMode, MultiWriteResult, Permissi
 
 use super::cell::{Cell, Snapshot, meta_of};
 use super::clock::Clock;
-use super::failure::Failure;
 use super::paths::{Paths, slot_of_mark};
 use super::session::{Deadline, Get, Session};
+use crate::failure::Failure;
 use crate::record::UnixMs;
 use crate::slot::{Group, Slot};
 use crate::store::{Entry, Look};

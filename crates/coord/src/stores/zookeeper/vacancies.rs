@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use super::cell::{Cell, Snapshot};
-use super::failure::Failure;
 use super::paths::{worker_of, worker_of_mark};
 use super::session::{Deadline, Get};
 use super::tree::Tree;
 use crate::choose::shuffle;
+use crate::failure::Failure;
 use crate::record::UnixMs;
 use crate::slot::{Group, Slot};
 use crate::store::{Vacancies, Wanted};
