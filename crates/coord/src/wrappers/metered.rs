@@ -108,7 +108,8 @@ impl Metered {
 impl Outcome {
     const COUNT: usize = 2 + ErrorKind::ALL.len();
 
-    fn all() -> impl Iterator<Item = Self> {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
         [Self::Done, Self::Conflict].into_iter().chain(ErrorKind::ALL.map(Self::Failed))
     }
 
