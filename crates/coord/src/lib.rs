@@ -9,16 +9,15 @@
 //! | read every rule in one place | [`rules`] |
 //! | keep a worker leased | [`keeper::Keeper`] |
 //! | open a store by its URL | [`open`](fn@open), [`StoreUrl`] |
-//! | write a store | [`Store`], and the suite `conformance` |
+//! | write a store | [`Store`], and the suite in `frazil-conformance` |
 //! | know what a store promises | [`Guarantees`] |
-//! | share, count or hurt a store | [`Prefixed`], [`Metered`], [`Faulty`] |
+//! | share or count a store | [`Prefixed`], [`Metered`] |
 
 mod anchor;
 mod birth;
 pub mod choose;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod error;
+mod failure;
 mod finding;
 mod guarantees;
 pub mod keeper;
@@ -35,6 +34,7 @@ mod slot;
 mod standing;
 mod store;
 pub mod stores;
+mod sync;
 mod tally;
 pub mod time;
 mod timing;
@@ -63,6 +63,6 @@ pub use self::store::{
 };
 pub use self::tally::Tally;
 pub use self::timing::{BadTiming, Timing};
-pub use self::url::{BadUrl, PASSWORD_VARIABLE, Scheme, Secret, StoreUrl, duration};
+pub use self::url::{BadUrl, PASSWORD_VARIABLE, PemFiles, Scheme, Secret, StoreUrl, duration};
 pub use self::watching::Watching;
-pub use self::wrappers::{Chances, Faults, Faulty, Metered, Operations, Outcome, Prefixed};
+pub use self::wrappers::{Metered, Operations, Outcome, Prefixed};

@@ -7,7 +7,6 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::mpsc;
 
 use crate::error::Error;
 use crate::finding::Finding;
@@ -16,11 +15,12 @@ use crate::nonce::Nonce;
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::slot::{Group, Slot};
 use crate::timing::Timing;
+pub use crate::watching::{Announcer, Changes};
 
 /// A coordination backend, bound to one namespace.
 ///
-/// What must hold is written down as tests in `conformance`, which every store passes. `Display`
-/// gives the URL without secrets.
+/// What must hold is written down as tests in `frazil-conformance`, which every store passes.
+/// `Display` gives the URL without secrets.
 ///
 /// Every method ends within the store's request time-out, but for [`settle`](Self::settle). An
 /// error of kind [`Unknown`](crate::ErrorKind::Unknown) means that the act may have been carried
@@ -174,10 +174,7 @@ impl Entry {
     /// The nonce in its record.
     #[must_use]
     pub const fn nonce(&self) -> Option<Nonce> {
-        match &self.found {
-            Found::Known(record) => record.nonce,
-            Found::New | Found::Lost => None,
-        }
+        self.found.nonce()
     }
 }
 
@@ -190,6 +187,37 @@ pub enum Found {
     Lost,
     /// Its record.
     Known(Record),
+}
+
+impl Found {
+    /// What the text of a record says, if there is one. `was_used`: there is another trace of use.
+    #[must_use]
+    pub fn of(text: Option<&[u8]>, was_used: bool) -> Self {
+        match text {
+            Some(text) => serde_json::from_slice(text).map_or(Self::Lost, Self::Known),
+            None if was_used => Self::Lost,
+            None => Self::New,
+        }
+    }
+
+    /// The nonce in the record.
+    #[must_use]
+    pub const fn nonce(&self) -> Option<Nonce> {
+        match self {
+            Self::Known(record) => record.nonce,
+            Self::New | Self::Lost => None,
+        }
+    }
+
+    /// Whether the horizon of all holders so far has passed: nothing suits a claim better.
+    #[must_use]
+    pub const fn has_passed(&self, now: UnixMs) -> bool {
+        match self {
+            Self::Known(record) => record.horizon <= now,
+            Self::New => true,
+            Self::Lost => false,
+        }
+    }
 }
 
 /// Whether a holder is present in a slot.
@@ -233,6 +261,14 @@ pub struct Vacancies {
     pub held: u32,
 }
 
+impl Vacancies {
+    /// All workers of the range were looked at.
+    #[must_use]
+    pub const fn of_all(look: Look) -> Self {
+        Self { look, is_complete: true, held: 0 }
+    }
+}
+
 /// Changes of which the first possible one is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
@@ -244,6 +280,17 @@ pub struct Commit {
     pub history: Option<String>,
     /// At most [`Store::changes_max`] of them are tried.
     pub changes: Vec<Change>,
+}
+
+impl Commit {
+    /// The nonce that it is served for at most once: that of several changes.
+    #[must_use]
+    pub fn served_once(&self) -> Option<Nonce> {
+        match &self.changes[..] {
+            [first, _, ..] => first.record.nonce,
+            _ => None,
+        }
+    }
 }
 
 /// A record to be written with its presence, if the slot is still what was read.
@@ -262,6 +309,14 @@ pub struct Change {
     pub record: Record,
     /// What becomes of presence.
     pub stay: Stay,
+}
+
+impl Change {
+    /// Whether the slot still is what was read.
+    #[must_use]
+    pub fn is_as_read(&self, version: Version, found: &Found) -> bool {
+        version == self.version && found.nonce() == self.nonce
+    }
 }
 
 /// Who may be present in a slot for a change to be made.
@@ -408,44 +463,5 @@ impl Watched {
             Self::Group(group) => *group,
             Self::Slot(slot) => slot.group(),
         }
-    }
-}
-
-/// Announcements that slots changed. They may be too many, never too few; the end of them means
-/// that the store's connection was lost and the watch must be renewed.
-#[derive(Debug)]
-pub struct Changes {
-    announced: mpsc::Receiver<()>,
-}
-
-/// The other end of [`Changes`], for stores.
-#[derive(Clone, Debug)]
-pub struct Announcer(mpsc::Sender<()>);
-
-impl Changes {
-    /// A pair of ends.
-    #[must_use]
-    pub fn channel() -> (Announcer, Self) {
-        // One waiting announcement says as much as many.
-        let (sender, announced) = mpsc::channel(1);
-        (Announcer(sender), Self { announced })
-    }
-
-    /// Waits for a change. `None`: the watch is over.
-    pub async fn next(&mut self) -> Option<()> {
-        self.announced.recv().await
-    }
-}
-
-impl Announcer {
-    /// Announces a change. `false`: nobody listens any more.
-    #[must_use]
-    pub fn announce(&self) -> bool {
-        !matches!(self.0.try_send(()), Err(mpsc::error::TrySendError::Closed(())))
-    }
-
-    /// Waits until nobody listens any more.
-    pub async fn closed(&self) {
-        self.0.closed().await;
     }
 }

@@ -14,11 +14,10 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use frazil_conformance::{Chances, Faulty};
 use frazil_coord::stores::file::{Copied, FileStore};
 use frazil_coord::stores::memory::MemoryStore;
-use frazil_coord::{
-    Chances, FORMAT, Faulty, Meta, Namespace, Nonce, Put, Slot, Store, StoreUrl, Version,
-};
+use frazil_coord::{FORMAT, Meta, Namespace, Nonce, Put, Slot, Store, StoreUrl, Version};
 
 use self::defect::Defect;
 use self::history::{Habit, History, Overlap, SLOTS, Tally};

@@ -5,14 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use frazil_coord::conformance::{self, Subject, Violation};
+use frazil_conformance::{self as conformance, Chances, Faulty, Subject, Violation};
 use frazil_coord::stores::file::Copied;
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::{
-    Acquired, Act, Ask, Chances, Change, Choice, Claim, Commit, Error, ErrorKind, Extended, FORMAT,
-    Faulty, Found, Group, History, Leasing, Meta, Metered, Namespace, Nonce, Operations, Outcome,
-    Prefixed, Present, Put, Released, Slot, Stay, Store, StoreUrl, Tenure, Timing, Version,
-    Watched, rules,
+    Acquired, Act, Ask, Change, Choice, Claim, Commit, Error, ErrorKind, Extended, FORMAT, Found,
+    Group, History, Leasing, Meta, Metered, Namespace, Nonce, Operations, Outcome, Prefixed,
+    Present, Put, Released, Slot, Stay, Store, StoreUrl, Tenure, Timing, Version, Watched, rules,
 };
 
 /// The memory store in a wrapper, and how its slots are called inside.
@@ -254,8 +253,8 @@ async fn operations_are_counted_by_act_and_outcome() {
     for _ in 0..40 {
         failing.list(Group::Workers).await.unwrap_err();
     }
-    let unavailable = failing.operations(Act::List, Outcome::Unavailable).count;
-    let unknown = failing.operations(Act::List, Outcome::Unknown).count;
+    let unavailable = failing.operations(Act::List, Outcome::Failed(ErrorKind::Unavailable)).count;
+    let unknown = failing.operations(Act::List, Outcome::Failed(ErrorKind::Unknown)).count;
     assert_eq!(unavailable + unknown, 40);
     assert!(unavailable > 0 && unknown > 0, "{unavailable} and {unknown}");
 }

@@ -4,7 +4,7 @@ mod registry;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,9 +15,10 @@ use crate::namespace::Namespace;
 use crate::record::{Meta, Record, Version, Versioned};
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Announcer, Change, Changes, Commit, Committed, Entry, Found, History, Look, Presence, Present,
-    Put, Stay, Store, Vacancies, Wanted, Watched,
+    Announcer, Change, Changes, Commit, Committed, Entry, Found, Look, Presence, Present, Put,
+    Stay, Store, Vacancies, Wanted, Watched,
 };
+use crate::sync::lock;
 use crate::time::boot_time;
 
 /// Keeps everything in memory. Clones share it.
@@ -88,8 +89,7 @@ impl MemoryStore {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Every change is complete before anything can panic.
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared)
     }
 }
 
@@ -115,16 +115,13 @@ impl State {
 
     fn look<'a>(&self, slots: impl Iterator<Item = &'a Slot>) -> Look {
         let entries = slots.map(|slot| self.entry(slot)).collect();
-        Look { meta: self.meta.clone(), entries, clock: None, history: History::default() }
+        Look { meta: self.meta.clone(), entries, ..Look::default() }
     }
 
     /// The slot that a commit of several changes was served with before.
     fn served(&self, commit: &Commit) -> Option<&Slot> {
-        let [Change { record: Record { nonce: Some(nonce), .. }, .. }, _, ..] = &commit.changes[..]
-        else {
-            return None;
-        };
-        let carries = |cell: &Cell| cell.record.as_ref().is_some_and(|r| r.nonce == Some(*nonce));
+        let nonce = Some(commit.served_once()?);
+        let carries = |cell: &Cell| cell.record.as_ref().is_some_and(|r| r.nonce == nonce);
         self.cells.iter().find(|(_, cell)| carries(cell)).map(|(slot, _)| slot)
     }
 
@@ -135,7 +132,7 @@ impl State {
             // Nobody else can be: whoever takes a slot writes its nonce.
             Present::Holder => true,
         };
-        may_be_present && entry.version == change.version && entry.nonce() == change.nonce
+        may_be_present && change.is_as_read(entry.version, &entry.found)
     }
 
     fn write(&mut self, change: &Change) -> Version {
@@ -178,7 +175,7 @@ impl Store for MemoryStore {
     async fn vacancies(&self, _wanted: &Wanted) -> Result<Vacancies, Error> {
         let state = self.lock();
         let workers = state.cells.keys().filter(|slot| slot.group() == Group::Workers);
-        Ok(Vacancies { look: state.look(workers), is_complete: true, held: 0 })
+        Ok(Vacancies::of_all(state.look(workers)))
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {

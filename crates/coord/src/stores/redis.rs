@@ -46,11 +46,11 @@ use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
-use crate::record::{Meta, Record, Version};
+use crate::record::{Meta, Record, Version, json};
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Act, Change, Changes, Commit, Committed, Entry, Look, Present, Put, Stay, Store, Vacancies,
-    Wanted, Watched, Written,
+    Act, Changes, Commit, Committed, Entry, Look, Present, Put, Stay, Store, Vacancies, Wanted,
+    Watched, Written,
 };
 use crate::time::millis;
 use crate::timing::Timing;
@@ -91,19 +91,14 @@ impl RedisStore {
 
     /// What a script that reads shows.
     async fn look(&self, act: Act, group: Group, names: Vec<String>) -> Result<Answer, Error> {
-        self.run(&Step { arguments: names, ..reading(act, &READ, group) }).await
-    }
-
-    async fn run(&self, step: &Step<'_>) -> Result<Answer, Error> {
-        let way_out = format!("DEL {}", self.session.keys.meta());
-        self.session.run(step).await.map_err(|error| error.with_way_out(way_out))
+        self.session.run(&Step { arguments: names, ..reading(act, &READ, group) }).await
     }
 
     /// What a script shows to somebody who claims a slot, once the history has begun: whoever waits
     /// until all has passed that was lost must count from one moment.
     async fn run_begun(&self, step: &Step<'_>) -> Result<Answer, Error> {
         for _ in 0..BEGINNINGS_MAX {
-            let answer = self.run(step).await?;
+            let answer = self.session.run(step).await?;
             if answer.meta.is_none() || answer.stored.is_current(&answer) {
                 return Ok(answer);
             }
@@ -201,8 +196,10 @@ impl Store for RedisStore {
             ..reading(Act::Read, &READ, group)
         };
         // Who asks for no slot only looks on, and writes nothing.
-        let answer =
-            if is_claimed { self.run_begun(&step).await? } else { self.run(&step).await? };
+        let answer = match is_claimed {
+            true => self.run_begun(&step).await?,
+            false => self.session.run(&step).await?,
+        };
         Ok(self.look_of(answer))
     }
 
@@ -215,7 +212,7 @@ impl Store for RedisStore {
         if size <= RANGE_READ_MAX {
             let all: Vec<Slot> = (wanted.first..=wanted.last).map(Slot::worker).collect();
             let look = self.read(&all).await?;
-            return Ok(Vacancies { look, is_complete: true, held: 0 });
+            return Ok(Vacancies::of_all(look));
         }
         let start = u64::from(wanted.first) + shuffle(wanted.nonce.bits(), 0) % size;
         let arguments = vec![
@@ -236,7 +233,7 @@ impl Store for RedisStore {
         if answer.status == "unindexed" {
             // An index was lost: nobody would find the workers that are in none.
             let all = self.look(Act::Vacancies, Group::Workers, vec!["*".to_owned()]).await?;
-            return Ok(Vacancies { look: self.look_of(all), is_complete: true, held: 0 });
+            return Ok(Vacancies::of_all(self.look_of(all)));
         }
         let held = answer.more.first().and_then(|held| held.parse().ok()).unwrap_or(0);
         Ok(Vacancies { look: self.look_of(answer), is_complete: false, held })
@@ -280,15 +277,12 @@ impl Store for RedisStore {
     }
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
-        let corrupt =
-            |why| Error::new(ErrorKind::Corrupt, Act::PutMeta.word(), self, format!("{why}"));
-        let text = serde_json::to_string(meta).map_err(corrupt)?;
         let answer = self.look(Act::Read, Group::Workers, Vec::new()).await?;
         let level = Level::of(&answer, &self.session.server(), &self.session.settings);
         let arguments = vec![
             "meta".to_owned(),
             expected.map(|version| version.0.to_string()).unwrap_or_default(),
-            text,
+            json(meta),
             level.digit().to_owned(),
         ];
         // A repetition would take its own first try for somebody else's.
@@ -327,11 +321,7 @@ impl Store for RedisStore {
 
 /// A commit in the words of its script.
 fn arguments(commit: &Commit) -> Result<Vec<String>, String> {
-    // What is served once is what offers more than one slot.
-    let once = match &commit.changes[..] {
-        [Change { record: Record { nonce: Some(nonce), .. }, .. }, _, ..] => nonce.to_string(),
-        _ => String::new(),
-    };
+    let once = commit.served_once().map(|nonce| nonce.to_string()).unwrap_or_default();
     let meta = commit.meta.map(|version| version.0.to_string()).unwrap_or_default();
     let mut words = vec![commit.history.clone().unwrap_or_default(), meta, once];
     for change in &commit.changes {
@@ -354,7 +344,7 @@ fn arguments(commit: &Commit) -> Result<Vec<String>, String> {
                 Stay::Ended => String::new(),
             },
             record.horizon.to_string(),
-            serde_json::to_string(&record).map_err(|error| error.to_string())?,
+            json(&record),
         ]);
     }
     Ok(words)

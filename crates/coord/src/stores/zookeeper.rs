@@ -11,7 +11,6 @@ mod clock;
 mod commit;
 mod endpoints;
 mod failure;
-mod meta;
 mod paths;
 mod probe;
 mod promise;
@@ -27,12 +26,12 @@ use tokio::time::timeout_at;
 use zookeeper_client as zk;
 
 use self::endpoints::Endpoints;
-use self::failure::Failure;
 use self::paths::Paths;
 use self::promise::Setup;
 use self::session::{Get, Session};
 use self::tree::Tree;
 use crate::error::{Error, ErrorKind};
+use crate::failure::Failure;
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
@@ -70,7 +69,7 @@ impl ZooKeeperStore {
     }
 
     async fn enter(url: &StoreUrl, namespace: &Namespace, writes: bool) -> Result<Self, Error> {
-        let fail = |failure: Failure| error("connect", url, failure);
+        let fail = |failure: Failure| failure.into_error("connect", url);
         let invalid = |why| fail(Failure::Definite(ErrorKind::InvalidConfig, why));
         let paths = Paths::new(url, namespace).map_err(invalid)?;
         let endpoints = Endpoints::new(url)?;
@@ -116,14 +115,8 @@ impl ZooKeeperStore {
     }
 
     fn fails(&self, act: Act) -> impl Fn(Failure) -> Error {
-        let removal = || format!("delete {}", self.tree.paths.meta());
-        move |failure| error(act.word(), &self.url, failure).with_way_out(removal())
+        move |failure| failure.into_error(act.word(), &self.url)
     }
-}
-
-fn error(act: &'static str, url: &StoreUrl, failure: Failure) -> Error {
-    let (kind, why) = failure.into_parts();
-    Error::new(kind, act, url, why)
 }
 
 #[async_trait]

@@ -1,12 +1,11 @@
 //! The commit itself, without the protocol above it: what is compared, and what is written.
 
+use frazil_coord::{
+    Committed, Entry, Found, Group, Leasing, Look, Nonce, Presence, Put, Released, Slot, Version,
+    Watched,
+};
+
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
-use crate::lease::Released;
-use crate::nonce::Nonce;
-use crate::protocol::Leasing;
-use crate::record::Version;
-use crate::slot::{Group, Slot};
-use crate::store::{Committed, Entry, Found, Look, Presence, Put, Watched};
 
 declare_cases! {
     nonce_is_compared ["D9"]

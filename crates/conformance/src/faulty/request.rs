@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::record::{Meta, Version};
-use crate::slot::Slot;
-use crate::store::{Commit, Store};
+use frazil_coord::{Commit, Meta, Slot, Store, Version};
 
 #[derive(Clone, Debug)]
 pub(super) enum Request {

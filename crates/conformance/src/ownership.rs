@@ -1,11 +1,10 @@
 //! Nobody extends, releases or inherits what is not theirs.
 
+use frazil_coord::{
+    Acquired, Choice, Committed, Extended, Group, Leasing, Loss, Released, Slot, Version,
+};
+
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
-use crate::lease::{Acquired, Choice, Extended, Loss, Released};
-use crate::protocol::Leasing;
-use crate::slot::Slot;
-use crate::store::Committed;
-use crate::{Group, Version};
 
 declare_cases! {
     extend_of_another ["D1", "D11"]
@@ -128,7 +127,7 @@ async fn idempotent_acquire(bench: &Bench<'_>) -> Result<(), Violation> {
     ensure!(same, "the repetition gave {again:?} after {first:?}");
     let mut meta = bench.meta.value.clone();
     meta.quarantine = bench.now;
-    want!(bench.b.put_meta(Some(bench.meta.version), &meta).await?, crate::Put::Done(_) => ());
+    want!(bench.b.put_meta(Some(bench.meta.version), &meta).await?, frazil_coord::Put::Done(_) => ());
     let still = bench.take(&bench.a, &claim).await?;
     ensure!(still.token == first.token, "served, and then not: {still:?}");
     want!(bench.a.extend(&again, &bench.ask(again.horizon)).await?, Extended::Held(_) => ());
@@ -154,7 +153,7 @@ async fn held_is_taken(bench: &Bench<'_>) -> Result<(), Violation> {
     want!(bench.b.acquire(&claim).await?, Acquired::Taken => ());
     let record = bench.record(&slot).await?;
     let put = bench.b.put(&slot, tenure.version, &record).await?;
-    ensure!(put == crate::Put::Conflict, "a record was put under its holder");
+    ensure!(put == frazil_coord::Put::Conflict, "a record was put under its holder");
     Ok(())
 }
 

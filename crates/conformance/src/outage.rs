@@ -1,10 +1,8 @@
 //! What a store that cannot be reached must say.
 
+use frazil_coord::{Acquired, Choice, Error, Group, Leasing, Released, Slot};
+
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
-use crate::error::Error;
-use crate::lease::{Acquired, Choice, Released};
-use crate::protocol::Leasing;
-use crate::slot::{Group, Slot};
 
 declare_cases! {
     outage_is_an_error ["D16"]
@@ -17,7 +15,7 @@ async fn outage_is_an_error(bench: &Bench<'_>) -> Result<(), Violation> {
     is_outage("meta", cut.meta().await)?;
     is_outage("list", cut.list(Group::Workers).await)?;
     is_outage("acquire any", cut.acquire(&bench.any()?).await)?;
-    let this = bench.claim(Choice::This(Slot::worker(9), crate::Version(0)))?;
+    let this = bench.claim(Choice::This(Slot::worker(9), frazil_coord::Version(0)))?;
     match cut.acquire(&this).await {
         Ok(Acquired::Unsure(slot, _)) if slot == Slot::worker(9) => {}
         other => is_outage("acquire this", other)?,

@@ -5,23 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use frazil_coord::{
+    Acquired, Act, Ask, Change, Choice, Claim, Commit, Entry, FORMAT, Found, Group, Leasing, Meta,
+    Namespace, Nonce, Presence, Present, Put, Record, Slot, Stay, Store, Tenure, Version,
+    Versioned, rules, time::unix_ms,
+};
 
 use super::Violation;
-use crate::Namespace;
-use crate::lease::{Acquired, Ask, Choice, Claim, Tenure};
-use crate::nonce::Nonce;
-use crate::protocol::Leasing;
-use crate::record::{FORMAT, Meta, Record, Version, Versioned};
-use crate::rules;
-use crate::slot::{Group, Slot};
-use crate::store::{Act, Change, Commit, Entry, Found, Presence, Present, Put, Stay, Store};
-use crate::time::unix_ms;
 
 /// A store under test. Every [`open`](Subject::open) is a client of its own, as in another process.
 #[async_trait]
 pub trait Subject: std::fmt::Debug + Send + Sync {
     /// Connects to the store.
-    async fn open(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, crate::Error>;
+    async fn open(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, frazil_coord::Error>;
 
     /// Makes the presence of this tenure lapse, by the means of the store: waits its time out,
     /// expires the session, revokes the lease. The holder may not notice.
@@ -66,7 +62,7 @@ pub struct Bench<'a> {
 /// The window limit in the cases.
 pub(super) const WINDOW_MS: u64 = 600_000;
 /// Half of how far a clock may differ from the store's.
-pub(super) const SOON_MS: u64 = crate::rules::CLOCK_BOUND_MS / 2;
+pub(super) const SOON_MS: u64 = frazil_coord::rules::CLOCK_BOUND_MS / 2;
 /// The last worker of the pool in the cases.
 pub(super) const LAST_WORKER: u32 = 63;
 

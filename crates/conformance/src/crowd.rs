@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use frazil_coord::{Acquired, Choice, Leasing, Released, Slot};
+
 use super::subject::{LAST_WORKER, SOON_MS};
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
-use crate::lease::{Acquired, Choice, Released};
-use crate::protocol::Leasing;
-use crate::slot::Slot;
 
 declare_cases! {
     distinct ["D8"]
@@ -49,7 +48,10 @@ async fn at_once(bench: &Bench<'_>) -> Result<(), Violation> {
         let tenure = want!(acquired, Acquired::Held(tenure) => tenure);
         ensure!(taken.insert(tenure.slot.number()), "{} twice", tenure.slot);
     }
-    ensure!(bench.held(crate::Group::Workers).await? == taken.len(), "some are not listed as held");
+    ensure!(
+        bench.held(frazil_coord::Group::Workers).await? == taken.len(),
+        "some are not listed as held"
+    );
     Ok(())
 }
 

@@ -1,12 +1,11 @@
 //! What a store must say when it has forgotten.
 
+use frazil_coord::{
+    Acquired, Choice, Extended, Found, Leasing, Loss, Nonce, Put, Record, Released, Slot, Tenure,
+    Token,
+};
+
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
-use crate::lease::{Acquired, Choice, Extended, Loss, Released, Tenure};
-use crate::nonce::Nonce;
-use crate::protocol::Leasing;
-use crate::record::{Record, Token};
-use crate::slot::Slot;
-use crate::store::{Found, Put};
 
 declare_cases! {
     gone_record ["D3"]

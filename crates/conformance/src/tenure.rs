@@ -1,10 +1,9 @@
 //! Floors and horizons: what keeps the times of different tenures apart.
 
+use frazil_coord::{Acquired, Extended, Leasing, Slot};
+
 use super::subject::SOON_MS;
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
-use crate::lease::{Acquired, Extended};
-use crate::protocol::Leasing;
-use crate::slot::Slot;
 
 declare_cases! {
     floor_is_the_future ["D14", "D19"]
@@ -93,7 +92,7 @@ async fn capped(bench: &Bench<'_>) -> Result<(), Violation> {
 async fn ahead_or_blocked(bench: &Bench<'_>) -> Result<(), Violation> {
     let slot = Slot::worker(4);
     let tenure = bench.take(&bench.a, &bench.this(&slot).await?).await?;
-    bench.a.release(&tenure, bench.now + crate::rules::RUN_AHEAD_MS + 1).await?;
+    bench.a.release(&tenure, bench.now + frazil_coord::rules::RUN_AHEAD_MS + 1).await?;
     let far = bench.this(&slot).await?;
     want!(bench.b.acquire(&far).await?, Acquired::Full(_) => ());
     let mut near = bench.this(&slot).await?;
@@ -119,10 +118,10 @@ async fn meta_moved(bench: &Bench<'_>) -> Result<(), Violation> {
     let (any, this) = (bench.any()?, bench.this(&Slot::worker(1)).await?);
     let mut meta = bench.meta.value.clone();
     meta.quarantine = bench.now + 100_000;
-    want!(bench.b.put_meta(Some(bench.meta.version), &meta).await?, crate::Put::Done(_) => ());
+    want!(bench.b.put_meta(Some(bench.meta.version), &meta).await?, frazil_coord::Put::Done(_) => ());
     for claim in [any, this] {
         want!(bench.a.acquire(&claim).await?, Acquired::MetaMoved => ());
     }
-    ensure!(bench.held(crate::Group::Workers).await? == 0, "a refused claim took a slot");
+    ensure!(bench.held(frazil_coord::Group::Workers).await? == 0, "a refused claim took a slot");
     Ok(())
 }

@@ -7,19 +7,13 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use frazil_coord::{
+    Act, Changes, Commit, Committed, Entry, Error, ErrorKind, Finding, Group, Guarantees, Look,
+    Meta, Nonce, Put, Slot, Store, Timing, Vacancies, Version, Wanted, Watched, Written,
+};
 
 use self::dice::Dice;
 use self::request::Request;
-use crate::error::{Error, ErrorKind};
-use crate::finding::Finding;
-use crate::guarantees::Guarantees;
-use crate::nonce::Nonce;
-use crate::record::{Meta, Version};
-use crate::slot::{Group, Slot};
-use crate::store::{
-    Act, Changes, Commit, Committed, Entry, Look, Put, Store, Vacancies, Wanted, Watched, Written,
-};
-use crate::timing::Timing;
 
 /// Lets requests and replies to a store go wrong. For tests: which ones is decided by a seed, so a
 /// run can be repeated if the calls come in the same order.

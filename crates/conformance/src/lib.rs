@@ -3,23 +3,25 @@
 //! A test gives a [`Subject`] (how to open the store, and how to hurt it) to [`run`]. Each case
 //! works in a namespace of its own, names the defects of the field that it catches, and is shown
 //! to catch them on a naive store.
+//!
+//! [`Faulty`] puts a store behind a network that loses, doubles and delays.
 
 mod amnesia;
 mod commits;
 mod crowd;
+mod faulty;
 mod outage;
 mod ownership;
 mod records;
 mod subject;
 mod tenure;
-mod without_clock;
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
+pub use self::faulty::{Chances, Faults, Faulty};
 pub use self::subject::{Bench, Subject};
-pub use self::without_clock::WithoutClock;
 
 /// One case of the contract.
 #[derive(Clone, Copy)]
@@ -98,8 +100,8 @@ impl fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-impl From<crate::Error> for Violation {
-    fn from(error: crate::Error) -> Self {
+impl From<frazil_coord::Error> for Violation {
+    fn from(error: frazil_coord::Error) -> Self {
         Self(error.to_string())
     }
 }
@@ -107,7 +109,7 @@ impl From<crate::Error> for Violation {
 /// Declares cases: each a function of the bench.
 macro_rules! declare_cases {
     ($($run:ident $catches:tt $name:literal),* $(,)?) => {
-        pub(super) const CASES: &[Case] = &[$(Case {
+        pub(crate) const CASES: &[Case] = &[$(Case {
             name: $name,
             catches: &$catches,
             run: |bench| Box::pin($run(bench)),

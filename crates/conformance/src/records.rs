@@ -1,11 +1,11 @@
 //! Meta, listing, putting and watching.
 
+use frazil_coord::{
+    Acquired, Committed, Found, Group, Leasing, Presence, Put, Record, Released, Slot, Token,
+    Version, Watched,
+};
+
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
-use crate::lease::{Acquired, Released};
-use crate::protocol::Leasing;
-use crate::record::{Record, Token, Version};
-use crate::slot::{Group, Slot};
-use crate::store::{Committed, Found, Presence, Put, Watched};
 
 declare_cases! {
     meta_is_swapped []
