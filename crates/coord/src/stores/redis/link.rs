@@ -45,8 +45,9 @@ impl Link {
     /// Finds the master and enters it.
     pub(super) async fn open(settings: &Settings, keys: &Keys) -> Result<Self, Error> {
         match settings.url.scheme {
-            Scheme::RedisSentinel => by_sentinels(settings, keys).await,
-            Scheme::RedisCluster => by_nodes(settings, keys).await,
+            // Boxed: whoever opens a store in the depth of a program would exceed the compiler's limit.
+            Scheme::RedisSentinel => Box::pin(by_sentinels(settings, keys)).await,
+            Scheme::RedisCluster => Box::pin(by_nodes(settings, keys)).await,
             _ => match meet(settings, keys, &settings.url.hosts[0]).await? {
                 Met::Master(link) => Ok(*link),
                 Met::Replica => {
