@@ -47,7 +47,8 @@ pub use self::error::{Error, ErrorKind};
 pub use self::finding::{Finding, Severity};
 pub use self::guarantees::{Guarantees, Strength};
 pub use self::lease::{
-    Acquired, Ask, Census, Choice, Claim, Extended, Guard, Loss, Released, Settling, Tenure,
+    Acquired, Ask, Census, Choice, Claim, Extended, Forgotten, Guard, Loss, Released, Settling,
+    Tenure,
 };
 pub use self::namespace::{BadNamespace, Namespace, etcd_prefix};
 pub use self::neighbours::{Neighbour, neighbours, warn_of_neighbours};

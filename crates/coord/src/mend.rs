@@ -90,6 +90,7 @@ mod tests {
             last_worker: 1,
             window_ms: 60_000,
             quarantine: 0,
+            token_floor: Token::default(),
             created: 1000,
         };
         let Put::Done(meta_version) = store.put_meta(None, &meta).await.unwrap() else {

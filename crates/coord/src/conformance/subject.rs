@@ -11,7 +11,7 @@ use crate::Namespace;
 use crate::lease::{Acquired, Ask, Choice, Claim, Tenure};
 use crate::nonce::Nonce;
 use crate::protocol::Leasing;
-use crate::record::{FORMAT, Meta, Record, Version, Versioned};
+use crate::record::{FORMAT, Meta, Record, Token, Version, Versioned};
 use crate::rules;
 use crate::slot::{Group, Slot};
 use crate::store::{Act, Change, Commit, Entry, Found, Presence, Present, Put, Stay, Store};
@@ -228,6 +228,7 @@ fn meta(incarnation: Nonce, now: u64) -> Meta {
         last_worker: LAST_WORKER,
         window_ms: WINDOW_MS,
         quarantine: 0,
+        token_floor: Token::default(),
         created: now,
     }
 }

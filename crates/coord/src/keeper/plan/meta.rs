@@ -47,10 +47,10 @@ impl Plan {
             _ if self.is_clock_wrong(clock, now) => self.meta = None,
             Some(meta) if meta.value.is_blank() => {
                 // The same namespace goes on: those who campaign in it need not notice.
-                let Meta { incarnation, created, quarantine, .. } = meta.value;
+                let Meta { incarnation, created, quarantine, token_floor, .. } = meta.value;
                 let new = self.new_meta(now, orphans);
                 let quarantine = new.quarantine.max(quarantine);
-                let filled = Meta { incarnation, created, quarantine, ..new };
+                let filled = Meta { incarnation, created, quarantine, token_floor, ..new };
                 self.draft = Some((Some(meta.version), filled));
             }
             Some(meta) => match self.setup.disagreement(&meta.value) {
