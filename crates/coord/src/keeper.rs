@@ -19,7 +19,9 @@ use crate::record::{Token, UnixMs};
 pub use self::driver::Keeper;
 pub use self::plan::{Effect, Next, Now, Plan};
 pub use self::setup::Setup;
-pub use self::status::{ClockSkew, Judge, LeaseState, LeaseStatus, Pool, Refusal, Waiting};
+pub use self::status::{
+    ClockSkew, Judge, LeaseState, LeaseStatus, Pool, Refusal, Waiting, repair_command,
+};
 pub use crate::birth::FirstUse;
 pub use crate::rules::CLOCK_BOUND_MS;
 

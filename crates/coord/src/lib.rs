@@ -41,6 +41,7 @@ mod timing;
 mod url;
 mod watching;
 mod wrappers;
+pub mod wrong_times;
 
 pub use self::birth::{Birth, FirstUse};
 pub use self::error::{Error, ErrorKind};

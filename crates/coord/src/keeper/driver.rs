@@ -184,7 +184,7 @@ impl Driver {
             Next::Wait(until) => {
                 // What is waited for is told before, not after.
                 self.tell();
-                self.journal.waits(self.plan.status(), now);
+                self.journal.waits(self.plan.status(), self.store.as_ref(), now);
                 let leash = self.leash.clone();
                 tokio::select! {
                     waited = self.wait(until.saturating_sub(now.boot)) => waited?,

@@ -11,6 +11,7 @@ mod history;
 mod keys;
 mod leases;
 mod member_health;
+mod neighbours;
 mod remote;
 mod snapshot;
 mod survey;
@@ -48,6 +49,7 @@ use crate::url::StoreUrl;
 /// extension renews.
 pub struct EtcdStore {
     remote: Remote,
+    namespace: Namespace,
     keys: Keys,
     leases: Leases,
     survey: Survey,
@@ -68,7 +70,8 @@ impl EtcdStore {
         let survey = probe(&call, &keys).await;
         let survey = survey.map_err(|failure| call.error(Nature::Reads, &failure))?;
         let (alive, _) = watch::channel(());
-        Ok(Self { remote, keys, leases: Leases::default(), survey, alive })
+        let namespace = namespace.clone();
+        Ok(Self { remote, namespace, keys, leases: Leases::default(), survey, alive })
     }
 
     /// Meta and these slots as they are now.
@@ -163,6 +166,14 @@ impl Store for EtcdStore {
         let call = self.remote.call(Act::Watch.word());
         let changes = watching::subscribe(&call, &self.keys, watched, self.alive.subscribe()).await;
         changes.map_err(|failure| call.error(Nature::Reads, &failure))
+    }
+
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        neighbours::find(&self.remote, &self.keys, &self.namespace, most).await
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        Some(&self.namespace)
     }
 
     fn changes_max(&self) -> usize {

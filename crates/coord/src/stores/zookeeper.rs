@@ -47,6 +47,7 @@ use crate::url::StoreUrl;
 /// A namespace in ZooKeeper, over one session.
 pub struct ZooKeeperStore {
     url: StoreUrl,
+    namespace: Namespace,
     tree: Tree,
     setup: Setup,
 }
@@ -95,7 +96,7 @@ impl ZooKeeperStore {
         }
         let readable = [Get::Data(tree.paths.meta()), Get::Children(tree.paths.owners())];
         tree.session.read(&readable, false, deadline).await.map_err(fail)?;
-        Ok(Self { url: url.clone(), tree, setup })
+        Ok(Self { url: url.clone(), namespace: namespace.clone(), tree, setup })
     }
 
     /// # Errors
@@ -181,6 +182,15 @@ impl Store for ZooKeeperStore {
         let deadline = self.tree.session.deadline();
         let forgotten = self.tree.forget(slot, version, deadline).await;
         forgotten.map_err(self.fails(Act::Forget))
+    }
+
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        let found = self.tree.neighbours(most).await;
+        found.map_err(|failure| error("list the namespaces", &self.url, failure))
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        Some(&self.namespace)
     }
 
     async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {

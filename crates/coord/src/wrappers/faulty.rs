@@ -13,6 +13,7 @@ use self::request::Request;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
+use crate::namespace::Namespace;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version};
 use crate::slot::{Group, Slot};
@@ -211,6 +212,14 @@ impl Store for Faulty {
 
     async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
         self.ask("diagnose", self.inner.diagnose(timing)).await
+    }
+
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        self.inner.neighbours(most).await
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        self.inner.namespace()
     }
 
     fn changes_max(&self) -> usize {

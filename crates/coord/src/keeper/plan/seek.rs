@@ -8,7 +8,7 @@ use crate::keeper::Grant;
 use crate::keeper::status::{ClockSkew, LeaseState, Waiting};
 use crate::lease::{Acquired, Census, Choice, Claim, Tenure};
 use crate::record::UnixMs;
-use crate::rules::RUN_AHEAD_MS;
+use crate::rules::{RUN_AHEAD_MS, is_plainly_wrong};
 
 /// Before a full pool is asked again; each further pause is twice as long.
 const POOL_PAUSE: Duration = Duration::from_millis(500);
@@ -29,7 +29,11 @@ impl Plan {
         let Some(meta) = &self.meta else { return Next::ReadMeta };
         let quarantine = meta.value.quarantine;
         if quarantine > now.unix.saturating_add(RUN_AHEAD_MS) {
-            self.wait_for(Waiting::Quarantine { until: quarantine });
+            let ahead_hours = (quarantine - now.unix) / 3_600_000;
+            self.wait_for(match is_plainly_wrong(quarantine, now.unix) {
+                true => Waiting::WrongTimes { until: quarantine, ahead_hours },
+                false => Waiting::Quarantine { until: quarantine },
+            });
             let left = Duration::from_millis(quarantine - now.unix - RUN_AHEAD_MS);
             self.not_before = now.boot + left.min(self.setup.timing.heartbeat);
             // It may be raised meanwhile.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
@@ -12,6 +12,7 @@ use super::directory::{self, Copied, Entrance, Opened, Place};
 use super::{Purpose, Trouble};
 use crate::error::ErrorKind;
 use crate::finding::Finding;
+use crate::namespace::Namespace;
 use crate::nonce::Nonce;
 use crate::record::{FORMAT, Meta, Version, Versioned};
 use crate::slot::{Group, Slot};
@@ -122,24 +123,28 @@ impl Shared {
     }
 
     pub(super) fn meta(&self) -> Result<Option<Versioned<Meta>>, Trouble> {
-        let corrupt = |why| Trouble::Kind(ErrorKind::Corrupt, format!("meta: {why}"));
-        let Some(bytes) = self.meta_cell().read()? else {
-            // A directory without anything has not forgotten: it may be about to be filled.
-            if !self.is_look {
-                directory::require_identity(&self.root)?;
-            }
-            return Ok(None);
-        };
-        // First, since nothing else is known of a newer format.
-        let Format { format } =
-            serde_json::from_slice(&bytes).map_err(|error| corrupt(error.to_string()))?;
-        if format > FORMAT {
-            let why = format!("format {format}, this version knows {FORMAT}");
-            return Err(Trouble::Kind(ErrorKind::NewerFormat, why));
+        let meta = read_meta(&self.root)?;
+        // A directory without anything has not forgotten: it may be about to be filled.
+        if meta.is_none() && !self.is_look {
+            directory::require_identity(&self.root)?;
         }
-        let stored: cell::Stored<Meta> =
-            serde_json::from_slice(&bytes).map_err(|error| corrupt(error.to_string()))?;
-        Ok(Some(Versioned { version: stored.version, value: stored.value }))
+        Ok(meta)
+    }
+
+    /// See [`Store::neighbours`](crate::store::Store::neighbours).
+    pub(super) fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Trouble> {
+        let Some(parent) = self.root.parent() else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(parent)?.take(most) {
+            let path = entry?.path();
+            let name = path.file_name().and_then(|name| name.to_str()?.parse().ok());
+            if let (Some(name), Ok(Some(meta))) = (name, read_meta(&path))
+                && path != self.root
+            {
+                found.push((name, meta.value));
+            }
+        }
+        Ok(found)
     }
 
     pub(super) fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Trouble> {
@@ -220,4 +225,19 @@ impl Shared {
         // A directory that cannot be looked at is an outage.
         directory.is_some_and(|opened| !matches!(opened.place(&self.root), Ok(Place::Replaced)))
     }
+}
+
+/// The meta record in the directory of a namespace.
+fn read_meta(root: &Path) -> Result<Option<Versioned<Meta>>, Trouble> {
+    let corrupt =
+        |error: serde_json::Error| Trouble::Kind(ErrorKind::Corrupt, format!("meta: {error}"));
+    let Some(bytes) = Cell::new(root, "meta").read()? else { return Ok(None) };
+    // First, since nothing else is known of a newer format.
+    let Format { format } = serde_json::from_slice(&bytes).map_err(corrupt)?;
+    if format > FORMAT {
+        let why = format!("format {format}, this version knows {FORMAT}");
+        return Err(Trouble::Kind(ErrorKind::NewerFormat, why));
+    }
+    let stored: cell::Stored<Meta> = serde_json::from_slice(&bytes).map_err(corrupt)?;
+    Ok(Some(Versioned { version: stored.version, value: stored.value }))
 }

@@ -11,7 +11,9 @@ use super::clock::Clock;
 use super::failure::Failure;
 use super::paths::{Paths, slot_of_mark};
 use super::session::{Deadline, Get, Session};
-use crate::record::UnixMs;
+use crate::error::ErrorKind;
+use crate::namespace::Namespace;
+use crate::record::{Meta, UnixMs};
 use crate::slot::{Group, Slot};
 use crate::store::{Entry, History, Look};
 use crate::time::boot_time;
@@ -79,6 +81,30 @@ impl Tree {
         slots.dedup();
         let snapshot = self.snapshot(&slots, false, deadline).await?;
         Ok(snapshot.cells.iter().map(Cell::entry).collect())
+    }
+
+    /// Other namespaces under the same root. Those that belong to another user are left out.
+    pub(super) async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Failure> {
+        let root = self.paths.root();
+        let list = [Get::Children(root.to_owned())];
+        let names = self.session.read(&list, false, self.session.deadline()).await?.names();
+        let mut found = Vec::new();
+        for name in names.iter().take(most) {
+            let base = format!("{root}/{name}");
+            let Some(namespace) = name.parse().ok().filter(|_| base != self.paths.base()) else {
+                continue;
+            };
+            let meta = [Get::Data(format!("{base}/meta"))];
+            let node = match self.session.read(&meta, false, self.session.deadline()).await {
+                Ok(mut read) => read.node(),
+                Err(Failure::Definite(ErrorKind::Denied, _)) => None,
+                Err(failure) => return Err(failure),
+            };
+            if let Some(Ok(meta)) = node.as_ref().map(parse_meta) {
+                found.push((namespace, meta.value));
+            }
+        }
+        Ok(found)
     }
 
     /// Sets the clock if it is due, by a write that changes nothing; not where nothing is written.
