@@ -70,8 +70,8 @@ mod tests {
     #[test]
     fn a_namespace_ends_where_the_next_one_can_begin() {
         assert_eq!(after("/frazil/orders/"), "/frazil/orders0");
-        assert!(after("/frazil/a/") <= "/frazil/aa/meta".to_owned());
-        assert!(after("/frazil/a/") > "/frazil/a/w/7".to_owned());
+        assert!(after("/frazil/a/").as_str() <= "/frazil/aa/meta");
+        assert!(after("/frazil/a/").as_str() > "/frazil/a/w/7");
         assert_eq!(name_of("/frazil/", b"/frazil/a/w/7"), Some("a"));
         assert_eq!(name_of("/frazil/", b"/frazil/bare"), Some("bare"));
         assert_eq!(name_of("/frazil/", b"/other/a/meta"), None);
