@@ -1,6 +1,9 @@
 //! `frazil elect ls` and `frazil elect forget`, on every store.
 
-use frazil_rig::{Etcd, Redis, ZooKeeper, wait_until};
+use std::process::Command;
+use std::time::Duration;
+
+use frazil_rig::{Etcd, FalseClock, Redis, ZooKeeper, wait_until};
 use serde_json::Value;
 
 use super::candidate::PATIENCE;
@@ -93,4 +96,34 @@ fn an_election_can_have_the_name_of_a_verb() {
     shell.fails(&["elect"], 2, &["NAME"]);
     shell.fails(&["elect", "forget"], 2, &["NAME"]);
     shell.fails(&["elect", "forget", "no/name"], 2, &["no/name"]);
+}
+
+/// A leader whose clock was two hours ahead had a token of then. Whatever becomes of the namespace after
+/// its election was forgotten, the next token is larger.
+#[test]
+fn the_token_of_a_forgotten_election_outlasts_init_and_import() {
+    let (shell, other, clock) = (Shell::new(), Shell::new(), FalseClock::new().unwrap());
+    clock.set_ahead(Duration::from_hours(2)).unwrap();
+    let token = |command: &mut Command| -> u64 {
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        str::from_utf8(&output.stdout).unwrap().trim().parse().unwrap()
+    };
+    let elect = |shell: &Shell| shell.elect(&["--once"], "echo $FRAZIL_FENCE");
+    let ahead = token(elect(&shell).envs(clock.environment()));
+    assert!(ahead > frazil_coord::time::unix_ms() + 3_600_000);
+    shell.data(&["elect", "forget", "demo"]);
+    shell.data(&["store", "init"]);
+    let file = shell.home().join("export.jsonl");
+    std::fs::write(&file, shell.data(&["store", "export"])).unwrap();
+    assert!(token(&mut elect(&shell)) > ahead, "after init");
+
+    for _ in ["into nothing", "into what is there"] {
+        other.data(&["store", "import", file.to_str().unwrap()]);
+        assert!(token(&mut elect(&other)) > ahead, "after an import");
+    }
+    let third = Shell::new();
+    third.data(&["store", "init"]);
+    third.data(&["store", "import", file.to_str().unwrap()]);
+    assert!(token(&mut elect(&third)) > ahead, "after an import into a namespace of its own");
 }

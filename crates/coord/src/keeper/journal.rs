@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Grant;
 use super::plan::Now;
-use super::status::{LeaseState, LeaseStatus, Pool, Waiting, repair_command};
+use super::status::{LeaseState, LeaseStatus, POISONED_ADVICE, Pool, Waiting, repair_command};
 use crate::lease::{Census, Loss, Tenure};
 use crate::record::UnixMs;
 use crate::rules::RUN_AHEAD_MS;
@@ -98,11 +98,7 @@ fn what(waiting: &Waiting, pool: Option<Pool>, now: UnixMs) -> String {
             let size = pool.map_or_else(String::new, |pool| format!(" {}", pool.size));
             let first = match next_floor {
                 Some(floor) => format!("the first blocked one frees {}", when(floor, now)),
-                None if held == 0 && poisoned > 0 => {
-                    "a clock was wrong when they were used: see frazil workers ls, and frazil workers \
-                     repair W --last-issued ID"
-                        .to_owned()
-                }
+                None if census.is_poisoned_out() => POISONED_ADVICE.to_owned(),
                 None => "one frees when its holder releases it or is gone".to_owned(),
             };
             format!(

@@ -75,8 +75,22 @@ pub enum Waiting {
 /// What an operator types to bring down times that are plainly wrong.
 #[must_use]
 pub fn repair_command(store: &dyn fmt::Display, namespace: Option<&Namespace>) -> String {
+    let store = store.to_string();
     let named = namespace.map_or_else(String::new, |name| format!(" --namespace {name}"));
-    format!("frazil store repair --wrong-times --store '{store}'{named}")
+    // A password is not shown.
+    let hidden = if store.contains("***") { " (with the password in place of ***)" } else { "" };
+    format!("frazil store repair --wrong-times --store '{store}'{named}{hidden}")
+}
+
+/// What an operator can do about a pool of which nothing is left but poisoned workers.
+pub(super) const POISONED_ADVICE: &str = "a clock was wrong when they were used; see frazil workers ls, and \
+     frazil workers repair W --last-issued ID";
+
+impl Census {
+    /// Whether no worker will become free by itself, because a clock was wrong.
+    pub(super) const fn is_poisoned_out(&self) -> bool {
+        self.held == 0 && self.blocked == 0 && self.poisoned > 0
+    }
 }
 
 /// How far this machine's clock is from another.
@@ -258,11 +272,12 @@ impl fmt::Display for Pool {
 
 impl fmt::Display for Census {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { held, blocked, poisoned, .. } = self;
         write!(
             f,
-            "a free worker: {} held, {} not to be used again yet, {} poisoned",
-            self.held, self.blocked, self.poisoned
-        )
+            "a free worker: {held} held, {blocked} not to be used again yet, {poisoned} poisoned"
+        )?;
+        if self.is_poisoned_out() { write!(f, ": {POISONED_ADVICE}") } else { Ok(()) }
     }
 }
 
@@ -342,5 +357,17 @@ mod tests {
             repair_command(&"etcd://10.0.0.1:2379", Some(&namespace)),
             "frazil store repair --wrong-times --store 'etcd://10.0.0.1:2379' --namespace orders"
         );
+        let hidden = repair_command(&"redis://app:***@10.0.0.1:6379", None);
+        assert!(hidden.ends_with("(with the password in place of ***)"), "{hidden}");
+    }
+
+    #[test]
+    fn a_pool_that_a_wrong_clock_used_up_is_told_with_what_helps() {
+        let told = |held, blocked| {
+            let census = Census { held, blocked, poisoned: 2, next_floor: None };
+            Waiting::Pool(census).to_string().contains("frazil workers repair W --last-issued ID")
+        };
+        assert!(told(0, 0));
+        assert!(!told(1, 0) && !told(0, 1), "one will be free");
     }
 }

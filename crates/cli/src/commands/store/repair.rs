@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::new_meta::Wish;
 use super::quarantine::SKEW_MS;
 use crate::args::RepairArgs;
-use crate::commands::place::{pool_meta, version_to_fill};
+use crate::commands::place::{over_blank, pool_meta, version_to_fill};
 use crate::commands::workers::Pool;
 use crate::output::{Data, Exit, Failure, say};
 use crate::words::{count, instant};
@@ -78,10 +78,10 @@ async fn open(args: &RepairArgs) -> Result<(Arc<dyn Store>, Versioned<Meta>, boo
     args.loss.check(store.as_ref()).await?;
     let known = store.meta().await?;
     let blank = version_to_fill(known.as_ref());
-    if let Some(meta) = known.filter(|meta| !meta.value.is_blank()) {
+    if let Some(meta) = known.clone().filter(|meta| !meta.value.is_blank()) {
         return Ok((store, meta, false));
     }
-    let meta = create(args)?;
+    let meta = over_blank(create(args)?, known.as_ref());
     match store.put_meta(blank, &meta).await? {
         Put::Done(version) => {
             say(format_args!(
