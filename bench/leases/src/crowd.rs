@@ -79,6 +79,7 @@ async fn claims(
         last_worker: CLAIMS - 1,
         window_ms: 600_000,
         quarantine: 0,
+        token_floor: Token::default(),
         created: unix_ms(),
     };
     let Put::Done(version) = clients[0].put_meta(None, &meta).await? else {

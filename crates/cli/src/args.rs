@@ -25,7 +25,10 @@ pub(crate) use self::bench::{
 };
 pub(crate) use self::config::{ConfigCheckArgs, ConfigCommand, ConfigExampleArgs, ConfigShowArgs};
 pub(crate) use self::doctor::DoctorArgs;
-pub(crate) use self::elect::{ElectArgs, ElectGuardArgs, ElectWorkArgs, TermsArg};
+pub(crate) use self::elect::{
+    ElectArgs, ElectCommand, ElectForgetArgs, ElectGuardArgs, ElectLsArgs, ElectRunArgs,
+    ElectWorkArgs, TermsArg,
+};
 pub(crate) use self::jobs::{JobsCommand, JobsDemoArgs, JobsLsArgs, JobsNodeArgs};
 pub(crate) use self::key::{
     KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, RoleArg,
@@ -325,6 +328,9 @@ mod tests {
             &["store", "show"],
             &["workers", "drain", "node"],
             &["elect", "name", "--observe"],
+            &["elect", "run", "ls", "--observe"],
+            &["elect", "ls"],
+            &["elect", "forget", "name"],
             &["jobs", "ls"],
             &["jobs", "demo"],
         ] {

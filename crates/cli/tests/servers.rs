@@ -1,9 +1,13 @@
 //! Leasing from the command line, on real servers, and every way not to get in.
 
+#[path = "servers/neighbours.rs"]
+mod neighbours;
 #[path = "servers/outages.rs"]
 mod outages;
 #[path = "leasing/promises.rs"]
 mod promises;
+#[path = "serving/mod.rs"]
+mod serving;
 #[path = "leasing/shell.rs"]
 mod shell;
 

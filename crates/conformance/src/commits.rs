@@ -1,8 +1,8 @@
 //! The commit itself, without the protocol above it: what is compared, and what is written.
 
 use frazil_coord::{
-    Committed, Entry, Found, Group, Leasing, Look, Nonce, Presence, Put, Released, Slot, Version,
-    Watched,
+    Acquired, Committed, Entry, Forgotten, Found, Group, Leasing, Look, Nonce, Presence, Put,
+    Record, Released, Slot, Token, Version, Watched, mend,
 };
 
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
@@ -18,6 +18,8 @@ declare_cases! {
         "a conflict shows every slot of the commit as it is now, and meta",
     forgetting ["D2"]
         "an election that nobody is present in can be forgotten; a held one and a worker cannot",
+    forgotten_tokens []
+        "the token of a slot that was forgotten does not return, whatever clocks show",
     watching_one []
         "a watch of one slot announces its acquisition and its release",
 }
@@ -126,6 +128,28 @@ async fn forgetting(bench: &Bench<'_>) -> Result<(), Violation> {
     let again = bench.take(&bench.a, &claim).await?;
     ensure!(again.token > tenure.token, "token {} came after {}", again.token, tenure.token);
     worker_stays(bench).await
+}
+
+async fn forgotten_tokens(bench: &Bench<'_>) -> Result<(), Violation> {
+    let slot = Slot::named(Group::Elections, "ahead").map_err(Violation::new)?;
+    // A leader whose clock was an hour ahead was elected a minute ago.
+    let token = Token(bench.now + 3_600_000);
+    let led = Record { token, renewed: bench.now - 60_000, ..mend::replacement(&bench.any()?) };
+    let led = Record { horizon: 0, ..led };
+    want!(bench.a.put(&slot, Version(0), &led).await?, Put::Done(_) => ());
+    want!(bench.b.forget_finished(&slot, bench.now).await?, Forgotten::Done => ());
+    want!(bench.b.forget_finished(&slot, bench.now).await?, Forgotten::Unknown => ());
+    let mut claim = bench.this(&slot).await?;
+    want!(bench.a.acquire(&claim).await?, Acquired::MetaMoved => ());
+    let meta = bench.a.meta().await?.map(|meta| (meta.version, meta.value.token_floor));
+    let (version, floor) = want!(meta, Some(meta) => meta);
+    ensure!(floor == token, "the floor of tokens is {floor}");
+    claim.meta = version;
+    let next = bench.take(&bench.a, &claim).await?;
+    ensure!(next.token > token, "token {} came after {token}", next.token);
+    want!(bench.a.release(&next, next.floor).await?, Released::Done => ());
+    want!(bench.b.forget_finished(&slot, bench.now).await?, Forgotten::Recent { .. } => ());
+    Ok(())
 }
 
 async fn worker_stays(bench: &Bench<'_>) -> Result<(), Violation> {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use frazil_coord::{
     Act, Changes, Commit, Committed, Entry, Error, ErrorKind, Finding, Group, Guarantees, Look,
-    Meta, Nonce, Put, Slot, Store, Timing, Vacancies, Version, Wanted, Watched, Written,
+    Meta, Namespace, Nonce, Put, Slot, Store, Timing, Vacancies, Version, Wanted, Watched, Written,
 };
 
 use self::dice::Dice;
@@ -205,6 +205,14 @@ impl Store for Faulty {
 
     async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
         self.ask("diagnose", self.inner.diagnose(timing)).await
+    }
+
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        self.inner.neighbours(most).await
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        self.inner.namespace()
     }
 
     fn changes_max(&self) -> usize {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use frazil_coord::{
     Acquired, Act, Ask, Change, Choice, Claim, Commit, Entry, FORMAT, Found, Group, Leasing, Meta,
-    Namespace, Nonce, Presence, Present, Put, Record, Slot, Stay, Store, Tenure, Version,
+    Namespace, Nonce, Presence, Present, Put, Record, Slot, Stay, Store, Tenure, Token, Version,
     Versioned, rules, time::unix_ms,
 };
 
@@ -224,6 +224,7 @@ fn meta(incarnation: Nonce, now: u64) -> Meta {
         last_worker: LAST_WORKER,
         window_ms: WINDOW_MS,
         quarantine: 0,
+        token_floor: Token::default(),
         created: now,
     }
 }

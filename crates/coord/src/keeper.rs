@@ -34,7 +34,9 @@ pub use self::driver::{Driver, present};
 pub use self::leash::{LaneNow, Reach, Turn};
 pub use self::plan::{Effect, Next, Now, Plan};
 pub use self::setup::{Candidacy, Setup};
-pub use self::status::{ClockSkew, Judge, LeaseState, LeaseStatus, Pool, Refusal, Waiting};
+pub use self::status::{
+    ClockSkew, Judge, LeaseState, LeaseStatus, Pool, Refusal, Waiting, repair_command,
+};
 pub use self::tenant::{Pause, Tenant, Woken};
 pub use crate::birth::FirstUse;
 pub use crate::rules::CLOCK_BOUND_MS;
@@ -142,6 +144,7 @@ impl Keeper {
         let (stop, stopped) = watch::channel(());
         let leash = Arc::new(Leash::new(lane, store.clone()));
         let worker = Worker {
+            store: store.clone(),
             leash: leash.clone(),
             publish: watch::Sender::new(LeaseStatus::at_first()),
             stop: stopped.clone(),

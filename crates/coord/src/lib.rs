@@ -41,13 +41,15 @@ mod timing;
 mod url;
 mod watching;
 mod wrappers;
+pub mod wrong_times;
 
 pub use self::birth::{Birth, FirstUse};
 pub use self::error::{Error, ErrorKind};
 pub use self::finding::{Finding, Severity};
 pub use self::guarantees::{Guarantees, Strength};
 pub use self::lease::{
-    Acquired, Ask, Census, Choice, Claim, Extended, Guard, Loss, Released, Settling, Tenure,
+    Acquired, Ask, Census, Choice, Claim, Extended, Forgotten, Guard, Loss, Released, Settling,
+    Tenure,
 };
 pub use self::namespace::{BadNamespace, Namespace, etcd_prefix};
 pub use self::neighbours::{Neighbour, neighbours, warn_of_neighbours};

@@ -82,8 +82,17 @@ pub struct Meta {
     pub window_ms: u64,
     /// Every new tenure starts above this, whatever its record says.
     pub quarantine: UnixMs,
+    /// No slot that is new gets a token up to this: elections that had such tokens were forgotten.
+    #[serde(default, skip_serializing_if = "is_lowest")]
+    pub token_floor: Token,
     /// When the namespace was created.
     pub created: UnixMs,
+}
+
+/// As the format of earlier versions has it: they know no such floor.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_lowest(floor: &Token) -> bool {
+    *floor == Token::default()
 }
 
 impl Meta {
@@ -98,6 +107,7 @@ impl Meta {
             last_worker: 0,
             window_ms: 0,
             quarantine: 0,
+            token_floor: Token(0),
             created,
         }
     }

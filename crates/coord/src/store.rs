@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use crate::error::Error;
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
+use crate::namespace::Namespace;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::slot::{Group, Slot};
@@ -67,7 +68,8 @@ pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
     }
 
     /// Removes an election or a scope that nobody is present in, as if it had never been used.
-    /// Tokens follow time, so nothing returns with it. Workers are never removed.
+    /// Workers are never removed. This is the bare step: call
+    /// [`Leasing::forget_finished`](crate::Leasing::forget_finished), which keeps tokens rising.
     async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error>;
 
     /// Announces changes from now on: new holders, and slots that became free. Renewals may be
@@ -83,6 +85,18 @@ pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
     /// cheap enough to ask before every further use of a lease; what it cannot tell is `true`.
     fn is_in_place(&self, _slot: &Slot, _nonce: Nonce) -> bool {
         true
+    }
+
+    /// The namespace that it is bound to, where it has a name.
+    fn namespace(&self) -> Option<&Namespace> {
+        None
+    }
+
+    /// Other namespaces of the same place, with their meta records, as far as they can be seen: at most
+    /// so many, at a cost that is bounded however much else is kept there. Those that nobody may read
+    /// are left out.
+    async fn neighbours(&self, _most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        Ok(Vec::new())
     }
 
     /// How many changes one commit can try; more are not looked at.

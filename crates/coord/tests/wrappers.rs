@@ -11,7 +11,8 @@ use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::{
     Acquired, Act, Ask, Change, Choice, Claim, Commit, Error, ErrorKind, Extended, FORMAT, Found,
     Group, History, Leasing, Meta, Metered, Namespace, Nonce, Operations, Outcome, Prefixed,
-    Present, Put, Released, Slot, Stay, Store, StoreUrl, Tenure, Timing, Version, Watched, rules,
+    Present, Put, Released, Slot, Stay, Store, StoreUrl, Tenure, Timing, Token, Version, Watched,
+    rules,
 };
 
 /// The memory store in a wrapper, and how its slots are called inside.
@@ -80,6 +81,7 @@ async fn create_meta(store: &dyn Store) -> Version {
         last_worker: 3,
         window_ms: 600_000,
         quarantine: 0,
+        token_floor: Token::default(),
         created: 1,
     };
     match store.put_meta(None, &meta).await.unwrap() {

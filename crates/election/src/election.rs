@@ -64,13 +64,13 @@ pub use self::candidate::{Candidate, Pace};
 pub use self::clock::Clock;
 pub use self::elector::Elector;
 pub use self::environment::{BadVariable, Variable};
-pub use self::forget::Forgotten;
 pub use self::info::{LeaderInfo, Standings};
 pub use self::leadership::{Leadership, NotLeader, Proof};
 pub use self::observer::Observer;
 pub use self::run::{run, run_until};
 pub use self::settings::{BadSettings, NotACandidate, Settings, store_url};
 pub use self::state::{LeaderLoss, State};
+pub use frazil_coord::Forgotten;
 
 /// The elections of a namespace, over one client of its store. Clones are the same.
 ///

@@ -222,7 +222,7 @@ impl Builder {
         let store = frazil_coord::open(&url, &self.namespace, Copied::Refuse).await?;
         let holder = self.holder.clone().unwrap_or_else(default_holder);
         let setup = self.setup(&url, &holder);
-        frazil_coord::warn_of_neighbours(&url, &self.namespace, store.as_ref(), &setup).await;
+        frazil_coord::warn_of_neighbours(&store, &setup, !url.hosts.is_empty()).await;
         self.launch(url, store, holder, setup)
     }
 
@@ -367,7 +367,7 @@ fn is_hopeless(why: &Waiting, left: Duration) -> bool {
             let is_stuck = census.held == 0 && census.blocked + census.poisoned > 0;
             is_stuck && census.next_floor.is_none_or(|floor| floor > in_time)
         }
-        Waiting::Clock(_) => true,
+        Waiting::WrongTimes { .. } | Waiting::Clock(_) => true,
     }
 }
 

@@ -296,10 +296,15 @@ pub(crate) struct QuarantineArgs {
 /// Records without the namespace's meta record get a new one of those too, with the layout, the
 /// workers and the window given here, in quarantine for that window, or for an hour if none is
 /// given. A meta record that cannot be read must be removed first; the error says how.
+///
+/// With --wrong-times it brings down a quarantine that no clock can have set that was right, and nothing
+/// else. Workers whose horizon is as wrong stay out of use until it has passed: what they issued up to
+/// then is issued. It is refused with 4 while somebody with such a clock holds a worker.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
   frazil store repair
+  frazil store repair --wrong-times --store etcd://10.0.0.1:2379
   frazil store repair --store redis://127.0.0.1 --workers 0-511 --window 10m")]
 pub(crate) struct RepairArgs {
     #[command(flatten)]
@@ -311,6 +316,10 @@ pub(crate) struct RepairArgs {
     /// The window that the namespace had, if its meta record is gone.
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(crate) window: Option<Duration>,
+    /// Bring down a quarantine that is plainly wrong: further ahead than any window, because the clock
+    /// of whoever set it was. This machine's clock must be right, where the store has none.
+    #[arg(long, conflicts_with_all = ["workers", "window"])]
+    pub(crate) wrong_times: bool,
     #[command(flatten)]
     pub(crate) loss: LossArg,
     /// Print one JSON object.

@@ -7,6 +7,7 @@ mod new_meta;
 mod quarantine;
 mod repair;
 mod show;
+mod wrong_times;
 
 use super::place;
 use crate::args::StoreCommand;
@@ -20,6 +21,7 @@ pub(crate) fn run(command: &StoreCommand) -> Result<(), Failure> {
         StoreCommand::Export(args) => runtime.block_on(export::run(args)),
         StoreCommand::Import(args) => runtime.block_on(import::run(args)),
         StoreCommand::Quarantine(args) => runtime.block_on(quarantine::run(args)),
+        StoreCommand::Repair(args) if args.wrong_times => runtime.block_on(wrong_times::run(args)),
         StoreCommand::Repair(args) => runtime.block_on(repair::run(args)),
     }
 }

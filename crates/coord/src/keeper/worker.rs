@@ -22,6 +22,7 @@ use crate::watching::Watching;
 
 /// A lane on its leash, and all that is told of its lease.
 pub(super) struct Worker {
+    pub(super) store: Arc<dyn Store>,
     pub(super) leash: Arc<Leash>,
     pub(super) publish: watch::Sender<LeaseStatus>,
     /// Closed when the owner wants the lease to end.
@@ -128,7 +129,7 @@ impl Tenant for Worker {
     }
 
     fn tell(&mut self, plan: &Plan, now: Now) {
-        self.journal.waits(plan.status(), now);
+        self.journal.waits(plan.status(), self.store.as_ref(), now);
         self.publish.send_if_modified(|published| {
             let changed = published != plan.status();
             if changed {

@@ -18,6 +18,7 @@ async fn store(now: UnixMs) -> (MemoryStore, Claim) {
         last_worker: 1,
         window_ms: 60_000,
         quarantine: 0,
+        token_floor: Token::default(),
         created: 1000,
     };
     let Put::Done(meta_version) = store.put_meta(None, &meta).await.unwrap() else {

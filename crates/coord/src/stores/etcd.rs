@@ -11,6 +11,7 @@ mod history;
 mod keys;
 mod leases;
 mod member_health;
+mod neighbours;
 mod remote;
 mod snapshot;
 mod survey;
@@ -47,6 +48,7 @@ use crate::url::StoreUrl;
 /// extension renews.
 pub struct EtcdStore {
     remote: Remote,
+    namespace: Namespace,
     keys: Keys,
     leases: Leases,
     survey: Survey,
@@ -66,7 +68,8 @@ impl EtcdStore {
         let call = remote.call("connect");
         let survey = call.end(probe(&call, &keys).await)?;
         let (alive, _) = watch::channel(());
-        Ok(Self { remote, keys, leases: Leases::default(), survey, alive })
+        let namespace = namespace.clone();
+        Ok(Self { remote, namespace, keys, leases: Leases::default(), survey, alive })
     }
 
     /// Meta and these slots as they are now.
@@ -151,6 +154,14 @@ impl Store for EtcdStore {
     async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {
         let call = self.remote.call(Act::Watch.word());
         call.end(watching::subscribe(&call, &self.keys, watched, self.alive.subscribe()).await)
+    }
+
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        neighbours::find(&self.remote, &self.keys, &self.namespace, most).await
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        Some(&self.namespace)
     }
 
     fn changes_max(&self) -> usize {

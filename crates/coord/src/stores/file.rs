@@ -48,6 +48,7 @@ use crate::url::StoreUrl;
 /// Coordinates the processes of one machine through a directory. Clones share their locks.
 #[derive(Clone)]
 pub struct FileStore {
+    namespace: Namespace,
     shared: Arc<Shared>,
 }
 
@@ -91,7 +92,7 @@ impl FileStore {
             Shared::open(root, name.clone(), any_filesystem, place.purpose, entrance)
                 .map_err(|failure| failure.into_error("open the directory", &name))
         });
-        Ok(Self { shared: Arc::new(shared.await?) })
+        Ok(Self { namespace: namespace.clone(), shared: Arc::new(shared.await?) })
     }
 
     /// Gives up the presence in a slot without a word, as the kernel does for a process that died.
@@ -189,6 +190,14 @@ impl Store for FileStore {
     async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {
         let slot = slot.clone();
         self.act("forget", move |shared| shared.forget(&slot, version)).await
+    }
+
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        self.act("list the namespaces", move |shared| shared.neighbours(most)).await
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        Some(&self.namespace)
     }
 
     async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {

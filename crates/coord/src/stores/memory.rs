@@ -24,6 +24,8 @@ use crate::time::boot_time;
 /// Keeps everything in memory. Clones share it.
 #[derive(Clone, Default)]
 pub struct MemoryStore {
+    /// The name and the namespace that it is found by; `None` of one that is nobody else's.
+    place: Option<(String, Namespace)>,
     shared: Arc<Mutex<State>>,
 }
 
@@ -55,12 +57,8 @@ impl MemoryStore {
     /// `memory:` is the empty name.
     #[must_use]
     pub fn named(name: &str, namespace: &Namespace) -> Self {
-        Self { shared: registry::shared(name, namespace) }
-    }
-
-    /// The namespaces that were opened under a name in this process.
-    pub(crate) fn namespaces(name: &str) -> Vec<Namespace> {
-        registry::namespaces(name)
+        let place = Some((name.to_owned(), namespace.clone()));
+        Self { place, shared: registry::shared(name, namespace) }
     }
 
     /// Ends the presence in a slot, as if its time had run out.
@@ -225,6 +223,20 @@ impl Store for MemoryStore {
         let (announcer, changes) = Changes::channel();
         self.lock().listeners.push((watched.clone(), announcer));
         Ok(changes)
+    }
+
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        let Some((name, own)) = &self.place else { return Ok(Vec::new()) };
+        let others = registry::namespaces(name).into_iter().filter(|other| other != own);
+        let metas = others.take(most).filter_map(|other| {
+            let meta = Self::named(name, &other).lock().meta.clone()?;
+            Some((other, meta.value))
+        });
+        Ok(metas.collect())
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        self.place.as_ref().map(|(_, namespace)| namespace)
     }
 
     fn changes_max(&self) -> usize {

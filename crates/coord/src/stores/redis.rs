@@ -6,13 +6,13 @@
 //! write cannot be lost.
 //!
 //! A user needs no more than this (and `+cluster|info +cluster|nodes` in a cluster); `+config|get`
-//! shows when the log is synced, and without it the worst is assumed:
+//! shows when the log is synced, and without it the worst is assumed. `+scan` shows other namespaces:
 //!
 //! ```text
 //! ACL SETUSER frazil on >PASSWORD resetkeys ~{frazil:* resetchannels &{frazil:* -@all
 //!     +eval +evalsha +info +time +ping +wait +publish +subscribe +get +set +exists
 //!     +hget +hset +hdel +hmget +hkeys +hlen +sadd +srem +sismember +smembers
-//!     +zadd +zrem +zrange +zrangebyscore +zcard +zcount +config|get
+//!     +zadd +zrem +zrange +zrangebyscore +zcard +zcount +config|get +scan
 //! ```
 
 mod answer;
@@ -20,6 +20,7 @@ mod failure;
 mod history;
 mod keys;
 mod link;
+mod neighbours;
 mod promise;
 mod scripts;
 mod server;
@@ -67,6 +68,7 @@ const BEGINNINGS_MAX: usize = 4;
 /// A namespace on Redis.
 pub struct RedisStore {
     session: Arc<Session>,
+    namespace: Namespace,
     /// Whoever watches it sees when the store is dropped.
     alive: watch::Sender<()>,
 }
@@ -81,7 +83,7 @@ impl RedisStore {
         let keys = Keys::new(&settings.prefix, namespace);
         let session = Arc::new(Session::open(settings, keys).await?);
         let (alive, _) = watch::channel(());
-        Ok(Self { session, alive })
+        Ok(Self { session, namespace: namespace.clone(), alive })
     }
 
     fn strange(&self, act: Act, answer: &Answer) -> Error {
@@ -312,6 +314,14 @@ impl Store for RedisStore {
 
     async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {
         watching::watch(&self.session, watched, self.alive.subscribe()).await
+    }
+
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        neighbours::find(&self.session, &self.namespace, most).await
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        Some(&self.namespace)
     }
 
     fn changes_max(&self) -> usize {

@@ -46,6 +46,7 @@ use crate::url::StoreUrl;
 /// A namespace in ZooKeeper, over one session.
 pub struct ZooKeeperStore {
     url: StoreUrl,
+    namespace: Namespace,
     tree: Tree,
     setup: Setup,
 }
@@ -94,7 +95,7 @@ impl ZooKeeperStore {
         }
         let readable = [Get::Data(tree.paths.meta()), Get::Children(tree.paths.owners())];
         tree.session.read(&readable, false, deadline).await.map_err(fail)?;
-        Ok(Self { url: url.clone(), tree, setup })
+        Ok(Self { url: url.clone(), namespace: namespace.clone(), tree, setup })
     }
 
     /// # Errors
@@ -174,6 +175,15 @@ impl Store for ZooKeeperStore {
         let deadline = self.tree.session.deadline();
         let forgotten = self.tree.forget(slot, version, deadline).await;
         forgotten.map_err(self.fails(Act::Forget))
+    }
+
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        let found = self.tree.neighbours(most).await;
+        found.map_err(self.fails(Act::List))
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        Some(&self.namespace)
     }
 
     async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {

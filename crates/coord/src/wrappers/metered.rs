@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
+use crate::namespace::Namespace;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version};
 use crate::slot::{Group, Slot};
@@ -160,6 +161,14 @@ impl Store for Metered {
 
     fn is_in_place(&self, slot: &Slot, nonce: Nonce) -> bool {
         self.inner.is_in_place(slot, nonce)
+    }
+
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        self.inner.neighbours(most).await
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        self.inner.namespace()
     }
 
     fn changes_max(&self) -> usize {

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
+use crate::namespace::Namespace;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version};
 use crate::slot::{BadName, Group, Slot};
@@ -92,6 +93,14 @@ impl Store for Prefixed {
 
     async fn diagnose(&self, timing: &Timing) -> Result<Vec<Finding>, Error> {
         self.inner.diagnose(timing).await
+    }
+
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        self.inner.neighbours(most).await
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        self.inner.namespace()
     }
 
     fn changes_max(&self) -> usize {

@@ -41,6 +41,8 @@ pub struct Standings {
     pub name: String,
     /// Its leader, if there is one.
     pub leader: Option<LeaderInfo>,
+    /// Whoever was elected last, whether it leads still or not.
+    pub last: Option<LeaderInfo>,
     /// The token of the last leader that there was.
     pub last_token: Token,
     /// In how many milliseconds the leadership ends unless it is renewed; `None` where there is no
@@ -128,8 +130,8 @@ impl Standings {
             }
             Presence::Held { expires_in: None } | Presence::Free => None,
         };
-        let (name, leader) = (entry.slot.name().to_owned(), LeaderInfo::of(entry));
-        Self { name, leader, last_token, expires_in_ms }
+        let (leader, last) = (LeaderInfo::of(entry), LeaderInfo::last(entry));
+        Self { name: entry.slot.name().to_owned(), leader, last, last_token, expires_in_ms }
     }
 }
 

@@ -280,6 +280,7 @@ fn tenure(stint: usize, known: Known) -> Tenure {
         version: Version(0),
         floor: 0,
         horizon: 0,
+        renewed: 0,
         usable: 0,
         expires: None,
         store_now: None,

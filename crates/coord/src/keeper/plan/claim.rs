@@ -9,7 +9,7 @@ use crate::keeper::status::{ClockSkew, LeaseState, Waiting};
 use crate::lease::{Acquired, Choice, Claim, Tenure};
 use crate::nonce::Nonce;
 use crate::record::UnixMs;
-use crate::rules::RUN_AHEAD_MS;
+use crate::rules::{RUN_AHEAD_MS, is_plainly_wrong};
 
 impl Plan {
     /// What somebody without a slot does next.
@@ -49,7 +49,11 @@ impl Plan {
     }
 
     fn wait_for_quarantine(&mut self, until: UnixMs, now: Now) -> Next {
-        self.wait_for(Waiting::Quarantine { until });
+        let ahead_hours = (until - now.unix) / 3_600_000;
+        self.wait_for(match is_plainly_wrong(until, now.unix) {
+            true => Waiting::WrongTimes { until, ahead_hours },
+            false => Waiting::Quarantine { until },
+        });
         let left = Duration::from_millis(until - now.unix - RUN_AHEAD_MS);
         self.not_before = now.boot + left.min(self.heartbeat);
         // It may be raised meanwhile.

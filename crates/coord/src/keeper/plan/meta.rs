@@ -56,10 +56,10 @@ impl Plan {
         let Policy::Worker(worker) = &self.policy else { return self.adopt(meta) };
         if meta.value.is_blank() {
             // The same namespace goes on: those who campaign in it need not notice.
-            let Meta { incarnation, created, quarantine, .. } = meta.value;
+            let Meta { incarnation, created, quarantine, token_floor, .. } = meta.value;
             let new = self.new_meta(now, None, orphans);
             let quarantine = new.quarantine.max(quarantine);
-            let filled = Meta { incarnation, created, quarantine, ..new };
+            let filled = Meta { incarnation, created, quarantine, token_floor, ..new };
             self.draft = Some((Some(meta.version), filled));
             return;
         }

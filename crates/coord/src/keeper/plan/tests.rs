@@ -56,6 +56,7 @@ fn meta() -> Meta {
         last_worker: 1023,
         window_ms: BUDGET_MS,
         quarantine: 0,
+        token_floor: Token::default(),
         created: START,
     }
 }
@@ -220,6 +221,7 @@ fn tenure(claim: &Claim, worker: u32, horizon: UnixMs) -> Tenure {
         horizon,
         expires: None,
         store_now: None,
+        renewed: 0,
         usable: horizon,
         holder: claim.holder.clone(),
         info: claim.info.clone(),

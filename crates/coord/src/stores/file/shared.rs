@@ -1,7 +1,7 @@
 //! The state of an open directory, and what is read from it.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::Purpose;
@@ -10,6 +10,7 @@ use super::directory::{self, Copied, Entrance, Opened, Place};
 use crate::error::ErrorKind;
 use crate::failure::Failure;
 use crate::finding::Finding;
+use crate::namespace::Namespace;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version, Versioned, parse_meta};
 use crate::slot::{Group, Slot};
@@ -114,15 +115,28 @@ impl Shared {
     }
 
     pub(super) fn meta(&self) -> Result<Option<Versioned<Meta>>, Failure> {
-        let Some(bytes) = self.meta_cell().read()? else {
-            // A directory without anything has not forgotten: it may be about to be filled.
-            if !self.is_look {
-                directory::require_identity(&self.root)?;
+        let meta = read_meta(&self.root)?;
+        // A directory without anything has not forgotten: it may be about to be filled.
+        if meta.is_none() && !self.is_look {
+            directory::require_identity(&self.root)?;
+        }
+        Ok(meta)
+    }
+
+    /// See [`Store::neighbours`](crate::store::Store::neighbours).
+    pub(super) fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Failure> {
+        let Some(parent) = self.root.parent() else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(parent)?.take(most) {
+            let path = entry?.path();
+            let name = path.file_name().and_then(|name| name.to_str()?.parse().ok());
+            if let (Some(name), Ok(Some(meta))) = (name, read_meta(&path))
+                && path != self.root
+            {
+                found.push((name, meta.value));
             }
-            return Ok(None);
-        };
-        let file = self.root.join("meta");
-        Ok(Some(parse_meta(&bytes, format_args!("rm {}", file.display()))?))
+        }
+        Ok(found)
     }
 
     pub(super) fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Failure> {
@@ -195,4 +209,11 @@ impl Shared {
         // A directory that cannot be looked at is an outage.
         directory.is_some_and(|opened| !matches!(opened.place(&self.root), Ok(Place::Replaced)))
     }
+}
+
+/// The meta record in the directory of a namespace.
+fn read_meta(root: &Path) -> Result<Option<Versioned<Meta>>, Failure> {
+    let Some(bytes) = Cell::new(root, "meta").read()? else { return Ok(None) };
+    let file = root.join("meta");
+    Ok(Some(parse_meta(&bytes, format_args!("rm {}", file.display()))?))
 }

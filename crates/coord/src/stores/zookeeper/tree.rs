@@ -10,8 +10,10 @@ use super::cell::{Cell, Snapshot, meta_of};
 use super::clock::Clock;
 use super::paths::{Paths, slot_of_mark};
 use super::session::{Deadline, Get, Session};
+use crate::error::ErrorKind;
 use crate::failure::Failure;
-use crate::record::UnixMs;
+use crate::namespace::Namespace;
+use crate::record::{Meta, UnixMs};
 use crate::slot::{Group, Slot};
 use crate::store::{Entry, Look};
 use crate::time::boot_time;
@@ -80,6 +82,30 @@ impl Tree {
         slots.dedup();
         let snapshot = self.snapshot(&slots, false, deadline).await?;
         Ok(snapshot.cells.iter().map(Cell::entry).collect())
+    }
+
+    /// Other namespaces under the same root. Those that belong to another user are left out.
+    pub(super) async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Failure> {
+        let root = self.paths.root();
+        let list = [Get::Children(root.to_owned())];
+        let names = self.session.read(&list, false, self.session.deadline()).await?.names();
+        let mut found = Vec::new();
+        for name in names.iter().take(most) {
+            let base = format!("{root}/{name}");
+            let Some(namespace) = name.parse().ok().filter(|_| base != self.paths.base()) else {
+                continue;
+            };
+            let meta = [Get::Data(format!("{base}/meta"))];
+            let node = match self.session.read(&meta, false, self.session.deadline()).await {
+                Ok(mut read) => read.node(),
+                Err(Failure::Definite(ErrorKind::Denied, _)) => None,
+                Err(failure) => return Err(failure),
+            };
+            if let Some(Ok(meta)) = node.map(|node| serde_json::from_slice(&node.data)) {
+                found.push((namespace, meta));
+            }
+        }
+        Ok(found)
     }
 
     /// Sets the clock if it is due, by a write that changes nothing; not where nothing is written.

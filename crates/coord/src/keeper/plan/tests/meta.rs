@@ -154,6 +154,25 @@ fn a_quarantine_is_waited_for_and_looked_at_again() {
 }
 
 #[test]
+fn a_quarantine_that_is_plainly_wrong_is_told_as_such_until_it_is_brought_down() {
+    let mut talk = Talk::new(setup());
+    let until = START + 365 * 86_400_000;
+    talk.read(Ok(Some((1, Meta { quarantine: until, ..meta() }))));
+    assert_eq!(talk.pause(), seconds(10), "it may be brought down at any moment");
+    let told = Waiting::WrongTimes { until, ahead_hours: 8760 };
+    assert_eq!(talk.plan.status().state, LeaseState::Seeking(told));
+    talk.wait();
+    talk.read(Ok(Some((2, meta()))));
+    assert_eq!(talk.claim().meta, Version(2));
+    // An hour is what the longest window may take.
+    let mut talk = Talk::new(setup());
+    let until = START + crate::rules::WINDOW_MAX_MS;
+    talk.read(Ok(Some((1, Meta { quarantine: until, ..meta() }))));
+    talk.pause();
+    assert_eq!(talk.plan.status().state, LeaseState::Seeking(Waiting::Quarantine { until }));
+}
+
+#[test]
 fn a_forgotten_record_raises_the_quarantine_before_anything_is_acquired() {
     let mut talk = Talk::holding();
     let horizon = talk.plan.status().grant.unwrap().horizon;
