@@ -125,7 +125,7 @@ async fn acquire(store: &dyn Store, mut claim: Claim) -> Result<u32, frazil::coo
     loop {
         match store.acquire(&claim).await? {
             Acquired::Held(tenure) => return Ok(tenure.slot.number().unwrap_or(u32::MAX)),
-            Acquired::Unsure(slot, version) => {
+            Acquired::Unsure(slot, version) | Acquired::Unsettled(slot, version, _) => {
                 claim.choice = frazil::coord::Choice::This(slot, version);
             }
             Acquired::Taken

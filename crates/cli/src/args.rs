@@ -36,8 +36,8 @@ pub(crate) use self::key::{
 pub(crate) use self::serve::{CONFIG_VARIABLE, RollbackArg, ServeArgs};
 pub(crate) use self::server::{ServerArg, TrustArg};
 pub(crate) use self::store::{
-    ExportArgs, ImportArgs, InitArgs, LossArg, PlaceArg, QuarantineArgs, RepairArgs,
-    STORE_VARIABLE, ShowArgs, StoreCommand, WorkersArg, WorkersCommand, WorkersLsArgs,
+    ExportArgs, ForgetReplicaArgs, ImportArgs, InitArgs, LossArg, PlaceArg, QuarantineArgs,
+    RepairArgs, STORE_VARIABLE, ShowArgs, StoreCommand, WorkersArg, WorkersCommand, WorkersLsArgs,
     WorkersRepairArgs, WorkersWatchArgs,
 };
 pub(crate) use self::verbs::{DrainArgs, ReleaseArgs, RotateArgs, TargetArg};

@@ -6,6 +6,8 @@ mod neighbours;
 mod outages;
 #[path = "leasing/promises.rs"]
 mod promises;
+#[path = "servers/replicas.rs"]
+mod replicas;
 #[path = "serving/mod.rs"]
 mod serving;
 #[path = "leasing/shell.rs"]

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use frazil_coord::{
-    Act, Changes, Commit, Committed, Entry, Error, ErrorKind, Finding, Group, Guarantees, Look,
-    Meta, Namespace, Nonce, Put, Slot, Store, Timing, Vacancies, Version, Wanted, Watched, Written,
+    Act, Changes, Commit, Committed, Entry, Error, ErrorKind, Finding, ForgottenReplica, Group,
+    Guarantees, Look, Meta, Namespace, Nonce, Put, Slot, Store, Timing, Vacancies, Version, Wanted,
+    Watched, Written,
 };
 
 use self::dice::Dice;
@@ -243,6 +244,14 @@ impl Store for Faulty {
 
     async fn settle(&self, written: &Written) -> Result<bool, Error> {
         self.ask(Act::Settle.word(), self.inner.settle(written)).await
+    }
+
+    async fn missing_replicas(&self) -> Result<Vec<String>, Error> {
+        self.inner.missing_replicas().await
+    }
+
+    async fn forget_replica(&self, address: &str) -> Result<ForgottenReplica, Error> {
+        self.inner.forget_replica(address).await
     }
 
     async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {

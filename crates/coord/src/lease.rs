@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::error::Error;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Record, Token, UnixMs, Version, Versioned};
 use crate::slot::{Group, Slot};
@@ -81,7 +82,6 @@ pub enum Choice {
 }
 
 /// How a claim ended.
-#[expect(clippy::large_enum_variant, reason = "each is handed on once, and never kept")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acquired {
     /// The slot is held.
@@ -103,6 +103,9 @@ pub enum Acquired {
     /// [`Choice::This`] and the same nonce until the answer is definite; to walk on would leak a
     /// slot that one's own presence keeps alive.
     Unsure(Slot, Version),
+    /// The slot was taken over, and the store may still lose that, for this reason. Repeat the claim
+    /// as for [`Unsure`](Self::Unsure) until it cannot.
+    Unsettled(Slot, Version, Error),
 }
 
 /// Why a pool had nothing to give.

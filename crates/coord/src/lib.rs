@@ -29,6 +29,7 @@ mod nonce;
 mod open;
 pub mod protocol;
 mod record;
+mod replicas;
 pub mod rules;
 mod slot;
 mod standing;
@@ -57,6 +58,7 @@ pub use self::nonce::{BadNonce, Nonce};
 pub use self::open::{look, open};
 pub use self::protocol::Leasing;
 pub use self::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
+pub use self::replicas::{ForgottenReplica, forget_command};
 pub use self::slot::{BadName, Group, Slot};
 pub use self::standing::Standing;
 pub use self::store::{

@@ -14,6 +14,7 @@ use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
+use crate::replicas::ForgottenReplica;
 use crate::slot::{Group, Slot};
 use crate::timing::Timing;
 pub use crate::watching::{Announcer, Changes};
@@ -65,6 +66,18 @@ pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
     /// history since.
     async fn settle(&self, _written: &Written) -> Result<bool, Error> {
         Ok(true)
+    }
+
+    /// The servers, by address, that could take this one's place and do not have all that it
+    /// acknowledged: what must settle waits for them, and nothing else does.
+    async fn missing_replicas(&self) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Lets nothing wait any longer for a server that is gone for good, for whoever uses the
+    /// namespace. It counts again once it is connected.
+    async fn forget_replica(&self, _address: &str) -> Result<ForgottenReplica, Error> {
+        Ok(ForgottenReplica::NoneCounts)
     }
 
     /// Removes an election or a scope that nobody is present in, as if it had never been used.

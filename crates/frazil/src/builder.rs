@@ -359,7 +359,7 @@ async fn wait_for_workers(
 fn is_hopeless(why: &Waiting, left: Duration) -> bool {
     let in_time = unix_ms().saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
     match why {
-        Waiting::Answer | Waiting::Store(_) => false,
+        Waiting::Answer | Waiting::Store(_) | Waiting::Settling(_) => false,
         Waiting::Quarantine { until } => *until > in_time,
         // Whoever holds a worker may release it at any moment, and a pool in which nothing was
         // counted was changing while it was looked at.

@@ -183,6 +183,7 @@ pub(crate) enum StoreCommand {
     Import(ImportArgs),
     Quarantine(QuarantineArgs),
     Repair(RepairArgs),
+    ForgetReplica(ForgetReplicaArgs),
 }
 
 /// Create a namespace that is known to be new.
@@ -320,6 +321,33 @@ pub(crate) struct RepairArgs {
     /// of whoever set it was. This machine's clock must be right, where the store has none.
     #[arg(long, conflicts_with_all = ["workers", "window"])]
     pub(crate) wrong_times: bool,
+    #[command(flatten)]
+    pub(crate) loss: LossArg,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Let no takeover wait any longer for a Redis replica that is gone for good.
+///
+/// Behind Sentinel and in a cluster, a worker that its holder did not release is used again once
+/// every server that could be promoted knows of it. While one of them is lost such takeovers wait,
+/// and so do new nodes that need one; running nodes go on. `frazil doctor`, `/readyz?verbose` and
+/// the metric frazil_store_replicas_missing name it.
+///
+/// Say this only of a replica that will never be promoted with what it has: if it were, Ids could
+/// be issued twice. All nodes of the namespace heed it, and it outlasts restarts. A replica that
+/// comes back is counted again once it is connected to the master.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Example:
+  frazil store forget-replica 10.0.0.3:6379 --store redis+sentinel://10.0.0.1,10.0.0.2/main")]
+pub(crate) struct ForgetReplicaArgs {
+    /// The replica, as `frazil doctor` names it.
+    #[arg(value_name = "HOST:PORT", required = true)]
+    pub(crate) replicas: Vec<String>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
     #[command(flatten)]
     pub(crate) loss: LossArg,
     /// Print one JSON object.

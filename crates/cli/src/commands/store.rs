@@ -1,6 +1,7 @@
 //! `frazil store`: a namespace's records.
 
 mod export;
+mod forget_replica;
 mod import;
 mod init;
 mod new_meta;
@@ -23,5 +24,6 @@ pub(crate) fn run(command: &StoreCommand) -> Result<(), Failure> {
         StoreCommand::Quarantine(args) => runtime.block_on(quarantine::run(args)),
         StoreCommand::Repair(args) if args.wrong_times => runtime.block_on(wrong_times::run(args)),
         StoreCommand::Repair(args) => runtime.block_on(repair::run(args)),
+        StoreCommand::ForgetReplica(args) => runtime.block_on(forget_replica::run(args)),
     }
 }

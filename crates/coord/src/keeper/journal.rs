@@ -87,6 +87,7 @@ const fn kind(waiting: &Waiting) -> &'static str {
         Waiting::Quarantine { .. } => "quarantine",
         Waiting::WrongTimes { .. } => "wrong times",
         Waiting::Clock(_) => "clock",
+        Waiting::Settling(_) => "settling",
     }
 }
 

@@ -70,6 +70,8 @@ pub enum Waiting {
     },
     /// For a clock that agrees with another.
     Clock(ClockSkew),
+    /// For a worker that was taken over: the store may still lose that, for this reason.
+    Settling(Error),
 }
 
 /// What an operator types to bring down times that are plainly wrong.
@@ -244,6 +246,7 @@ impl fmt::Display for Waiting {
                 )
             }
             Self::Clock(skew) => write!(f, "this machine's clock, {skew}"),
+            Self::Settling(error) => write!(f, "a worker that was taken over to be safe: {error}"),
         }
     }
 }

@@ -251,7 +251,7 @@ async fn hold<S: Store + ?Sized>(
             Ok(false) => return Ok(Acquired::Unsure(taken.slot, taken.read)),
             Err(error) => {
                 tracing::warn!(%error, slot = %taken.slot, "whether the takeover lasts is not known yet");
-                return Ok(Acquired::Unsure(taken.slot, taken.read));
+                return Ok(Acquired::Unsettled(taken.slot, taken.read, error));
             }
         }
     }

@@ -22,6 +22,7 @@ mod keys;
 mod link;
 mod neighbours;
 mod promise;
+mod replicas;
 mod scripts;
 mod server;
 mod session;
@@ -48,6 +49,7 @@ use crate::finding::Finding;
 use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
 use crate::record::{Meta, Record, Version, json};
+use crate::replicas::ForgottenReplica;
 use crate::slot::{Group, Slot};
 use crate::store::{
     Act, Changes, Commit, Committed, Entry, Look, Present, Put, Stay, Store, Vacancies, Wanted,
@@ -55,7 +57,7 @@ use crate::store::{
 };
 use crate::time::millis;
 use crate::timing::Timing;
-use crate::url::StoreUrl;
+use crate::url::{Scheme, StoreUrl};
 
 /// How many changes one commit tries. If all of a crowd see the same free workers, a claim fails on
 /// all of these with a chance of 1 in 9; more would make every request larger.
@@ -183,8 +185,22 @@ impl Store for RedisStore {
         // If the connection was lost, it is made anew, and the server asked again.
         let answer = self.look(Act::Read, Group::Workers, Vec::new()).await?;
         let mut found = promise::findings(&self.session);
-        found.extend(settle::lost_replicas(&self.session, &answer).await);
+        // Whether sentinels answer is not what is asked here.
+        found.extend(replicas::findings(&self.session, &answer).await.unwrap_or_default());
         Ok(found)
+    }
+
+    async fn missing_replicas(&self) -> Result<Vec<String>, Error> {
+        if self.session.settings.url.scheme == Scheme::Redis {
+            return Ok(Vec::new());
+        }
+        let answer = self.look(Act::Read, Group::Workers, Vec::new()).await?;
+        replicas::missing(&self.session, &answer, 0).await
+    }
+
+    async fn forget_replica(&self, address: &str) -> Result<ForgottenReplica, Error> {
+        let answer = self.look(Act::Read, Group::Workers, Vec::new()).await?;
+        replicas::forget(&self.session, &answer, address).await
     }
 
     async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {

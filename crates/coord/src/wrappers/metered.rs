@@ -13,6 +13,7 @@ use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version};
+use crate::replicas::ForgottenReplica;
 use crate::slot::{Group, Slot};
 use crate::store::{
     Act, Changes, Commit, Committed, Entry, Look, Put, Store, Vacancies, Wanted, Watched, Written,
@@ -206,6 +207,14 @@ impl Store for Metered {
     async fn settle(&self, written: &Written) -> Result<bool, Error> {
         let outcome = |settled: &bool| if *settled { Outcome::Done } else { Outcome::Conflict };
         self.tally(Act::Settle, self.inner.settle(written), outcome).await
+    }
+
+    async fn missing_replicas(&self) -> Result<Vec<String>, Error> {
+        self.inner.missing_replicas().await
+    }
+
+    async fn forget_replica(&self, address: &str) -> Result<ForgottenReplica, Error> {
+        self.inner.forget_replica(address).await
     }
 
     async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {

@@ -168,7 +168,7 @@ impl History {
                 | Acquired::ClockOff { .. },
             ) => State::Idle,
             // Not known: the same again.
-            Ok(Acquired::Unsure(..)) | Err(_) => State::Claiming(claim),
+            Ok(Acquired::Unsure(..) | Acquired::Unsettled(..)) | Err(_) => State::Claiming(claim),
         }
     }
 

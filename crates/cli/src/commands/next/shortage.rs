@@ -46,7 +46,7 @@ impl Shortage {
                 // What the lease saw is true too, if less.
                 Err(_) => Self::of_lease(why),
             },
-            Waiting::Answer | Waiting::Store(_) => Self::of_lease(why),
+            Waiting::Answer | Waiting::Store(_) | Waiting::Settling(_) => Self::of_lease(why),
         }
     }
 

@@ -102,7 +102,7 @@ impl Plan {
         if matches!(acquired, Acquired::Taken | Acquired::Full(_)) {
             self.meta_seen = now.boot;
         }
-        if !matches!(acquired, Acquired::Unsure(..)) {
+        if !matches!(acquired, Acquired::Unsure(..) | Acquired::Unsettled(..)) {
             self.answered();
         }
         match acquired {
@@ -123,6 +123,12 @@ impl Plan {
             Acquired::Unsure(slot, version) => {
                 let unsure = Some((Choice::This(slot, version), claim.nonce));
                 self.phase = Phase::Seeking { unsure };
+                self.pause(now);
+            }
+            Acquired::Unsettled(slot, version, why) => {
+                let unsure = Some((Choice::This(slot, version), claim.nonce));
+                self.phase = Phase::Seeking { unsure };
+                self.wait_for(Waiting::Settling(why));
                 self.pause(now);
             }
         }

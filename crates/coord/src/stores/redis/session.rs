@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use redis::{Cmd, RedisError};
+use redis::{Cmd, FromRedisValue, RedisError};
 use tokio::time::timeout;
 
 use super::answer::Answer;
@@ -18,7 +18,7 @@ use super::settings::{Durability, Settings};
 use crate::error::{Error, ErrorKind};
 use crate::record::UnixMs;
 use crate::slot::Group;
-use crate::store::History;
+use crate::store::{Act, History};
 use crate::sync::lock;
 use crate::time::boot_time;
 
@@ -91,6 +91,28 @@ impl Session {
         Ok(answer)
     }
 
+    /// Sends a command that does no harm if it is carried out twice, within the time-out.
+    pub(super) async fn command<T: FromRedisValue>(
+        &self,
+        act: Act,
+        command: &Cmd,
+    ) -> Result<T, Error> {
+        let sent = async {
+            let mut link = self.link().await?;
+            command.query_async(&mut link.connection).await.map_err(|error| {
+                self.learn(&link, &error);
+                match act {
+                    Act::Read => self.nothing_written(act.word(), &error),
+                    _ => self.settings.failed(act.word(), &error),
+                }
+            })
+        };
+        match timeout(self.settings.timeout, sent).await {
+            Ok(answer) => answer,
+            Err(_) => Err(self.late(act.word(), act != Act::Read)),
+        }
+    }
+
     /// The history that an answer shows.
     pub(super) fn history(&self, answer: &Answer) -> History {
         history::seen(answer, &self.server(), &self.settings, &lock(&self.mark))
@@ -134,12 +156,20 @@ impl Session {
             }
             return Err(match meaning {
                 _ if is_in_doubt => self.settings.failed(step.act, &failed).into_unknown(),
-                Meaning::Broken if !step.writes => {
-                    let why = self.settings.redacted(&failed);
-                    Error::new(ErrorKind::Unavailable, step.act, &self.settings.url, why)
-                }
+                _ if !step.writes => self.nothing_written(step.act, &failed),
                 _ => self.settings.failed(step.act, &failed),
             });
+        }
+    }
+
+    /// The error of a request that only reads: nothing is in doubt.
+    fn nothing_written(&self, act: &'static str, error: &RedisError) -> Error {
+        match Meaning::of(error) {
+            Meaning::Broken => {
+                let why = self.settings.redacted(error);
+                Error::new(ErrorKind::Unavailable, act, &self.settings.url, why)
+            }
+            _ => self.settings.failed(act, error),
         }
     }
 

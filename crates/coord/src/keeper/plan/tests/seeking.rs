@@ -65,6 +65,23 @@ fn a_slot_that_may_have_been_taken_is_asked_for_until_the_answer_is_definite() {
 }
 
 #[test]
+fn a_takeover_that_may_be_lost_is_repeated_and_says_what_it_waits_for() {
+    let mut talk = Talk::met(setup());
+    let first = talk.claim();
+    let why = error(ErrorKind::Unavailable);
+    talk.answer(&first, Ok(Acquired::Unsettled(Slot::worker(4), Version(11), why.clone())));
+    let status = talk.plan.status();
+    assert_eq!(status.state, LeaseState::Seeking(Waiting::Settling(why.clone())));
+    assert!(status.state.to_string().contains(&why.to_string()), "{}", status.state);
+    assert_eq!(status.trouble, None, "the store answered");
+    assert!(!talk.pause().is_zero(), "not in a tight loop");
+    talk.wait();
+    let again = talk.claim();
+    let pinned = Choice::This(Slot::worker(4), Version(11));
+    assert_eq!((again.choice, again.nonce), (pinned, first.nonce));
+}
+
+#[test]
 fn a_claim_based_on_an_old_meta_reads_it_again() {
     let mut talk = Talk::met(setup());
     let claim = talk.claim();
