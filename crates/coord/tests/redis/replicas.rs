@@ -61,15 +61,27 @@ async fn abandoned(place: &Place, store: &RedisStore, version: Version, number: 
     tenure
 }
 
-/// Tries to take a worker over until the store says what that waits for.
-async fn waits_for(store: &RedisStore, claim: &mut Claim) -> String {
-    eventually("the worker to lapse", async || match store.acquire(claim).await.unwrap() {
-        Acquired::Unsettled(slot, version, why) => {
+/// Tries to take a worker over until the store says that this waits for a server.
+async fn waits_for(store: &RedisStore, claim: &mut Claim, lost: &str) -> String {
+    eventually("the takeover to wait for it", async || match store.acquire(claim).await {
+        Ok(Acquired::Unsettled(slot, version, why)) => {
             claim.choice = Choice::This(slot, version);
-            Some(why.to_string())
+            Some(why.to_string()).filter(|why| why.contains(lost))
         }
-        Acquired::Full(_) => None,
+        Ok(Acquired::Full(_)) => None,
+        Err(error) if error.kind().is_retryable() => None,
         other => panic!("it may be lost, and was given: {other:?}"),
+    })
+    .await
+}
+
+/// Takes over what was waited for.
+async fn taken_over(store: &RedisStore, claim: &Claim) -> Tenure {
+    eventually("the takeover", async || match store.acquire(claim).await {
+        Ok(Acquired::Held(tenure)) => Some(tenure),
+        Ok(Acquired::Unsettled(..)) => None,
+        Err(error) if error.kind().is_retryable() => None,
+        other => panic!("{other:?}"),
     })
     .await
 }
@@ -94,7 +106,7 @@ async fn a_takeover_waits_for_a_lost_replica_until_an_operator_gives_it_up() {
     site.until_connected(1);
     let command = format!("frazil store forget-replica {lost} --store '{store}' --namespace lab");
     let mut claim = place.claim(any(0, 0), version);
-    let why = waits_for(&store, &mut claim).await;
+    let why = waits_for(&store, &mut claim, &lost).await;
     assert!(why.contains(&command) && !why.contains(&kept), "{why}");
     assert_eq!(store.missing_replicas().await.unwrap(), [lost.as_str()]);
     assert!(named_by_doctor(&store, &lost, &command).await);
@@ -103,7 +115,7 @@ async fn a_takeover_waits_for_a_lost_replica_until_an_operator_gives_it_up() {
     assert!(matches!(extended, Extended::Held(_)), "{extended:?}");
     take(&store, &place.claim(any(2, 2), version)).await;
     // The control: without the operator's word it waits on.
-    assert!(waits_for(&store, &mut claim).await.contains(&lost));
+    waits_for(&store, &mut claim, &lost).await;
 
     // The word of one process is heeded by another, and by one that starts later.
     let operator = place.open().await;
@@ -120,7 +132,7 @@ async fn a_takeover_waits_for_a_lost_replica_until_an_operator_gives_it_up() {
     assert_eq!(operator.forget_replica(&kept).await.unwrap(), ForgottenReplica::Connected);
     assert_eq!(operator.forget_replica(&lost).await.unwrap(), ForgottenReplica::Done);
     assert_eq!(operator.forget_replica(&lost).await.unwrap(), ForgottenReplica::Done);
-    let taken = take(&store, &claim).await;
+    let taken = taken_over(&store, &claim).await;
     assert!(taken.floor >= left.horizon, "{taken:?} overlaps {left:?}");
     assert_eq!(place.open().await.missing_replicas().await.unwrap(), Vec::<String>::new());
     assert!(named_by_doctor(&store, &lost, "SENTINEL RESET").await);
@@ -150,7 +162,7 @@ async fn a_replica_that_was_given_up_counts_again_once_it_is_connected() {
     site.until_connected(1);
     assert_eq!(store.missing_replicas().await.unwrap(), [lost.as_str()]);
     let mut claim = place.claim(any(0, 0), version);
-    assert!(waits_for(&store, &mut claim).await.contains(&lost));
+    waits_for(&store, &mut claim, &lost).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -172,11 +184,11 @@ async fn a_lost_replica_of_a_cluster_is_named_and_given_up_too() {
     let is_missed = || cluster.node(owner).info("connected_slaves").unwrap() == "0";
     wait_until("the master to miss it", LIMIT, is_missed).unwrap();
     let mut claim = place.claim(any(0, 0), version);
-    assert!(waits_for(&store, &mut claim).await.contains(&replica.address()));
+    waits_for(&store, &mut claim, &replica.address()).await;
     assert_eq!(store.missing_replicas().await.unwrap(), [replica.address()]);
     let forgotten = store.forget_replica(&replica.address()).await.unwrap();
     assert_eq!(forgotten, ForgottenReplica::Done);
-    take(&store, &claim).await;
+    taken_over(&store, &claim).await;
 }
 
 #[tokio::test]
