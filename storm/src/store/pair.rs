@@ -19,8 +19,8 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    pub(super) fn start(replicas: usize) -> io::Result<Self> {
-        let builder = || Redis::builder().persistent(AppendOnly::Always);
+    pub(super) fn start(replicas: usize, sync: AppendOnly) -> io::Result<Self> {
+        let builder = || Redis::builder().persistent(sync);
         let mut servers = vec![builder().start()?];
         for _ in 0..replicas {
             servers.push(builder().replica_of(&servers[0]).start()?);
