@@ -13,6 +13,8 @@ mod serving;
 #[path = "leasing/shell.rs"]
 mod shell;
 
+mod serving;
+
 use std::collections::BTreeSet;
 
 use frazil_rig::{Certificates, Etcd, Proxy, Redis, ZooKeeper};

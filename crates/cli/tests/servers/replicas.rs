@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use frazil_rig::{AppendOnly, Redis, Sentinels, wait_until};
 
+use crate::serving::Served;
 use crate::shell::Shell;
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -15,6 +16,7 @@ fn a_lost_replica_is_named_by_the_doctor_and_given_up_by_its_address() {
     let replica = builder().replica_of(&master).start().unwrap();
     let sentinels = Sentinels::start(&master).unwrap();
     let (shell, url, lost) = (Shell::new(), sentinels.url(), replica.address());
+    let quarantine = ["store", "quarantine", "--for", "1s", "--store", &url];
     let forget = ["store", "forget-replica", &lost, "--store", &url, "--json"];
     shell.fails(&forget, 1, &["no namespace", "store init"]);
     let init = shell.output(&["store", "init", "--store", &url]);
@@ -26,20 +28,31 @@ fn a_lost_replica_is_named_by_the_doctor_and_given_up_by_its_address() {
         &["no replica 10.0.0.9:1", &lost],
     );
 
+    let mut served = Served::start(&["--store", &url]);
+    served.wait_until_ready();
     replica.kill();
     let is_missed = || master.info("connected_slaves").is_ok_and(|count| count == "0");
     wait_until("the master to miss it", LIMIT, is_missed).unwrap();
     // What an operator writes waits for it too, and says what to do.
     let command = format!("frazil store forget-replica {lost} --store '{url}' --namespace default");
-    shell.fails(&["store", "quarantine", "--for", "1s", "--store", &url], 3, &[&command]);
+    shell.fails(&quarantine, 3, &[&command]);
     let examined = shell.output(&["doctor", "--store", &url]);
     let said = String::from_utf8_lossy(&examined.stdout);
     assert!(said.contains(&command), "{said}");
+    // A node that holds its worker names it, and is ready.
+    let metric = format!("frazil_store_replicas_missing{{replica=\"{lost}\"}} 1");
+    let page = |path: &str| served.request("GET", path);
+    wait_until("the node to name it", LIMIT, || page("/metrics").1.contains(&metric)).unwrap();
+    let (status, ready) = page("/readyz?verbose");
+    assert!(status == 200 && ready.contains(&format!("[-] replica {lost}")), "{status} {ready}");
+    assert!(page("/v1/info").1.contains(&command), "{}", page("/v1/info").1);
 
     let forgotten = shell.json_lines(&forget);
     assert_eq!(forgotten[0]["forgotten"][0], lost.as_str(), "{forgotten:?}");
     assert_eq!(forgotten[0]["missing"].as_array().map(Vec::len), Some(0), "{forgotten:?}");
-    let quarantined = shell.output(&["store", "quarantine", "--for", "1s", "--store", &url]);
+    wait_until("the node to see that", LIMIT, || !page("/metrics").1.contains(&lost)).unwrap();
+    assert!(!page("/readyz?verbose").1.contains(&lost));
+    let quarantined = shell.output(&quarantine);
     assert!(quarantined.status.success(), "{quarantined:?}");
 }
 
