@@ -226,7 +226,9 @@ impl Session {
             return Ok(link.clone());
         }
         *held = None;
-        let link = Link::open(&self.settings, &self.keys).await.map_err(|error| {
+        // Boxed: what connects is nested deeply, and so would be every future that it is a part of.
+        let opened = Box::pin(Link::open(&self.settings, &self.keys)).await;
+        let link = opened.map_err(|error| {
             // What was fine when the store was opened, and is refused now, may be so for a moment:
             // an address that is led from one server to another, or a server being set up again.
             let was_fine = self.server().is_master;
