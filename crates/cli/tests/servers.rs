@@ -8,8 +8,6 @@ mod outages;
 mod promises;
 #[path = "servers/replicas.rs"]
 mod replicas;
-#[path = "serving/mod.rs"]
-mod serving;
 #[path = "leasing/shell.rs"]
 mod shell;
 

@@ -27,7 +27,7 @@ use crate::birth::FirstUse;
 use crate::error::Error;
 use crate::lease::{Ask, Choice, Claim, Tenure};
 use crate::nonce::Nonce;
-use crate::record::{Meta, UnixMs, Version, Versioned};
+use crate::record::{Meta, Token, UnixMs, Version, Versioned};
 use crate::rules::META_EVERY;
 use crate::time::millis;
 
@@ -118,6 +118,8 @@ pub struct Plan {
     /// The incarnation of the namespace that keeps others off what was granted: by the record, or by
     /// its quarantine.
     granted_in: Option<Nonce>,
+    /// The highest token that a leader was seen with, or had.
+    token: Token,
     /// When meta was last seen, and before when it is not read again, in boot time.
     meta_seen: Duration,
     meta_not_before: Duration,
@@ -172,7 +174,9 @@ impl Plan {
     pub fn for_leader(candidacy: Candidacy, meta: Option<Versioned<Meta>>, now: Now) -> Self {
         let Candidacy { ttl, heartbeat, first_use, holder, .. } = candidacy.clone();
         let policy = Policy::Leader(Box::new(Leader::new(candidacy)));
-        Self { ttl, heartbeat, holder, meta, ..Self::begin(policy, first_use, now) }
+        let granted_in = meta.as_ref().map(|meta| meta.value.incarnation);
+        let plan = Self::begin(policy, first_use, now);
+        Self { ttl, heartbeat, holder, granted_in, meta, ..plan }
     }
 
     fn begin(policy: Policy, first_use: FirstUse, now: Now) -> Self {
@@ -192,6 +196,7 @@ impl Plan {
             granted: None,
             forgotten: None,
             granted_in: None,
+            token: Token::default(),
             meta_seen: now.boot,
             meta_not_before: now.boot,
             is_local: false,

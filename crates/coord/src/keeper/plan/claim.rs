@@ -1,5 +1,6 @@
 //! Getting hold of a slot: claims and their answers.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use super::{Effect, Next, Now, Phase, Plan, Policy};
@@ -35,8 +36,8 @@ impl Plan {
             Policy::Leader(_) => self.named_slot(now),
         };
         let claim = match choice {
-            Ok(choice) => self.claim(choice, now.nonce, now),
-            Err(next) => return next,
+            ControlFlow::Continue(choice) => self.claim(choice, now.nonce, now),
+            ControlFlow::Break(next) => return next,
         };
         match self.phase {
             Phase::Mending => Next::Mend(claim),
@@ -190,7 +191,10 @@ impl Plan {
                 self.status.grant = Some(grant);
                 Some(Effect::Open(grant))
             }
-            Policy::Leader(_) => Some(Effect::Lead),
+            Policy::Leader(_) => {
+                self.token = self.token.max(tenure.token);
+                Some(Effect::Lead)
+            }
         }
     }
 }

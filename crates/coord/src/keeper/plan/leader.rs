@@ -1,5 +1,6 @@
 //! The policy of a leader: one slot, by its name, for as long as the store keeps being told.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use super::vacancy::{Vacancy, Wait};
@@ -9,7 +10,7 @@ use crate::keeper::status::LeaseState;
 use crate::lease::{Choice, Loss};
 use crate::rules::SILENCE_MS;
 use crate::slot::Slot;
-use crate::store::Entry;
+use crate::store::{Entry, Found};
 
 /// What is particular to a leader.
 #[derive(Clone, Debug)]
@@ -50,6 +51,9 @@ impl Plan {
     ) {
         if let Policy::Leader(leader) = &mut self.policy {
             leader.vacancy.saw(entry, (asked, seen), pace);
+            if let Some(Found::Known(record)) = entry.map(|entry| &entry.found) {
+                self.token = self.token.max(record.token);
+            }
         }
     }
 
@@ -61,14 +65,14 @@ impl Plan {
     }
 
     /// The slot to be claimed, or what to wait for.
-    pub(super) fn named_slot(&self, now: Now) -> Result<Choice, Next> {
-        let Policy::Leader(leader) = &self.policy else { return Err(Next::Stop) };
+    pub(super) fn named_slot(&self, now: Now) -> ControlFlow<Next, Choice> {
+        let Policy::Leader(leader) = &self.policy else { return ControlFlow::Break(Next::Stop) };
         let retry = now.boot + jittered(leader.retry, now);
         match leader.vacancy.wait(now.boot, leader.retry) {
-            Wait::No(version) => Ok(Choice::This(leader.slot.clone(), version)),
-            Wait::For(pause) => Err(Next::Wait(retry.min(now.boot + pause))),
-            Wait::ForAChange => Err(Next::Wait(retry)),
-            Wait::ForALook => Err(Next::Watch(retry)),
+            Wait::No(version) => ControlFlow::Continue(Choice::This(leader.slot.clone(), version)),
+            Wait::For(pause) => ControlFlow::Break(Next::Wait(retry.min(now.boot + pause))),
+            Wait::ForAChange => ControlFlow::Break(Next::Wait(retry)),
+            Wait::ForALook => ControlFlow::Break(Next::Watch(retry)),
         }
     }
 
@@ -126,8 +130,8 @@ impl Plan {
                 let last = if uses_times { tenure.horizon } else { 0 };
                 self.phase = Phase::Leaving { tenure, last, goes_on: false };
             }
-            Loss::Vanished | Loss::Regressed | Loss::Overlapped { .. } if uses_times => {
-                self.forgotten = Some(tenure.horizon);
+            Loss::Vanished | Loss::Regressed | Loss::Overlapped { .. } => {
+                self.forgotten = uses_times.then_some(tenure.horizon);
                 let until = now.boot + Duration::from_millis(SILENCE_MS);
                 self.phase = Phase::Owing { until };
             }

@@ -63,10 +63,10 @@ impl Plan {
         self.look_again(now);
     }
 
-    /// Keeps others off the times that were used, in a namespace that has forgotten them.
+    /// Keeps others off the times and tokens that were used, in a namespace that has forgotten them.
     pub(super) fn owe(&mut self, until: Duration, now: Now) -> Next {
         // Whoever is new there waits no longer than that.
-        if self.forgotten.is_none() || now.boot >= until {
+        if self.meta.is_some() || now.boot >= until {
             self.phase = Phase::Ended;
             return Next::Stop;
         }

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::keeper::status::{ClockSkew, Waiting};
 use crate::lease::Loss;
 use crate::nonce::Nonce;
-use crate::record::{Meta, UnixMs, Versioned};
+use crate::record::{Meta, Token, UnixMs, Versioned};
 use crate::rules::{CLOCK_BOUND_MS, META_EVERY, WINDOW_MAX_MS};
 use crate::store::{Look, Put};
 
@@ -98,12 +98,16 @@ impl Plan {
     fn adopt(&mut self, meta: Versioned<Meta>) {
         self.met = true;
         self.widest_window_ms = self.widest_window_ms.max(meta.value.window_ms);
-        let needed = self.owed(meta.value.incarnation);
-        if meta.value.quarantine < needed {
-            let raised = Meta { quarantine: needed, ..meta.value };
-            self.draft = Some((Some(meta.version), raised));
-        } else {
+        let Meta { incarnation, quarantine, token_floor, .. } = meta.value;
+        let raised = Meta {
+            quarantine: quarantine.max(self.owed(incarnation)),
+            token_floor: token_floor.max(self.owed_token(incarnation)),
+            ..meta.value.clone()
+        };
+        if raised == meta.value {
             self.covered_by(meta);
+        } else {
+            self.draft = Some((Some(meta.version), raised));
         }
     }
 
@@ -112,6 +116,13 @@ impl Plan {
         let is_other = self.granted_in != Some(incarnation);
         let granted = self.granted.filter(|_| is_other);
         granted.max(self.forgotten).unwrap_or(0)
+    }
+
+    /// The token that the next leader in a namespace must be above: one that was seen before the
+    /// namespace was created anew.
+    fn owed_token(&self, incarnation: Nonce) -> Token {
+        let is_other = self.granted_in.is_some_and(|known| known != incarnation);
+        if is_other { self.token } else { Token::default() }
     }
 
     fn covered_by(&mut self, meta: Versioned<Meta>) {
@@ -141,7 +152,7 @@ impl Plan {
             now: now_ms,
             incarnation: now.nonce,
         };
-        birth.meta()
+        Meta { token_floor: self.owed_token(now.nonce), ..birth.meta() }
     }
 
     /// Meta was written, or not.

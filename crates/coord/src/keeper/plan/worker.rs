@@ -1,6 +1,7 @@
 //! The policy of a worker: any slot of a pool, which is looked at now and then for how full it is, and
 //! for what others' clocks say.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use super::peers::Peers;
@@ -108,13 +109,13 @@ impl Plan {
     }
 
     /// The workers to be claimed, or what to do before.
-    pub(super) fn any_worker(&mut self, now: Now) -> Result<Choice, Next> {
+    pub(super) fn any_worker(&mut self, now: Now) -> ControlFlow<Next, Choice> {
         let (Policy::Worker(worker), Some(meta)) = (&self.policy, &self.meta) else {
-            return Err(Next::Stop);
+            return ControlFlow::Break(Next::Stop);
         };
         // Before the first claim: what is claimed with a wrong clock blocks others.
         if !self.store_has_clock && !self.is_local && !worker.peers.has_looked() {
-            return Err(self.look(now));
+            return ControlFlow::Break(self.look(now));
         }
         let (agreed, look_at) = (worker.peers.agree(now), worker.look_at);
         let choice = Choice::Any {
@@ -125,9 +126,9 @@ impl Plan {
         if let Err(skew) = agreed {
             self.wait_for(Waiting::Clock(skew));
             let wait = Next::Wait(look_at);
-            return Err(if now.boot < look_at { wait } else { self.look(now) });
+            return ControlFlow::Break(if now.boot < look_at { wait } else { self.look(now) });
         }
-        Ok(choice)
+        ControlFlow::Continue(choice)
     }
 
     /// Whether our clock agrees with those of live peers, as far as that can be told.

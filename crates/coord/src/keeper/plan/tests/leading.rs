@@ -8,11 +8,12 @@ use crate::keeper::plan::{Effect, Next, Now, Plan};
 use crate::keeper::status::{LeaseState, Refusal};
 use crate::keeper::{Candidacy, FirstUse};
 use crate::lease::{Acquired, Census, Choice, Claim, Extended, Loss, Released, Tenure};
+use crate::mend;
 use crate::nonce::Nonce;
-use crate::record::{Meta, Version, Versioned};
+use crate::record::{Meta, Record, Token, Version, Versioned};
 use crate::rules::SILENCE_MS;
 use crate::slot::{Group, Slot};
-use crate::store::{Entry, Look, Put};
+use crate::store::{Entry, Found, Look, Presence, Put};
 
 const TTL: Duration = seconds(10);
 const TRUST: Duration = seconds(9);
@@ -290,7 +291,6 @@ fn a_scope_that_the_store_forgot_keeps_others_off_its_times() {
         assert_eq!(campaign.plan.extended(campaign.now, lost), Effect::Close);
         campaign
     };
-    assert!(matches!(forget(None).next(), Next::Stop), "no times were used");
     let mut campaign = forget(Some(WINDOW));
     assert!(matches!(campaign.next(), Next::ReadMeta));
     let other = Meta { incarnation: Nonce::from_bits(9), ..meta() };
@@ -298,7 +298,9 @@ fn a_scope_that_the_store_forgot_keeps_others_off_its_times() {
     let look = Look { meta: Some(found), ..Look::default() };
     campaign.plan.meta_read(campaign.now, Ok(look), false);
     match campaign.next() {
-        Next::WriteMeta(Some(Version(7)), raised) => assert_eq!(raised.quarantine, START + 3000),
+        Next::WriteMeta(Some(Version(7)), raised) => {
+            assert_eq!((raised.quarantine, raised.token_floor), (START + 3000, Token(START)));
+        }
         other => panic!("wanted to raise the quarantine, got {other:?}"),
     }
     campaign.plan.meta_written(campaign.now, Ok(Put::Done(Version(8))));
@@ -344,4 +346,40 @@ fn what_waiting_cannot_mend_is_told_to_a_candidate() {
     let refusal = Refusal::Store(error(ErrorKind::Denied));
     assert_eq!(campaign.plan.status().state, LeaseState::Refused(refusal));
     assert!(matches!(campaign.next(), Next::Stop));
+}
+
+#[test]
+fn tokens_rise_in_a_namespace_that_was_created_anew_whatever_clocks_show() {
+    let other = Meta { incarnation: Nonce::from_bits(9), ..meta() };
+    let found = Versioned { version: Version(7), value: other.clone() };
+    // A leader whose clock is an hour ahead, as others saw it.
+    let ahead = Token(START + 3_600_000);
+    let record = Record { token: ahead, nonce: None, ..mend::replacement(&claim_to_judge()) };
+    let seen = Entry {
+        slot: slot(),
+        version: Version(5),
+        found: Found::Known(record),
+        presence: Presence::Held { expires_in: None },
+    };
+    let mut campaign = Campaign::new(candidacy(None));
+    campaign.sees(Some(&seen));
+    campaign.pass(seconds(60));
+    campaign.sees(None);
+    campaign.pass(TTL + LOCK_DELAY);
+    let claim = campaign.claim();
+    campaign.plan.acquired(campaign.now, &claim, Ok(Acquired::MetaMoved));
+    assert!(matches!(campaign.next(), Next::ReadMeta));
+    let look = Look { meta: Some(found), ..Look::default() };
+    campaign.plan.meta_read(campaign.now, Ok(look), false);
+    match campaign.next() {
+        Next::WriteMeta(Some(Version(7)), raised) => {
+            assert_eq!(raised, Meta { token_floor: ahead, ..other });
+        }
+        other => panic!("wanted to raise the floor of tokens, got {other:?}"),
+    }
+}
+
+/// A claim that is not made.
+fn claim_to_judge() -> Claim {
+    Claim::to_judge(&Versioned { version: Version(3), value: meta() }, START)
 }
