@@ -48,6 +48,11 @@ impl Pair {
         master.zip(replica).ok_or_else(|| io::Error::other(format!("nobody knows port {port}")))
     }
 
+    /// The address of the first server that is not the master, whether it runs or not.
+    pub(crate) fn follower(&self) -> io::Result<String> {
+        Ok(self.roles()?.1.address())
+    }
+
     /// Kills a replica, and waits until the master misses it; its port.
     pub(crate) fn lose_replica(&self) -> io::Result<u16> {
         let (master, replica) = self.roles()?;
