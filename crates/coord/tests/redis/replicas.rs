@@ -191,6 +191,21 @@ async fn a_lost_replica_of_a_cluster_is_named_and_given_up_too() {
     taken_over(&store, &claim).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_log_nothing_waits_for_a_replica() {
+    let master = Redis::start().unwrap();
+    let replica = Redis::builder().replica_of(&master).start().unwrap();
+    let sentinels = Sentinels::start(&master).unwrap();
+    let place = Place::new(format!("{}?timeout=2s", sentinels.url()));
+    let store = place.open().await;
+    replica.kill();
+    let is_missed = || master.info("connected_slaves").unwrap() == "0";
+    wait_until("the master to miss it", LIMIT, is_missed).unwrap();
+    assert_eq!(store.missing_replicas().await.unwrap(), Vec::<String>::new());
+    let forgotten = store.forget_replica(&replica.address()).await.unwrap();
+    assert_eq!(forgotten, ForgottenReplica::NoneCounts);
+}
+
 #[tokio::test]
 async fn a_server_without_sentinels_waits_for_no_replica() {
     let redis = Redis::start().unwrap();

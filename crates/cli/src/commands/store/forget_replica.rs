@@ -51,7 +51,8 @@ async fn forget(store: &dyn Store, replica: &str) -> Result<(), Failure> {
         }
         _ => {
             return Err(Failure::usage(format_args!(
-                "{store} waits for no replicas: only redis+sentinel: and redis+cluster: do"
+                "{store} waits for no replicas: only redis+sentinel: and redis+cluster: do, with \
+                 appendonly yes"
             )));
         }
     };

@@ -23,10 +23,9 @@ struct Replicas {
 }
 
 impl Replicas {
-    /// None of a single server: who would be promoted is not known without sentinels.
     async fn look(session: &Session, answer: &Answer) -> Result<Self, Error> {
         let connected = answer.replication.lines().filter_map(replica).collect();
-        if session.settings.url.scheme == Scheme::Redis {
+        if !counts(session, answer) {
             return Ok(Self { named: Vec::new(), connected, forgotten: BTreeSet::new() });
         }
         let named = link::promotable(&session.settings, &session.link().await?).await?;
@@ -70,6 +69,12 @@ impl Replicas {
     }
 }
 
+/// Whether anything waits for replicas. Who would be promoted is not known without sentinels, and where
+/// nothing settles nobody waits for that.
+fn counts(session: &Session, answer: &Answer) -> bool {
+    session.settings.url.scheme != Scheme::Redis && session.history(answer).settles()
+}
+
 /// Those that could be promoted and do not have all up to an offset.
 pub(super) async fn missing(
     session: &Session,
@@ -87,7 +92,7 @@ pub(super) async fn forget(
     answer: &Answer,
     address: &str,
 ) -> Result<ForgottenReplica, Error> {
-    if session.settings.url.scheme == Scheme::Redis {
+    if !counts(session, answer) {
         return Ok(ForgottenReplica::NoneCounts);
     }
     let replicas = Replicas::look(session, answer).await?;
