@@ -17,7 +17,7 @@ use crate::lease::Loss;
 use crate::record::{Token, UnixMs};
 
 pub use self::driver::Keeper;
-pub use self::leash::{LaneNow, Reach, Turn};
+pub use self::leash::{LaneNow, Reach};
 pub use self::plan::{Effect, Next, Now, Plan};
 pub use self::setup::Setup;
 pub use self::status::{ClockSkew, Judge, LeaseState, LeaseStatus, Pool, Refusal, Waiting};

@@ -173,7 +173,10 @@ impl Driver {
         let is_request = !matches!(next, Next::Wait(_) | Next::Stop);
         let is_over = self.do_next(next, now).await?;
         if is_request {
-            self.leash.request_ended(now.boot);
+            self.leash.request_ended(self.plan.heard());
+        }
+        if self.plan.status().grant.is_none() {
+            self.leash.revoke();
         }
         Ok(is_over)
     }

@@ -91,7 +91,13 @@ pub struct Plan {
     /// The incarnation of the namespace that keeps others off what was granted: by the record, or by
     /// its quarantine.
     granted_in: Option<Nonce>,
-    /// When meta was last seen, and before when it is not read again, in boot time.
+    /// Whether the namespace was found to keep nobody off what was granted, and that is not made good.
+    owes: bool,
+    /// When the request was made that is answered next, in boot time.
+    asked: Duration,
+    /// When the last one was made that ended while nothing was owed.
+    heard: Duration,
+    /// When meta was last asked for and seen, and before when it is not read again, in boot time.
     meta_seen: Duration,
     meta_not_before: Duration,
     /// Whether all holders are on this machine: then all have one clock.
@@ -142,6 +148,9 @@ impl Plan {
             draft: None,
             forgotten: None,
             granted_in: None,
+            owes: false,
+            asked: now.boot,
+            heard: now.boot,
             meta_seen: now.boot,
             meta_not_before: now.boot,
             is_local,
@@ -181,8 +190,23 @@ impl Plan {
         &self.status
     }
 
+    /// When the last request was made that ended, however it did, while the namespace was not known to
+    /// keep nobody off what was granted; in boot time.
+    #[must_use]
+    pub const fn heard(&self) -> Duration {
+        self.heard
+    }
+
     /// What to do now.
     pub fn next(&mut self, now: Now) -> Next {
+        let next = self.decide(now);
+        if !matches!(next, Next::Wait(_) | Next::Stop) {
+            self.asked = now.boot;
+        }
+        next
+    }
+
+    fn decide(&mut self, now: Now) -> Next {
         // The lane will follow a step of its clock that has lasted: the horizon goes before it.
         let is_renewed = self.failures == 0 && self.tenure().is_some() && !self.store_has_clock;
         if is_renewed && self.anchor.notice(now.unix.max(now.last), now.boot) {
@@ -294,8 +318,19 @@ impl Plan {
             _ => return Effect::None,
         };
         if answer.is_ok() {
-            self.meta_seen = now.boot;
+            self.meta_seen = self.asked;
         }
+        let effect = self.judge_extension(now, since, answer);
+        self.ended();
+        effect
+    }
+
+    fn judge_extension(
+        &mut self,
+        now: Now,
+        since: Duration,
+        answer: Result<Extended, Error>,
+    ) -> Effect {
         match answer {
             Err(error) => {
                 self.failed(now, error);
@@ -332,6 +367,7 @@ impl Plan {
         self.status.losses += 1;
         if matches!(loss, Loss::Vanished | Loss::Regressed | Loss::Overlapped { .. }) {
             self.forgotten = self.status.grant.map(|grant| grant.horizon);
+            self.owes = true;
             self.meta = None;
         }
         // An operator gave the slot to others, above what this lane had used by then.
@@ -378,6 +414,13 @@ impl Plan {
         self.phase = Phase::Ended;
         self.status.grant = None;
         self.status.state = LeaseState::Refused(refusal);
+    }
+
+    /// A request has ended, however it did.
+    const fn ended(&mut self) {
+        if !self.owes {
+            self.heard = self.asked;
+        }
     }
 
     fn answered(&mut self) {

@@ -34,6 +34,7 @@ impl Plan {
 
     /// The pool was looked at.
     pub fn looked(&mut self, now: Now, seen: Result<Vec<Entry>, Error>) {
+        self.ended();
         let heartbeat = self.setup.timing.heartbeat;
         let Ok(entries) = seen else {
             // A renewal or a claim will tell whether the store is in trouble.

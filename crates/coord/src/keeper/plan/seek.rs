@@ -85,6 +85,10 @@ impl Plan {
 
     /// A claim was answered.
     pub fn acquired(&mut self, now: Now, claim: &Claim, answer: Result<Acquired, Error>) -> Effect {
+        // Meta that moved may be that of another namespace.
+        if !matches!(answer, Ok(Acquired::MetaMoved)) {
+            self.ended();
+        }
         let acquired = match answer {
             Ok(acquired) => acquired,
             Err(error) => {
@@ -97,7 +101,7 @@ impl Plan {
         };
         // Only a claim of this meta is judged at all.
         if matches!(acquired, Acquired::Taken | Acquired::Full(_)) {
-            self.meta_seen = now.boot;
+            self.meta_seen = self.asked;
         }
         if !matches!(acquired, Acquired::Unsure(..)) {
             self.answered();
@@ -154,7 +158,9 @@ impl Plan {
         let grant = Grant { worker, token, floor, horizon };
         self.setup.favourite = Some(worker);
         self.granted_in = Some(tenure.incarnation);
-        self.meta_seen = now.boot;
+        self.owes = false;
+        self.heard = self.asked;
+        self.meta_seen = self.asked;
         self.status.state = LeaseState::Held;
         self.status.grant = Some(grant);
         self.phase = Phase::Holding { tenure: Box::new(tenure), since: now.boot };
@@ -184,12 +190,14 @@ impl Plan {
 
     /// What was never used was given back, or not: it lapses by itself then.
     pub fn returned(&mut self, now: Now) {
+        self.ended();
         self.phase = Phase::Seeking { unsure: None };
         self.not_before = now.boot + self.setup.timing.heartbeat;
     }
 
     /// The pool was looked after.
     pub fn mended(&mut self) {
+        self.ended();
         self.phase = Phase::Seeking { unsure: None };
     }
 
