@@ -48,7 +48,7 @@ fn times_of_tenures_are_disjoint_whatever_clocks_and_networks_do() {
 
 #[test]
 fn times_of_tenures_are_disjoint_on_longer_clocks_too() {
-    holds(Scope { clock_max: 3, requests: 1, ..SOUND });
+    holds(Scope { clock_max: 3, stints: 2, ..SOUND });
 }
 
 #[test]
