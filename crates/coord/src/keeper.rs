@@ -31,7 +31,7 @@ use crate::store::{Store, Watched};
 use crate::watching::Watching;
 
 pub use self::driver::{Driver, present};
-pub use self::leash::{LaneNow, Reach, Turn};
+pub use self::leash::{LaneNow, Reach};
 pub use self::plan::{Effect, Next, Now, Plan};
 pub use self::setup::{Candidacy, Setup};
 pub use self::status::{

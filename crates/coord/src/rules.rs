@@ -53,6 +53,9 @@ pub const STORE_CLOCK_BACK_MS: u64 = 2000;
 pub const META_EVERY: Duration = Duration::from_secs(10);
 /// No request to a store lasts longer than this where somebody counts on its end.
 pub const REQUEST_MAX: Duration = Duration::from_secs(5);
+/// For how long a lane goes on after the last request was made that ended without showing a namespace
+/// other than its own: newcomers of a namespace that seems new wait for longer.
+pub const HEARD_FOR: Duration = META_EVERY.saturating_add(REQUEST_MAX);
 /// How far a lane goes without its keeper, where the store is on another machine or may be.
 pub const REMOTE_LEASH: Duration = META_EVERY;
 /// How far a lane goes without its keeper, where the store is a directory of this machine: less than
@@ -63,8 +66,7 @@ const _: () = assert!(LOCAL_LEASH.as_millis() < RUN_AHEAD_MS as u128);
 
 /// For how long nobody uses a namespace that seems new, in milliseconds: its holders, if it has any,
 /// read meta within this time and raise the quarantine. A quarantine is left a little early.
-pub const SILENCE_MS: u64 =
-    META_EVERY.as_secs() * 1000 + REQUEST_MAX.as_secs() * 1000 + STORE_CLOCK_BACK_MS + RUN_AHEAD_MS;
+pub const SILENCE_MS: u64 = HEARD_FOR.as_secs() * 1000 + STORE_CLOCK_BACK_MS + RUN_AHEAD_MS;
 
 /// What a slot nobody is present in is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

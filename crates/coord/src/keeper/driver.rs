@@ -182,7 +182,7 @@ impl<T: Tenant> Driver<T> {
             }
             Answer::Looked(seen) => self.looked(now, seen),
         }
-        self.tenant.request_ended(asked.boot);
+        self.tenant.request_ended(&self.plan);
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-pub use self::reach::{LaneNow, Reach, Turn};
+pub use self::reach::{LaneNow, Reach};
 use super::{Grant, Lane};
 use crate::nonce::Nonce;
 use crate::record::UnixMs;
@@ -62,9 +62,17 @@ impl Leash {
         self.lane.close()
     }
 
-    /// A request to the store has ended, however it did, that was made at some boot time.
-    pub(super) fn request_ended(&self, asked: Duration) {
-        self.state().reach.request_ended(asked);
+    /// A request to the store has ended; `heard`: see [`Plan::heard`](super::Plan::heard).
+    pub(super) fn request_ended(&self, heard: Duration) {
+        self.state().reach.request_ended(heard);
+        self.hand_out(boot_time());
+    }
+
+    /// Nothing of what was granted may be used any more.
+    pub(super) fn revoke(&self) {
+        if self.state().reach.is_open() {
+            self.close();
+        }
     }
 
     /// Hands out times for as long as this is polled.
@@ -81,15 +89,20 @@ impl Leash {
         self.woken.notified().await;
     }
 
-    /// Hands out times once; `boot`: now, by boot time.
+    /// Looks for a stop, and hands out times; `boot`: now, by boot time.
     fn turn(&self, boot: Duration) {
-        let mut state = self.state();
-        let turn = state.reach.turn(self.now(boot));
-        if let Some(stopped) = turn.stopped {
+        let stopped = self.state().reach.turn(boot);
+        if let Some(stopped) = stopped {
             tracing::warn!(?stopped, "this process was stopped");
             self.woken.notify_one();
         }
-        if let Some(reach) = turn.raise.filter(|_| self.is_in_place(state.place.as_ref())) {
+        self.hand_out(boot);
+    }
+
+    fn hand_out(&self, boot: Duration) {
+        let state = self.state();
+        let reach = state.reach.now(self.now(boot));
+        if let Some(reach) = reach.filter(|_| self.is_in_place(state.place.as_ref())) {
             self.lane.raise(reach);
         }
     }

@@ -120,7 +120,13 @@ pub struct Plan {
     granted_in: Option<Nonce>,
     /// The highest token that a leader was seen with, or had.
     token: Token,
-    /// When meta was last seen, and before when it is not read again, in boot time.
+    /// Whether the namespace was found to keep nobody off what was granted, and that is not made good.
+    owes: bool,
+    /// When the request was made that is answered next, in boot time.
+    asked: Duration,
+    /// When the last one was made that ended while nothing was owed.
+    heard: Duration,
+    /// When meta was last asked for and seen, and before when it is not read again, in boot time.
     meta_seen: Duration,
     meta_not_before: Duration,
     /// Whether all holders are on this machine: then all have one clock.
@@ -128,8 +134,9 @@ pub struct Plan {
     anchor: Anchor,
     /// Whether the store judges our clock by its own.
     store_has_clock: bool,
-    /// When the request was made that is answered next and may make this a holder.
-    asked: Duration,
+    /// When the request was made that may make this a holder or renew it: of a claim that is repeated
+    /// the first.
+    sent: Duration,
     not_before: Duration,
     failures: u32,
     status: LeaseStatus,
@@ -197,12 +204,15 @@ impl Plan {
             forgotten: None,
             granted_in: None,
             token: Token::default(),
+            owes: false,
+            asked: now.boot,
+            heard: now.boot,
             meta_seen: now.boot,
             meta_not_before: now.boot,
             is_local: false,
             anchor: Anchor::new(now.unix, now.boot),
             store_has_clock: false,
-            asked: now.boot,
+            sent: now.boot,
             not_before: now.boot,
             failures: 0,
             status: LeaseStatus::at_first(),
@@ -221,8 +231,8 @@ impl Plan {
     /// When the request was made, in boot time, that may have made this a holder or renewed it: of a
     /// claim that was repeated the first.
     #[must_use]
-    pub const fn asked(&self) -> Duration {
-        self.asked
+    pub const fn sent(&self) -> Duration {
+        self.sent
     }
 
     /// Meta as it was last seen.
@@ -243,8 +253,25 @@ impl Plan {
         &self.status
     }
 
+    /// When the last request was made that ended, however it did, while the namespace was not known to
+    /// keep nobody off what was granted; in boot time.
+    #[must_use]
+    pub const fn heard(&self) -> Duration {
+        self.heard
+    }
+
     /// What to do now.
     pub fn next(&mut self, now: Now) -> Next {
+        let next = self.decide(now);
+        let is_request =
+            !matches!(next, Next::Wait(_) | Next::Watch(_) | Next::Lapse(_) | Next::Stop);
+        if is_request {
+            self.asked = now.boot;
+        }
+        next
+    }
+
+    fn decide(&mut self, now: Now) -> Next {
         if self.has_lapsed(now) {
             return self.lapse(now);
         }
@@ -310,6 +337,13 @@ impl Plan {
         self.phase = Phase::Ended;
         (self.granted, self.status.grant) = (None, None);
         self.status.state = LeaseState::Refused(refusal);
+    }
+
+    /// A request has ended, however it did.
+    const fn ended(&mut self) {
+        if !self.owes {
+            self.heard = self.asked;
+        }
     }
 
     fn answered(&mut self) {

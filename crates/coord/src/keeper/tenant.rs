@@ -49,8 +49,8 @@ pub trait Tenant: Send + 'static {
     /// The store's clock was heard.
     fn hear(&mut self, _store: StoreTime) {}
 
-    /// A request to the store has ended, however it did, that was made at some boot time.
-    fn request_ended(&mut self, _asked: Duration) {}
+    /// A request to the store has ended, however it did.
+    fn request_ended(&mut self, _plan: &Plan) {}
 
     /// A turn has ended, or a wait begins.
     fn tell(&mut self, plan: &Plan, now: Now);

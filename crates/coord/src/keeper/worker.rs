@@ -124,8 +124,11 @@ impl Tenant for Worker {
         self.leash.lane.hear(store);
     }
 
-    fn request_ended(&mut self, asked: Duration) {
-        self.leash.request_ended(asked);
+    fn request_ended(&mut self, plan: &Plan) {
+        self.leash.request_ended(plan.heard());
+        if plan.status().grant.is_none() {
+            self.leash.revoke();
+        }
     }
 
     fn tell(&mut self, plan: &Plan, now: Now) {

@@ -224,7 +224,7 @@ impl Tenant for Campaign {
     fn open(&mut self, plan: &Plan, _asked: Duration) {
         let Some(tenure) = plan.tenure() else { return };
         let is_bound = self.elections.store().is_bound_to_process();
-        let deadline = (!is_bound).then(|| plan.asked() + self.settings.trust());
+        let deadline = (!is_bound).then(|| plan.sent() + self.settings.trust());
         let (name, times) = (self.slot.name().to_owned(), (tenure.floor, tenure.usable));
         let term = Arc::new(Term::new(
             name,

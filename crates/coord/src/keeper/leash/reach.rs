@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::keeper::Grant;
 use crate::record::UnixMs;
+use crate::rules::HEARD_FOR;
 use crate::time::millis;
 
 /// How far a lane may go without its keeper.
@@ -14,7 +15,7 @@ pub struct Reach {
     horizon: UnixMs,
     /// Where the lane began: its times run ahead of now until that has passed.
     floor: UnixMs,
-    /// When the request was made that ended last, in boot time.
+    /// When the last request was made that ended with nothing against the lane's going on, in boot time.
     heard: Duration,
     /// When the keeper's task turned last, in boot time.
     turned: Duration,
@@ -31,16 +32,6 @@ pub struct LaneNow {
     pub unix: UnixMs,
     /// The highest time that the lane may have used.
     pub last: UnixMs,
-}
-
-/// What a turn of the keeper's task means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
-    /// For how long the process was stopped, if that is longer than a lane may go by itself: the
-    /// store must be asked before the lane goes on.
-    pub stopped: Option<Duration>,
-    /// Times up to this one may be used, if the store is still in place.
-    pub raise: Option<UnixMs>,
 }
 
 impl Reach {
@@ -61,6 +52,7 @@ impl Reach {
     #[must_use]
     pub fn open(&mut self, grant: Grant, asked: Duration, now: LaneNow) -> Grant {
         (self.horizon, self.floor) = (grant.horizon, grant.floor);
+        self.heard = self.heard.max(asked);
         let reach = if self.is_fresh(asked, now) { self.within(grant.horizon, now) } else { 0 };
         Grant { horizon: reach.max(grant.floor), ..grant }
     }
@@ -70,6 +62,7 @@ impl Reach {
     #[must_use]
     pub fn raise(&mut self, horizon: UnixMs, asked: Duration, now: LaneNow) -> Option<UnixMs> {
         self.horizon = self.horizon.max(horizon);
+        self.heard = self.heard.max(asked);
         self.is_fresh(asked, now).then(|| self.within(horizon, now))
     }
 
@@ -78,23 +71,35 @@ impl Reach {
         self.horizon = 0;
     }
 
-    /// A request to the store has ended, however it did, that was made at some boot time.
-    pub const fn request_ended(&mut self, asked: Duration) {
-        self.heard = asked;
+    /// Whether the lane has anything to use.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.horizon > 0
     }
 
-    /// The keeper's task turns.
+    /// A request to the store has ended; `heard`: when the last was made that says nothing against the
+    /// lane's going on.
+    pub const fn request_ended(&mut self, heard: Duration) {
+        self.heard = heard;
+    }
+
+    /// The keeper's task turns; `boot`: now, in boot time. For how long the process was stopped, if
+    /// that is longer than a lane may go by itself: the store must be asked before the lane goes on.
     #[must_use]
-    pub fn turn(&mut self, now: LaneNow) -> Turn {
-        let since = now.boot.saturating_sub(self.turned);
-        self.turned = now.boot;
-        let stopped = (since > self.length).then_some(since);
-        if stopped.is_some() {
-            // The stop took longer than that, and the keeper may have woken up first.
-            self.ask_after = now.boot.saturating_sub(self.pace());
-        }
-        let may_go_on = self.heard >= self.ask_after && self.horizon > 0;
-        Turn { stopped, raise: may_go_on.then(|| self.within(self.horizon, now)) }
+    pub fn turn(&mut self, boot: Duration) -> Option<Duration> {
+        let since = boot.saturating_sub(self.turned);
+        self.turned = boot;
+        let stopped = (since > self.length).then_some(since)?;
+        // The stop took longer than that, and the keeper may have woken up first.
+        self.ask_after = boot.saturating_sub(self.pace());
+        Some(stopped)
+    }
+
+    /// What to raise the lane to now, if the store is still in place.
+    #[must_use]
+    pub fn now(&self, now: LaneNow) -> Option<UnixMs> {
+        let was_heard = self.heard >= self.ask_after && now.boot < self.heard + HEARD_FOR;
+        (self.is_open() && was_heard).then(|| self.within(self.horizon, now))
     }
 
     /// Whether the answer to a request is not older than a lane may go without one: a process that
@@ -104,9 +109,10 @@ impl Reach {
     }
 
     fn within(&self, horizon: UnixMs, now: LaneNow) -> UnixMs {
-        let far = now.unix.saturating_add(millis(self.length));
+        let left = (self.heard + HEARD_FOR).saturating_sub(now.boot);
+        let far = now.unix.saturating_add(millis(self.length.min(left)));
         // Times that run ahead of the clock are used up by a few of them: they need little room.
-        let ahead = now.last.max(self.floor).saturating_add(millis(self.pace()));
+        let ahead = now.last.max(self.floor).saturating_add(millis(self.pace().min(left)));
         horizon.min(far.max(ahead))
     }
 }

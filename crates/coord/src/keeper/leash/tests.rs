@@ -8,6 +8,7 @@ use super::*;
 use crate::error::Error;
 use crate::guarantees::Guarantees;
 use crate::record::{Meta, Token, Version};
+use crate::rules::HEARD_FOR;
 use crate::slot::Group;
 use crate::store::{Changes, Commit, Committed, Entry, Look, Put, Vacancies, Wanted, Watched};
 use crate::stores::memory::MemoryStore;
@@ -157,11 +158,25 @@ fn a_lane_whose_keeper_does_not_run_gets_no_further_than_its_leash() {
 fn a_lane_whose_keeper_runs_gets_all_that_was_acknowledged_and_no_more() {
     let mut scene = Scene::new();
     for seconds in 1..=590 {
+        scene.leash.request_ended(scene.turned);
         scene.pass(1);
         assert_eq!(scene.bound(), seconds * 1000 + LEASH_MS);
     }
     scene.pass(5);
     assert_eq!(scene.bound(), HORIZON - START);
+}
+
+#[test]
+fn a_lane_whose_keeper_hears_nothing_stops_before_newcomers_start() {
+    let mut scene = Scene::new();
+    for _ in 0..10 {
+        scene.pass(2);
+    }
+    let heard_for = u64::try_from(HEARD_FOR.as_millis()).unwrap();
+    assert!(scene.bound() <= heard_for, "{} ms", scene.bound());
+    scene.leash.request_ended(scene.turned);
+    scene.pass(2);
+    assert_eq!(scene.bound(), 22_000 + LEASH_MS);
 }
 
 #[test]
@@ -221,9 +236,9 @@ fn a_lane_that_was_closed_gets_nothing() {
 fn a_clock_that_stepped_back_is_not_waited_for_by_a_lane_that_rides() {
     let mut scene = Scene::new();
     scene.lane.now.store(START - 3_600_000, Ordering::Relaxed);
-    scene.lane.steady.store(START + 9000, Ordering::Relaxed);
-    scene.turn(9);
-    assert_eq!(scene.bound(), 9000 + LEASH_MS);
+    scene.lane.steady.store(START + 4000, Ordering::Relaxed);
+    scene.turn(4);
+    assert_eq!(scene.bound(), 4000 + LEASH_MS);
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl Plan {
             Phase::Mending => Next::Mend(claim),
             _ => {
                 // What makes this a holder, if anything does, may be the first of several sendings.
-                self.asked = now.boot;
+                self.sent = now.boot;
                 Next::Acquire(claim)
             }
         }
@@ -89,6 +89,10 @@ impl Plan {
 
     /// A claim was answered.
     pub fn acquired(&mut self, now: Now, claim: &Claim, answer: Result<Acquired, Error>) -> Effect {
+        // Meta that moved may be that of another namespace.
+        if !matches!(answer, Ok(Acquired::MetaMoved)) {
+            self.ended();
+        }
         let acquired = match answer {
             Ok(acquired) => acquired,
             Err(error) => {
@@ -101,7 +105,7 @@ impl Plan {
         };
         // Only a claim of this meta is judged at all.
         if matches!(acquired, Acquired::Taken | Acquired::Full(_)) {
-            self.meta_seen = now.boot;
+            self.meta_seen = self.asked;
         }
         if !matches!(acquired, Acquired::Unsure(..) | Acquired::Unsettled(..)) {
             self.answered();
@@ -164,11 +168,12 @@ impl Plan {
         };
         self.granted = Some(tenure.usable);
         self.granted_in = Some(tenure.incarnation);
-        self.meta_seen = now.boot;
+        self.owes = false;
+        (self.heard, self.meta_seen) = (self.asked, self.asked);
         self.status.state = LeaseState::Held;
         self.phase = Phase::Holding { tenure: Box::new(tenure), since: now.boot };
         // A leader leads from when it asked.
-        let from = if self.prolong(now) { self.asked } else { now.boot };
+        let from = if self.prolong(now) { self.sent } else { now.boot };
         // A claim that was repeated for a while may give a horizon that is near or past by now.
         self.not_before = if is_short { now.boot } else { from + self.heartbeat };
         effect

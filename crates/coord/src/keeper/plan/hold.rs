@@ -13,7 +13,7 @@ impl Plan {
     pub(super) fn extend(&mut self, now: Now) -> Next {
         let Phase::Holding { tenure, since } = &self.phase else { return Next::Stop };
         let (tenure, age) = (tenure.as_ref().clone(), now.boot.saturating_sub(*since));
-        self.asked = now.boot;
+        self.sent = now.boot;
         Next::Extend(tenure, self.ask(age, now))
     }
 
@@ -100,8 +100,19 @@ impl Plan {
             _ => return Effect::None,
         };
         if answer.is_ok() {
-            self.meta_seen = now.boot;
+            self.meta_seen = self.asked;
         }
+        let effect = self.judge_extension(now, since, answer);
+        self.ended();
+        effect
+    }
+
+    fn judge_extension(
+        &mut self,
+        now: Now,
+        since: Duration,
+        answer: Result<Extended, Error>,
+    ) -> Effect {
         match answer {
             // It is over, whatever the store says: others may have been told.
             _ if self.has_lapsed(now) => Effect::None,
@@ -119,7 +130,7 @@ impl Plan {
         self.status.renewals += 1;
         self.status.state = LeaseState::Held;
         // A leader leads from when it asked.
-        let from = if self.prolong(now) { self.asked } else { now.boot };
+        let from = if self.prolong(now) { self.sent } else { now.boot };
         self.not_before = from + self.heartbeat;
         let trusted = self.compare_clocks(&tenure, now);
         let horizon = tenure.usable;
@@ -145,6 +156,7 @@ impl Plan {
         self.status.losses += 1;
         if matches!(loss, Loss::Vanished | Loss::Regressed | Loss::Overlapped { .. }) {
             self.forgotten = self.granted;
+            self.owes = true;
             self.meta = None;
         }
         self.not_before = now.boot;

@@ -79,7 +79,7 @@ impl Plan {
     /// Leads for a while from when that was asked for; whether that is how long it lasts.
     pub(super) fn prolong(&mut self, now: Now) -> bool {
         let Policy::Leader(leader) = &mut self.policy else { return false };
-        leader.lapses = leader.lapses.max(leader.trust.map(|trust| self.asked + trust));
+        leader.lapses = leader.lapses.max(leader.trust.map(|trust| self.sent + trust));
         leader.answered = now.boot;
         true
     }
@@ -88,7 +88,7 @@ impl Plan {
     pub(super) fn is_too_late(&self, now: Now) -> bool {
         match &self.policy {
             Policy::Leader(leader) => {
-                leader.trust.is_some_and(|trust| now.boot >= self.asked + trust)
+                leader.trust.is_some_and(|trust| now.boot >= self.sent + trust)
             }
             Policy::Worker(_) => false,
         }

@@ -44,6 +44,7 @@ impl Plan {
 
     /// A slot was given back, or not.
     pub fn released(&mut self, now: Now, answer: &Result<Released, Error>) {
+        self.ended();
         let Phase::Leaving { goes_on, .. } = self.phase else { return };
         let is_over = match answer {
             Ok(_) => true,

@@ -9,7 +9,7 @@ use crate::keeper::status::{ClockSkew, Waiting};
 use crate::lease::Loss;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Token, UnixMs, Versioned};
-use crate::rules::{CLOCK_BOUND_MS, META_EVERY, WINDOW_MAX_MS};
+use crate::rules::{CLOCK_BOUND_MS, HEARD_FOR, META_EVERY, WINDOW_MAX_MS};
 use crate::store::{Look, Put};
 
 /// Before meta is read again that could not be read, by somebody whom others count on.
@@ -28,11 +28,15 @@ impl Plan {
         let Look { meta, clock, .. } = match read {
             Ok(look) => look,
             Err(error) => {
+                self.ended();
                 self.failed_to_read_meta(now, error);
                 return None;
             }
         };
-        self.meta_seen = now.boot;
+        self.meta_seen = self.asked;
+        let incarnation = meta.as_ref().map(|meta| meta.value.incarnation);
+        self.owes |= self.granted.is_some() && incarnation != self.granted_in;
+        self.ended();
         let loss = self.is_forgotten_by(meta.as_ref()).then_some(Loss::Vanished);
         if let Some(loss) = &loss {
             self.lose(loss.clone(), now);
@@ -53,7 +57,7 @@ impl Plan {
 
     /// Goes by the namespace's meta record, if that is possible.
     fn agree(&mut self, meta: Versioned<Meta>, orphans: bool, now: Now) {
-        let Policy::Worker(worker) = &self.policy else { return self.adopt(meta) };
+        let Policy::Worker(worker) = &self.policy else { return self.adopt(meta, now) };
         if meta.value.is_blank() {
             // The same namespace goes on: those who campaign in it need not notice.
             let Meta { incarnation, created, quarantine, token_floor, .. } = meta.value;
@@ -65,7 +69,7 @@ impl Plan {
         }
         match worker.setup.disagreement(&meta.value) {
             Some(refusal) => self.refuse(refusal),
-            None => self.adopt(meta),
+            None => self.adopt(meta, now),
         }
     }
 
@@ -95,7 +99,7 @@ impl Plan {
         is_wrong
     }
 
-    fn adopt(&mut self, meta: Versioned<Meta>) {
+    fn adopt(&mut self, meta: Versioned<Meta>, now: Now) {
         self.met = true;
         self.widest_window_ms = self.widest_window_ms.max(meta.value.window_ms);
         let Meta { incarnation, quarantine, token_floor, .. } = meta.value;
@@ -105,7 +109,7 @@ impl Plan {
             ..meta.value.clone()
         };
         if raised == meta.value {
-            self.covered_by(meta);
+            self.covered_by(meta, now);
         } else {
             self.draft = Some((Some(meta.version), raised));
         }
@@ -125,7 +129,12 @@ impl Plan {
         if is_other { self.token } else { Token::default() }
     }
 
-    fn covered_by(&mut self, meta: Versioned<Meta>) {
+    fn covered_by(&mut self, meta: Versioned<Meta>, now: Now) {
+        if self.owes && now.boot > self.heard + HEARD_FOR {
+            // Others may have come before: a process that was stopped cannot tell.
+            (self.granted, self.status.grant) = (None, None);
+        }
+        self.owes = false;
         self.forgotten = None;
         self.granted_in = Some(meta.value.incarnation);
         self.meta = Some(meta);
@@ -161,12 +170,13 @@ impl Plan {
         let draft = self.draft.take();
         if let (Ok(Put::Done(version)), Some((_, value))) = (&written, draft) {
             self.met = true;
-            self.covered_by(Versioned { version: *version, value });
+            self.covered_by(Versioned { version: *version, value }, now);
         } else {
             // Whoever may still use times reads meta again soon.
             self.meta_seen = now.boot.saturating_sub(META_EVERY);
             self.meta_not_before = now.boot + META_RETRY;
         }
+        self.ended();
         match written {
             Err(error) => self.failed(now, error),
             Ok(_) => self.answered(),

@@ -164,6 +164,7 @@ impl Plan {
 
     /// The pool was looked at.
     pub fn looked(&mut self, now: Now, seen: Result<Vec<Entry>, Error>) {
+        self.ended();
         let Policy::Worker(worker) = &mut self.policy else { return };
         let heartbeat = self.heartbeat;
         let Ok(entries) = seen else {
@@ -207,6 +208,7 @@ impl Plan {
 
     /// The pool was looked after.
     pub fn mended(&mut self) {
+        self.ended();
         self.phase = Phase::Seeking { unsure: None };
     }
 

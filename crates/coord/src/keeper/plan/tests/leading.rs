@@ -158,7 +158,7 @@ fn leading_lasts_from_when_it_was_asked_for() {
     campaign.pass(seconds(5));
     let held = Campaign::tenure_for(&claim);
     let effect = campaign.plan.acquired(campaign.now, &claim, Ok(Acquired::Held(held)));
-    assert_eq!((effect, campaign.plan.asked()), (Effect::Lead, seconds(1000)));
+    assert_eq!((effect, campaign.plan.sent()), (Effect::Lead, seconds(1000)));
     campaign.pass(TRUST - seconds(5));
     assert!(matches!(campaign.next(), Next::Lapse(_)));
 }

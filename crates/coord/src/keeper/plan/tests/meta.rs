@@ -326,3 +326,31 @@ fn a_quarantine_is_raised_at_once_however_long_its_own_end_is_waited_for() {
     }
     assert!(talk.pause() > seconds(1), "it is written");
 }
+
+#[test]
+fn meta_is_read_again_so_long_after_it_was_asked_for_not_answered() {
+    let mut talk = Talk::met(setup());
+    let claim = talk.claim();
+    talk.pass(seconds(4));
+    talk.answer(&claim, Ok(Acquired::Held(tenure(&claim, 7, claim.ask))));
+    talk.pass(seconds(6));
+    assert!(matches!(talk.plan.next(talk.now), Next::ReadMeta));
+}
+
+#[test]
+fn a_lane_closes_where_others_may_have_come_before_the_quarantine_was_raised() {
+    let created = Meta { incarnation: Nonce::from_bits(2), ..meta() };
+    for (stopped, is_open) in [(4, true), (6, false)] {
+        let mut talk = Talk::holding();
+        talk.pass(seconds(10));
+        talk.extension();
+        // The process is stopped, and the namespace created anew.
+        talk.pass(seconds(stopped));
+        talk.extended(Ok(Extended::Lost(Loss::Vanished)));
+        assert_eq!(talk.plan.heard(), talk.now.boot - seconds(10 + stopped));
+        talk.read(Ok(Some((1, created.clone()))));
+        talk.draft();
+        talk.plan.meta_written(talk.now, Ok(Put::Done(Version(2))));
+        assert_eq!(talk.plan.status().grant.is_some(), is_open, "after {stopped} s");
+    }
+}
