@@ -202,8 +202,8 @@ impl Process {
                 plan.looked(present, entries);
                 Effect::None
             }
-            (Answer::Returned, _) => {
-                plan.returned(present);
+            (Answer::Released(answer), _) => {
+                plan.released(present, &answer);
                 Effect::None
             }
             (Answer::Mended, _) => {
@@ -227,7 +227,8 @@ impl Process {
     fn apply(&mut self, scope: &Scope, effect: Effect, asked: u64, now: u64) {
         let lane_now = self.lane_now(scope, now);
         match effect {
-            Effect::None => {}
+            // Nobody leads here.
+            Effect::None | Effect::Lead => {}
             Effect::Open(grant) => {
                 let leashed = self.reach.open(grant, boot(asked), lane_now);
                 let has_leash = scope.omitted != Omitted::Leash;

@@ -4,7 +4,7 @@ use frazil_coord::keeper::Next;
 use frazil_coord::mend;
 use frazil_coord::rules::RUN_AHEAD_MS;
 use frazil_coord::{
-    Acquired, Entry, Error, ErrorKind, Extended, Group, Leasing, Look, Meta, Put, Store,
+    Acquired, Entry, Error, ErrorKind, Extended, Group, Leasing, Look, Meta, Put, Released, Store,
 };
 
 use super::scope::{Omitted, Scope};
@@ -17,7 +17,7 @@ pub(super) enum Answer {
     Written(Result<Put, Error>),
     Acquired(Result<Acquired, Error>),
     Extended(Result<Extended, Error>),
-    Returned,
+    Released(Result<Released, Error>),
     Listed(Result<Vec<Entry>, Error>),
     Mended,
 }
@@ -42,18 +42,14 @@ pub(super) fn execute(
         }
         Next::Acquire(claim) => Answer::Acquired(store.acquire(claim).await),
         Next::Extend(tenure, ask) => Answer::Extended(store.extend(tenure, ask).await),
-        Next::Return(tenure) => {
-            // What is not given back lapses by itself.
-            let _ = store.release(tenure, tenure.floor).await;
-            Answer::Returned
-        }
+        Next::Release(tenure, last) => Answer::Released(store.release(tenure, *last).await),
         Next::Look => Answer::Listed(store.list(Group::Workers).await),
         Next::Mend(claim) => {
             // Nothing is lost here that the store knows to be lost.
             let _ = mend::lost_records(store, claim, || claim.now).await;
             Answer::Mended
         }
-        Next::Wait(_) | Next::Stop => unreachable!("no request"),
+        Next::Wait(_) | Next::Watch(_) | Next::Lapse(_) | Next::Stop => unreachable!("no request"),
     })
 }
 
@@ -65,10 +61,10 @@ pub(super) fn failed(next: &Next, kind: ErrorKind) -> Answer {
         Next::WriteMeta(..) => Answer::Written(Err(error)),
         Next::Acquire(_) => Answer::Acquired(Err(error)),
         Next::Extend(..) => Answer::Extended(Err(error)),
-        Next::Return(_) => Answer::Returned,
+        Next::Release(..) => Answer::Released(Err(error)),
         Next::Look => Answer::Listed(Err(error)),
         Next::Mend(_) => Answer::Mended,
-        Next::Wait(_) | Next::Stop => unreachable!("no request"),
+        Next::Wait(_) | Next::Watch(_) | Next::Lapse(_) | Next::Stop => unreachable!("no request"),
     }
 }
 

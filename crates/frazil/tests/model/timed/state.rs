@@ -1,6 +1,6 @@
 //! Everything that is the case at a moment.
 
-use frazil_coord::{FORMAT, Leasing, Meta, Nonce, Record, UnixMs};
+use frazil_coord::{FORMAT, Leasing, Meta, Nonce, Record, Token, UnixMs};
 
 use super::process::{Delivery, LAYOUT, Process};
 use super::scope::{COUNTED, Event, SLOW, Scope};
@@ -40,6 +40,7 @@ impl State {
             last_worker: 0,
             window_ms,
             quarantine: 0,
+            token_floor: Token::default(),
             created: START,
         };
         Self {
