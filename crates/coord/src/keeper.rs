@@ -144,7 +144,6 @@ impl Keeper {
         let (stop, stopped) = watch::channel(());
         let leash = Arc::new(Leash::new(lane, store.clone()));
         let worker = Worker {
-            store: store.clone(),
             leash: leash.clone(),
             publish: watch::Sender::new(LeaseStatus::at_first()),
             stop: stopped.clone(),

@@ -72,9 +72,7 @@ impl<T: Tenant> Driver<T> {
 
     fn finish(mut self) {
         self.tenant.close();
-        if let Ok(now) = present(&self.tenant) {
-            self.tenant.tell(&self.plan, now);
-        }
+        self.tenant.tell(&self.plan);
     }
 
     /// Does the next thing. `true`: there is nothing more to do.
@@ -88,16 +86,16 @@ impl<T: Tenant> Driver<T> {
             Next::Lapse(tenure) => self.tenant.lost(&tenure, &Loss::Lapsed),
             next => self.request(next, now).await?,
         }
-        self.tenant.tell(&self.plan, now);
+        self.tenant.tell(&self.plan);
         Ok(false)
     }
 
     async fn wait(&mut self, until: Duration, looks: bool, now: Now) -> Result<(), Refusal> {
         // What is waited for is told before, not after.
-        self.tenant.tell(&self.plan, now);
+        self.tenant.tell(&self.plan);
         let pause = until.saturating_sub(now.boot);
         let (plan, store) = (&self.plan, self.store.as_ref());
-        let woken = self.tenant.wait(Pause { pause, looks, plan, store }).await;
+        let woken = self.tenant.wait(Pause { pause, looks, plan, store, now }).await;
         self.wake(woken)
     }
 
@@ -105,6 +103,7 @@ impl<T: Tenant> Driver<T> {
         let now = present(&self.tenant)?;
         match woken {
             Woken::ByTime => {}
+            Woken::ByExpiry => self.plan.expire(now),
             Woken::ByChange => self.plan.nudged(now),
             Woken::AfterStop => self.plan.woken(now),
             Woken::ToEnd(last) => self.plan.end(now, last),
@@ -117,6 +116,14 @@ impl<T: Tenant> Driver<T> {
     async fn request(&mut self, mut next: Next, asked: Now) -> Result<(), Refusal> {
         if let Next::Acquire(claim) = &mut next {
             self.tenant.complete(self.store.as_ref(), claim, asked).await;
+        }
+        let early = tokio::select! {
+            biased;
+            woken = self.tenant.interrupted() => Some(woken),
+            () = std::future::ready(()) => None,
+        };
+        if let Some(woken) = early {
+            return self.wake(woken);
         }
         let (store, is_claim) = (self.store.clone(), matches!(next, Next::Acquire(_)));
         let leases_workers = self.plan.leases_workers();

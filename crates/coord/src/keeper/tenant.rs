@@ -53,7 +53,7 @@ pub trait Tenant: Send + 'static {
     fn request_ended(&mut self, _plan: &Plan) {}
 
     /// A turn has ended, or a wait begins.
-    fn tell(&mut self, plan: &Plan, now: Now);
+    fn tell(&mut self, plan: &Plan);
 
     /// Waits, unless something happens that the plan should know. Dropping this is safe.
     fn wait(&mut self, wait: Pause<'_>) -> impl Future<Output = Woken> + Send;
@@ -73,6 +73,8 @@ pub struct Pause<'a> {
     pub plan: &'a Plan,
     /// The store.
     pub store: &'a dyn Store,
+    /// When the wait begins.
+    pub now: Now,
 }
 
 /// Why a wait has ended.
@@ -80,6 +82,8 @@ pub struct Pause<'a> {
 pub enum Woken {
     /// The time is over, or something is to be looked at anew.
     ByTime,
+    /// The time for which a slot was held is over.
+    ByExpiry,
     /// A slot may have become free.
     ByChange,
     /// The process was stopped for a while.

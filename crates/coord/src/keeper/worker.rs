@@ -22,7 +22,6 @@ use crate::watching::Watching;
 
 /// A lane on its leash, and all that is told of its lease.
 pub(super) struct Worker {
-    pub(super) store: Arc<dyn Store>,
     pub(super) leash: Arc<Leash>,
     pub(super) publish: watch::Sender<LeaseStatus>,
     /// Closed when the owner wants the lease to end.
@@ -125,14 +124,14 @@ impl Tenant for Worker {
     }
 
     fn request_ended(&mut self, plan: &Plan) {
-        self.leash.request_ended(plan.heard());
+        // First: nothing of what was granted before is handed out any more.
         if plan.status().grant.is_none() {
             self.leash.revoke();
         }
+        self.leash.request_ended(plan.heard());
     }
 
-    fn tell(&mut self, plan: &Plan, now: Now) {
-        self.journal.waits(plan.status(), self.store.as_ref(), now);
+    fn tell(&mut self, plan: &Plan) {
         self.publish.send_if_modified(|published| {
             let changed = published != plan.status();
             if changed {
@@ -143,6 +142,7 @@ impl Tenant for Worker {
     }
 
     async fn wait(&mut self, wait: Pause<'_>) -> Woken {
+        self.journal.waits(wait.plan.status(), wait.store, wait.now);
         let leash = self.leash.clone();
         let mut stop = self.stop.clone();
         let is_stopped = self.is_stopped;

@@ -1,11 +1,13 @@
 //! A campaign and the leadership that comes of it, as the tenant of a lease.
 
 use std::future::pending;
+use std::mem::{Discriminant, discriminant};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use frazil_coord::keeper::{
-    Candidacy, Driver, LeaseState, Now, Pause, Plan, Refusal, Tenant, Woken, present,
+    Candidacy, Driver, LeaseState, LeaseStatus, Now, Pause, Plan, Refusal, Tenant, Waiting, Woken,
+    present,
 };
 use frazil_coord::{
     Claim, Error, ErrorKind, Loss, Meta, Nonce, Released, Slot, Store, Tenure, UnixMs, Versioned,
@@ -34,6 +36,18 @@ pub(super) struct Campaign {
     pub(super) mark: Nonce,
     pub(super) pace: Pace,
     pub(super) stage: Stage,
+    pub(super) told: Told,
+}
+
+/// What was told already.
+#[derive(Default)]
+pub(super) struct Told {
+    /// Meta as this campaign saw it last.
+    meta: Option<Versioned<Meta>>,
+    /// What the candidate waits for.
+    waiting: Option<Discriminant<Waiting>>,
+    /// Whether the store is in trouble.
+    trouble: bool,
 }
 
 /// How far it has come.
@@ -57,16 +71,13 @@ impl KnownMeta {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn keep(&self, meta: Option<&Versioned<Meta>>) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if meta.is_some() && known.as_ref() != meta {
-            *known = meta.cloned();
-        }
+    fn keep(&self, meta: Option<Versioned<Meta>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = meta;
     }
 }
 
 impl Campaign {
-    pub(super) async fn run(self) {
+    pub(super) async fn run(mut self) {
         self.state.send_replace(State::Candidate);
         let store = self.elections.store().clone();
         let trust = (!store.is_bound_to_process()).then(|| self.settings.trust());
@@ -84,8 +95,8 @@ impl Campaign {
         };
         match present(&self) {
             Ok(now) => {
-                let meta = self.elections.shared.meta.get();
-                let plan = Plan::for_leader(candidacy, meta, now);
+                self.told.meta = self.elections.shared.meta.get();
+                let plan = Plan::for_leader(candidacy, self.told.meta.clone(), now);
                 let mark = self.elections.shared.mark.clone();
                 Driver::new(store, plan, self, mark).run().await;
             }
@@ -93,19 +104,13 @@ impl Campaign {
         }
     }
 
-    fn refused(mut self, refusal: &Refusal) {
-        self.end(Some(refusal));
-    }
-
-    /// It neither leads nor campaigns any more.
-    fn end(&mut self, refusal: Option<&Refusal>) {
+    /// It neither leads nor campaigns any more, and cannot.
+    fn refused(&mut self, refusal: &Refusal) {
         match std::mem::replace(&mut self.stage, Stage::Over(None)) {
             Stage::Waiting(elected) => {
                 self.state.send_replace(State::Follower);
-                if let Some(refusal) = refusal {
-                    // If nobody waits any more, nobody wants to know.
-                    let _ = elected.send(Err(self.error(refusal)));
-                }
+                // If nobody waits any more, nobody wants to know.
+                let _ = elected.send(Err(self.error(refusal)));
             }
             Stage::Leading { term, .. } => self.tell_of_loss(&term, LeaderLoss::StoreLost),
             Stage::Over(done) => self.stage = Stage::Over(done),
@@ -147,6 +152,24 @@ impl Campaign {
         });
     }
 
+    /// Says what a candidate waits for besides its turn, and that the store is in trouble; once.
+    fn log(&mut self, status: &LeaseStatus) {
+        let slot = &self.slot;
+        let waiting = match &status.state {
+            LeaseState::Seeking(waiting) if *waiting != Waiting::Answer => Some(waiting),
+            _ => None,
+        };
+        let kind = waiting.map(discriminant);
+        if let Some(waiting) = waiting.filter(|_| self.told.waiting != kind) {
+            tracing::warn!(%slot, "waiting for {waiting}");
+        }
+        self.told.waiting = kind;
+        if let Some(error) = status.trouble.as_ref().filter(|_| !self.told.trouble) {
+            tracing::debug!(%slot, %error, "the store is in trouble");
+        }
+        self.told.trouble = status.trouble.is_some();
+    }
+
     /// Gives the slot up, as it was asked to.
     fn resign(&mut self, resignation: Option<Resignation>) -> Woken {
         let (mut last, mut done) = (None, None);
@@ -155,7 +178,7 @@ impl Campaign {
         }
         if let Stage::Leading { term, .. } = &self.stage {
             let (slot, token) = (&self.slot, term.token);
-            if term.is_held() {
+            if term.is_held() || self.settings.lock_delay.is_zero() {
                 tracing::info!(%slot, %token, "releasing the leadership");
                 self.tell_of_loss(term, LeaderLoss::Released);
             } else {
@@ -182,7 +205,7 @@ impl Campaign {
                 biased;
                 // A leadership that is dropped is resigned.
                 resignation = resigned => resignation.ok(),
-                () = lapsed(term) => return Woken::ByTime,
+                () = lapsed(term) => return Woken::ByExpiry,
                 // It goes on being renewed, so that nobody else leads before it is resigned.
                 () = term.ended(), if may_step_down && !*steps_down => {
                     *steps_down = true;
@@ -275,15 +298,17 @@ impl Tenant for Campaign {
         }
     }
 
-    fn tell(&mut self, plan: &Plan, _now: Now) {
-        self.elections.shared.meta.keep(plan.meta());
+    fn tell(&mut self, plan: &Plan) {
+        if plan.meta().is_some() && plan.meta() != self.told.meta.as_ref() {
+            self.told.meta = plan.meta().cloned();
+            self.elections.shared.meta.keep(self.told.meta.clone());
+        }
+        self.log(plan.status());
         match (&plan.status().state, &self.stage) {
-            (LeaseState::Refused(refusal), _) => {
-                let refusal = refusal.clone();
-                self.end(Some(&refusal));
-            }
+            (LeaseState::Refused(refusal), _) => self.refused(refusal),
             (state, Stage::Leading { term, .. }) => {
-                self.tell_of(term, *state == LeaseState::Unrenewed);
+                let is_renewed = matches!(state, LeaseState::Held);
+                self.tell_of(term, !is_renewed);
             }
             _ => {}
         }

@@ -172,10 +172,12 @@ impl Plan {
         (self.heard, self.meta_seen) = (self.asked, self.asked);
         self.status.state = LeaseState::Held;
         self.phase = Phase::Holding { tenure: Box::new(tenure), since: now.boot };
-        // A leader leads from when it asked.
-        let from = if self.prolong(now) { self.sent } else { now.boot };
-        // A claim that was repeated for a while may give a horizon that is near or past by now.
-        self.not_before = if is_short { now.boot } else { from + self.heartbeat };
+        self.not_before = now.boot + self.heartbeat;
+        self.prolong(now);
+        if is_short {
+            // A claim that was repeated for a while may give a horizon that is near or past by now.
+            self.not_before = now.boot;
+        }
         effect
     }
 

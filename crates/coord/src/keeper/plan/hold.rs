@@ -34,10 +34,14 @@ impl Plan {
                 let window = millis(worker.setup.timing.window(age));
                 self.believed(now).saturating_add(window)
             }
-            // By a clock that was judged before.
-            Policy::Leader(leader) => {
-                leader.window.map_or(0, |window| now.unix.saturating_add(millis(window)))
-            }
+            Policy::Leader(leader) => match leader.window {
+                None => 0,
+                Some(window) => {
+                    // The clock was judged before; the store's judges it once more, if it has one.
+                    let judged = if self.store_has_clock { self.believed(now) } else { now.unix };
+                    judged.saturating_add(millis(window))
+                }
+            },
         }
     }
 
@@ -129,20 +133,21 @@ impl Plan {
         self.answered();
         self.status.renewals += 1;
         self.status.state = LeaseState::Held;
-        // A leader leads from when it asked.
-        let from = if self.prolong(now) { self.sent } else { now.boot };
-        self.not_before = from + self.heartbeat;
+        self.not_before = now.boot + self.heartbeat;
         let trusted = self.compare_clocks(&tenure, now);
         let horizon = tenure.usable;
         self.phase = Phase::Holding { tenure: Box::new(tenure), since };
-        match trusted {
-            Ok(true) => self.not_before = now.boot,
-            Ok(false) => {}
+        let is_past = match trusted {
+            Ok(is_past) => is_past,
             // Times may be used up to what was granted before the clock went wrong.
             Err(skew) => {
                 self.status.state = LeaseState::Distrusted(skew);
                 return Effect::None;
             }
+        };
+        self.prolong(now);
+        if is_past {
+            self.not_before = now.boot;
         }
         self.granted = self.granted.max(Some(horizon));
         if let Some(grant) = &mut self.status.grant {

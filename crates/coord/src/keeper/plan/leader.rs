@@ -70,18 +70,23 @@ impl Plan {
         let retry = now.boot + jittered(leader.retry, now);
         match leader.vacancy.wait(now.boot, leader.retry) {
             Wait::No(version) => ControlFlow::Continue(Choice::This(leader.slot.clone(), version)),
-            Wait::For(pause) => ControlFlow::Break(Next::Wait(retry.min(now.boot + pause))),
+            Wait::For(pause) => {
+                let until = retry.min(now.boot + pause);
+                let is_old = leader.vacancy.is_old(now.boot, leader.retry);
+                ControlFlow::Break(if is_old { Next::Watch(until) } else { Next::Wait(until) })
+            }
             Wait::ForAChange => ControlFlow::Break(Next::Wait(retry)),
             Wait::ForALook => ControlFlow::Break(Next::Watch(retry)),
         }
     }
 
-    /// Leads for a while from when that was asked for; whether that is how long it lasts.
-    pub(super) fn prolong(&mut self, now: Now) -> bool {
-        let Policy::Leader(leader) = &mut self.policy else { return false };
+    /// Leads for a while, from when that was asked for.
+    pub(super) fn prolong(&mut self, now: Now) {
+        let Policy::Leader(leader) = &mut self.policy else { return };
         leader.lapses = leader.lapses.max(leader.trust.map(|trust| self.sent + trust));
         leader.answered = now.boot;
-        true
+        // The next renewal counts from there too.
+        self.not_before = self.sent + self.heartbeat;
     }
 
     /// Whether what was asked for lasts no longer: the answer took all the time.
@@ -105,6 +110,21 @@ impl Plan {
         }
     }
 
+    /// Whoever leads has seen that its time has run out.
+    pub fn expire(&mut self, now: Now) {
+        if let Policy::Leader(leader) = &mut self.policy {
+            leader.lapses = Some(now.boot);
+        }
+    }
+
+    /// Whether others wait after one who was lost without a word.
+    pub(super) const fn is_waited_for(&self) -> bool {
+        match &self.policy {
+            Policy::Leader(leader) => !leader.lock_delay.is_zero(),
+            Policy::Worker(_) => false,
+        }
+    }
+
     pub(super) fn lapse(&mut self, now: Now) -> Next {
         let Some(tenure) = self.tenure().cloned() else { return Next::Stop };
         self.lose(Loss::Lapsed, now);
@@ -113,7 +133,7 @@ impl Plan {
 
     /// What is still to be done by one who leads no more.
     pub(super) fn lead_no_more(&mut self, loss: &Loss, now: Now) {
-        let uses_times = self.uses_times();
+        let used = self.granted.filter(|_| self.uses_times());
         let Policy::Leader(leader) = &self.policy else { return };
         let phase = std::mem::replace(&mut self.phase, Phase::Ended);
         let Phase::Holding { tenure, .. } = phase else { return };
@@ -127,11 +147,11 @@ impl Plan {
                 let lapsed = (leader.answered + self.ttl).max(now.boot);
                 let is_fenced = leader.lock_delay.is_zero();
                 self.not_before = if is_fenced { now.boot } else { lapsed + leader.lock_delay };
-                let last = if uses_times { tenure.horizon } else { 0 };
+                let last = used.unwrap_or(0);
                 self.phase = Phase::Leaving { tenure, last, goes_on: false };
             }
             Loss::Vanished | Loss::Regressed | Loss::Overlapped { .. } => {
-                self.forgotten = uses_times.then_some(tenure.horizon);
+                self.forgotten = used;
                 let until = now.boot + Duration::from_millis(SILENCE_MS);
                 self.phase = Phase::Owing { until };
             }

@@ -15,18 +15,18 @@ impl Plan {
     pub fn end(&mut self, now: Now, last: Option<UnixMs>) {
         self.is_ending = true;
         // What ran out before it was given up is not free for others at once.
-        if self.has_lapsed(now) {
+        if self.has_lapsed(now) && self.is_waited_for() {
             self.lapse(now);
             return;
         }
+        let used = self.granted.filter(|_| self.uses_times());
         (self.granted, self.status.grant) = (None, None);
         if !matches!(self.status.state, LeaseState::Refused(_)) {
             self.status.state = LeaseState::Released;
         }
         self.phase = match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Holding { tenure, .. } => {
-                let unknown = if self.uses_times() { tenure.horizon } else { 0 };
-                let last = last.unwrap_or(unknown);
+                let last = last.or(used).unwrap_or(0);
                 self.not_before = now.boot;
                 Phase::Leaving { tenure, last, goes_on: false }
             }
@@ -58,9 +58,7 @@ impl Plan {
         }
         self.failures = 0;
         self.phase = if goes_on { Phase::Seeking { unsure: None } } else { Phase::Ended };
-        if self.leases_workers() {
-            self.not_before = now.boot + self.heartbeat;
-        }
+        self.not_before = now.boot + self.longest_pause();
         self.look_again(now);
     }
 

@@ -99,13 +99,17 @@ impl Vacancy {
             return Wait::ForALook;
         }
         let (Some(free), Some(pace)) = (self.free, self.pace) else {
-            let is_old = now.saturating_sub(self.seen) >= retry;
-            return if is_old { Wait::ForALook } else { Wait::ForAChange };
+            return if self.is_old(now, retry) { Wait::ForALook } else { Wait::ForAChange };
         };
         match (free.since + free.delay.max(pace)).checked_sub(now) {
             Some(pause) if !pause.is_zero() => Wait::For(pause),
             _ => Wait::No(free.version),
         }
+    }
+
+    /// Whether the last look was so long ago that a change may have been missed.
+    pub(super) const fn is_old(&self, now: Duration, retry: Duration) -> bool {
+        now.saturating_sub(self.seen).as_nanos() >= retry.as_nanos()
     }
 
     /// Remembers since when the slot is free, and what is waited for. A leader that releases after it

@@ -83,9 +83,13 @@ impl Worker {
         self.refusals = self.refusals.saturating_add(1);
         let most = doubled.min(POOL_PAUSE_MAX);
         let Some(floor) = census.next_floor else { return most };
-        let ready_in = floor.saturating_sub(RUN_AHEAD_MS).saturating_sub(now);
-        Duration::from_millis(ready_in).clamp(POOL_PAUSE_MIN, most)
+        ready_in(floor, now).clamp(POOL_PAUSE_MIN, most)
     }
+}
+
+/// How long until times above a floor can be used: they may run ahead of the clock a little.
+const fn ready_in(floor: UnixMs, now: UnixMs) -> Duration {
+    Duration::from_millis(floor.saturating_sub(RUN_AHEAD_MS).saturating_sub(now))
 }
 
 impl Plan {
@@ -154,9 +158,9 @@ impl Plan {
                 self.wait_for(Waiting::Pool(census));
             }
             Policy::Leader(leader) => {
-                let until = census.next_floor.unwrap_or(0).saturating_sub(now.unix);
-                let pause = Duration::from_millis(until).clamp(POOL_PAUSE_MIN, leader.retry);
-                self.not_before = now.boot + pause;
+                let pause =
+                    census.next_floor.map_or(leader.retry, |floor| ready_in(floor, now.unix));
+                self.not_before = now.boot + pause.max(POOL_PAUSE_MIN).min(leader.retry);
                 self.look_again(now);
             }
         }

@@ -214,13 +214,13 @@ impl Process {
         };
         self.plan = Printed::new(plan);
         self.apply(scope, effect, asked, now);
-        self.reach.request_ended(self.plan.value.heard());
-        self.hand_out(scope, now);
         let is_closed = scope.omitted != Omitted::ClosingWhenLate;
         if is_closed && self.plan.value.status().grant.is_none() {
             self.reach.close();
             self.lane = None;
         }
+        self.reach.request_ended(self.plan.value.heard());
+        self.hand_out(scope, now);
         self.wake_at = now;
     }
 

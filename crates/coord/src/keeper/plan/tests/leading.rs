@@ -11,7 +11,7 @@ use crate::lease::{Acquired, Census, Choice, Claim, Extended, Loss, Released, Te
 use crate::mend;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Record, Token, Version, Versioned};
-use crate::rules::SILENCE_MS;
+use crate::rules::{RUN_AHEAD_MS, SILENCE_MS};
 use crate::slot::{Group, Slot};
 use crate::store::{Entry, Found, Look, Presence, Put};
 
@@ -178,8 +178,9 @@ fn an_answer_that_took_all_the_time_makes_nobody_leader() {
     assert_eq!(campaign.release(), (held.clone(), held.floor));
     campaign.plan.released(campaign.now, &Ok(Released::Done));
     // And then it campaigns on, by what it sees from now on.
+    assert_eq!(campaign.wait(), RETRY);
+    campaign.pass(RETRY);
     assert!(matches!(campaign.next(), Next::Watch(_)));
-    campaign.pass(millis(1));
     campaign.sees(None);
     assert_eq!(campaign.elect(), Effect::Lead);
 }
@@ -222,8 +223,9 @@ fn whoever_withdraws_while_a_claim_is_under_way_gives_back_what_it_took() {
 
 #[test]
 fn a_claim_in_vain_is_followed_by_a_look() {
-    let full = Acquired::Full(Census { next_floor: Some(START + 1000), ..Census::default() });
-    for (answer, pause) in [(Acquired::Taken, 0), (full, 1000)] {
+    let full = |next_floor| Acquired::Full(Census { next_floor, ..Census::default() });
+    let soon = full(Some(START + RUN_AHEAD_MS + 1000));
+    for (answer, pause) in [(Acquired::Taken, 0), (soon, 1000), (full(None), 2000)] {
         let mut campaign = Campaign::new(candidacy(Some(WINDOW)));
         let claim = campaign.claim();
         campaign.plan.acquired(campaign.now, &claim, Ok(answer));
@@ -335,6 +337,7 @@ fn a_claim_that_named_another_namespace_is_given_back() {
     assert_eq!(effect, Effect::None);
     campaign.release();
     campaign.plan.released(campaign.now, &Ok(Released::Done));
+    campaign.pass(RETRY);
     assert!(matches!(campaign.next(), Next::ReadMeta));
 }
 
@@ -382,4 +385,54 @@ fn tokens_rise_in_a_namespace_that_was_created_anew_whatever_clocks_show() {
 /// A claim that is not made.
 fn claim_to_judge() -> Claim {
     Claim::to_judge(&Versioned { version: Version(3), value: meta() }, START)
+}
+
+#[test]
+fn whoever_retries_often_can_wait_for_a_floor_too() {
+    let mut campaign = Campaign::new(Candidacy { retry: millis(10), ..candidacy(Some(WINDOW)) });
+    let claim = campaign.claim();
+    let full = Acquired::Full(Census { next_floor: Some(START + 60_000), ..Census::default() });
+    campaign.plan.acquired(campaign.now, &claim, Ok(full));
+    assert_eq!(campaign.wait(), millis(10));
+}
+
+#[test]
+fn a_leader_whose_clock_the_store_contradicts_is_not_renewed_and_blocks_nobody() {
+    let mut campaign = Campaign::leading(Some(WINDOW));
+    campaign.pass(HEARTBEAT);
+    // The store has a clock, and ours is a minute ahead of it now.
+    campaign.now.unix += 60_000;
+    let Next::Extend(tenure, ask) = campaign.next() else { panic!("it is time") };
+    let store_now = Some(campaign.now.unix - 60_000);
+    let held = Tenure { horizon: ask.horizon, usable: ask.horizon, store_now, ..tenure };
+    assert_eq!(campaign.plan.extended(campaign.now, Ok(Extended::Held(held))), Effect::None);
+    assert!(matches!(campaign.plan.status().state, LeaseState::Distrusted(_)));
+    campaign.pass(HEARTBEAT);
+    let Next::Extend(_, ask) = campaign.next() else { panic!("it is time again") };
+    assert!(ask.horizon < START + 20_000, "what it asks for now is not counted from its clock");
+    campaign.pass(TRUST - HEARTBEAT * 2);
+    assert!(
+        matches!(campaign.next(), Next::Lapse(_)),
+        "it leads no longer than it was renewed for"
+    );
+    campaign.pass(TTL + LOCK_DELAY);
+    assert_eq!(campaign.release().1, START + 3000, "as far as times were ever allowed");
+}
+
+#[test]
+fn a_long_delay_is_not_waited_for_by_an_old_look() {
+    let delay = Duration::from_secs(600);
+    let mut campaign = Campaign::new(Candidacy { lock_delay: delay, ..candidacy(None) });
+    let record =
+        Record { nonce: Some(Nonce::from_bits(1)), ..mend::replacement(&claim_to_judge()) };
+    let left = Entry {
+        slot: slot(),
+        version: Version(5),
+        found: Found::Known(record),
+        presence: Presence::Free,
+    };
+    campaign.sees(Some(&left));
+    campaign.wait();
+    campaign.pass(RETRY);
+    assert!(matches!(campaign.next(), Next::Watch(_)));
 }
