@@ -83,14 +83,16 @@ impl LeaderInfo {
         let metadata = record.info.iter().filter_map(|(name, value)| {
             Some((name.strip_prefix(METADATA)?.to_owned(), value.clone()))
         });
+        let elected_ms = text("elected").parse().unwrap_or(record.token.0);
         Self {
             name: name.to_owned(),
             instance: record.holder.clone(),
             host: text("host"),
             pid: text("pid").parse().unwrap_or(0),
             version: text("version"),
-            elected_ms: text("elected").parse().unwrap_or(record.token.0),
-            renewed_ms: record.renewed,
+            elected_ms,
+            // The first is by the leader's clock and this one by the store's, which may be behind it.
+            renewed_ms: record.renewed.max(elected_ms),
             token: record.token,
             metadata: metadata.collect(),
             candidate: text(CANDIDATE).parse().ok(),
