@@ -50,7 +50,8 @@ pub(crate) enum Setting {
     Several,
     /// As a fresh installation has it, with the default options in the URL: Redis syncs once a second.
     Plain,
-    /// A Redis master and its replica under sentinels, with the default options in the URL.
+    /// A Redis master and its replica under sentinels, with the default options in the URL; both sync
+    /// once a second.
     PlainPair,
     /// A Redis master under sentinels with two replicas, both of which must confirm what is written.
     Replicas,
@@ -85,10 +86,15 @@ impl Store {
     /// Starts one. Redis keeps what it acknowledged, as the documentation asks for.
     pub(crate) fn start(kind: Kind, setting: Setting) -> io::Result<Self> {
         let server = match kind {
-            Kind::Redis if matches!(setting, Setting::Several | Setting::PlainPair) => {
-                Server::Pair(Box::new(Pair::start(1)?))
+            Kind::Redis if setting == Setting::Several => {
+                Server::Pair(Box::new(Pair::start(1, AppendOnly::Always)?))
             }
-            Kind::Redis if setting == Setting::Replicas => Server::Pair(Box::new(Pair::start(2)?)),
+            Kind::Redis if setting == Setting::PlainPair => {
+                Server::Pair(Box::new(Pair::start(1, AppendOnly::EverySecond)?))
+            }
+            Kind::Redis if setting == Setting::Replicas => {
+                Server::Pair(Box::new(Pair::start(2, AppendOnly::Always)?))
+            }
             Kind::Etcd if setting == Setting::Several => Server::Members(EtcdCluster::start(3)?),
             Kind::File => Server::File(TempDir::with_prefix("storm-file-")?),
             Kind::Redis => {

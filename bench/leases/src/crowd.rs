@@ -79,6 +79,7 @@ async fn claims(
         last_worker: CLAIMS - 1,
         window_ms: 600_000,
         quarantine: 0,
+        token_floor: Token::default(),
         created: unix_ms(),
     };
     let Put::Done(version) = clients[0].put_meta(None, &meta).await? else {
@@ -124,7 +125,7 @@ async fn acquire(store: &dyn Store, mut claim: Claim) -> Result<u32, frazil::coo
     loop {
         match store.acquire(&claim).await? {
             Acquired::Held(tenure) => return Ok(tenure.slot.number().unwrap_or(u32::MAX)),
-            Acquired::Unsure(slot, version) => {
+            Acquired::Unsure(slot, version) | Acquired::Unsettled(slot, version, _) => {
                 claim.choice = frazil::coord::Choice::This(slot, version);
             }
             Acquired::Taken

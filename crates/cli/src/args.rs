@@ -25,7 +25,10 @@ pub(crate) use self::bench::{
 };
 pub(crate) use self::config::{ConfigCheckArgs, ConfigCommand, ConfigExampleArgs, ConfigShowArgs};
 pub(crate) use self::doctor::DoctorArgs;
-pub(crate) use self::elect::{ElectArgs, ElectGuardArgs, ElectWorkArgs, TermsArg};
+pub(crate) use self::elect::{
+    ElectArgs, ElectCommand, ElectForgetArgs, ElectGuardArgs, ElectLsArgs, ElectRunArgs,
+    ElectWorkArgs, TermsArg,
+};
 pub(crate) use self::jobs::{JobsCommand, JobsDemoArgs, JobsLsArgs, JobsNodeArgs};
 pub(crate) use self::key::{
     KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, RoleArg,
@@ -33,8 +36,8 @@ pub(crate) use self::key::{
 pub(crate) use self::serve::{CONFIG_VARIABLE, RollbackArg, ServeArgs};
 pub(crate) use self::server::{ServerArg, TrustArg};
 pub(crate) use self::store::{
-    ExportArgs, ImportArgs, InitArgs, LossArg, PlaceArg, QuarantineArgs, RepairArgs,
-    STORE_VARIABLE, ShowArgs, StoreCommand, WorkersArg, WorkersCommand, WorkersLsArgs,
+    ExportArgs, ForgetReplicaArgs, ImportArgs, InitArgs, LossArg, PlaceArg, QuarantineArgs,
+    RepairArgs, STORE_VARIABLE, ShowArgs, StoreCommand, WorkersArg, WorkersCommand, WorkersLsArgs,
     WorkersRepairArgs, WorkersWatchArgs,
 };
 pub(crate) use self::verbs::{DrainArgs, ReleaseArgs, RotateArgs, TargetArg};
@@ -325,6 +328,9 @@ mod tests {
             &["store", "show"],
             &["workers", "drain", "node"],
             &["elect", "name", "--observe"],
+            &["elect", "run", "ls", "--observe"],
+            &["elect", "ls"],
+            &["elect", "forget", "name"],
             &["jobs", "ls"],
             &["jobs", "demo"],
         ] {

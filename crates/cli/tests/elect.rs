@@ -12,6 +12,8 @@ mod period;
 mod settings;
 #[path = "leasing/shell.rs"]
 mod shell;
+#[path = "elect/verbs.rs"]
+mod verbs;
 
 use std::process::Command;
 use std::time::Duration;

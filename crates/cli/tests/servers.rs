@@ -1,11 +1,17 @@
 //! Leasing from the command line, on real servers, and every way not to get in.
 
+#[path = "servers/neighbours.rs"]
+mod neighbours;
 #[path = "servers/outages.rs"]
 mod outages;
 #[path = "leasing/promises.rs"]
 mod promises;
+#[path = "servers/replicas.rs"]
+mod replicas;
 #[path = "leasing/shell.rs"]
 mod shell;
+
+mod serving;
 
 use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 //! comes first. Workers, leaders and scopes share it, and with it one rule of quarantine.
 
 use crate::nonce::Nonce;
-use crate::record::{FORMAT, Meta, UnixMs};
+use crate::record::{FORMAT, Meta, Token, UnixMs};
 use crate::rules::{RUN_AHEAD_MS, SILENCE_MS};
 use crate::url::Scheme;
 
@@ -67,6 +67,7 @@ impl Birth<'_> {
             last_worker,
             window_ms: self.window_ms,
             quarantine: self.quarantine().max(self.owed),
+            token_floor: Token::default(),
             created: self.now,
         }
     }

@@ -32,17 +32,21 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Unavailable,
+        Self::Unknown,
+        Self::Denied,
+        Self::InvalidConfig,
+        Self::Corrupt,
+        Self::NewerFormat,
+        Self::Unsafe,
+    ];
+
     /// Whether trying again later, without anybody doing anything, can help.
     #[must_use]
     pub const fn is_retryable(self) -> bool {
-        match self {
-            Self::Unavailable | Self::Unknown => true,
-            Self::Denied
-            | Self::InvalidConfig
-            | Self::Corrupt
-            | Self::NewerFormat
-            | Self::Unsafe => false,
-        }
+        matches!(self, Self::Unavailable | Self::Unknown)
     }
 
     /// The kind in a word, for logs and metrics.
@@ -87,18 +91,6 @@ impl Error {
     #[must_use]
     pub fn store(&self) -> &str {
         &self.store
-    }
-
-    /// The same failure of reading meta, with the way out where its text cannot be read: what
-    /// removes it by hand, after which `frazil store repair` creates it anew.
-    #[must_use]
-    pub(crate) fn with_way_out(mut self, removal: impl fmt::Display) -> Self {
-        if self.kind == ErrorKind::Corrupt {
-            let rest = "then run frazil store repair with the --layout and the --workers of the \
-                        namespace: it is created anew, in quarantine";
-            self.message = format!("{}; remove it ({removal}), {rest}", self.message);
-        }
-        self
     }
 
     /// The same failure seen by a caller who cannot know whether it was carried out.

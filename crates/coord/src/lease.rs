@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::error::Error;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Record, Token, UnixMs, Version, Versioned};
 use crate::slot::{Group, Slot};
@@ -81,7 +82,6 @@ pub enum Choice {
 }
 
 /// How a claim ended.
-#[expect(clippy::large_enum_variant, reason = "each is handed on once, and never kept")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acquired {
     /// The slot is held.
@@ -103,6 +103,9 @@ pub enum Acquired {
     /// [`Choice::This`] and the same nonce until the answer is definite; to walk on would leak a
     /// slot that one's own presence keeps alive.
     Unsure(Slot, Version),
+    /// The slot was taken over, and the store may still lose that, for this reason. Repeat the claim
+    /// as for [`Unsure`](Self::Unsure) until it cannot.
+    Unsettled(Slot, Version, Error),
 }
 
 /// Why a pool had nothing to give.
@@ -137,6 +140,8 @@ pub struct Tenure {
     pub floor: UnixMs,
     /// What the record says: a successor starts above it.
     pub horizon: UnixMs,
+    /// When the holder last wrote, by its own clock.
+    pub renewed: UnixMs,
     /// No time after this may be used: the horizon, or less while the store may still lose it.
     pub usable: UnixMs,
     /// When presence ends by the store's clock, if it has one.
@@ -173,7 +178,7 @@ impl Tenure {
             holder: self.holder.clone(),
             floor: self.floor,
             horizon: self.horizon,
-            renewed: 0,
+            renewed: self.renewed,
             expires: None,
             released: false,
             info: self.info.clone(),
@@ -259,6 +264,22 @@ pub enum Released {
     Done,
     /// The tenure was over already. Nothing was written.
     NotHeld,
+}
+
+/// What became of a slot that was to be forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forgotten {
+    /// It is gone, as if it had never been.
+    Done,
+    /// Somebody holds it. It stays.
+    Held,
+    /// Somebody held it a moment ago, and what was started then may still run. It stays.
+    Recent {
+        /// How long it is until it can be forgotten.
+        wait: Duration,
+    },
+    /// There is no such slot.
+    Unknown,
 }
 
 /// Why and until when a store lets nobody new in.

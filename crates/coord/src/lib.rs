@@ -9,16 +9,15 @@
 //! | read every rule in one place | [`rules`] |
 //! | keep a worker leased | [`keeper::Keeper`] |
 //! | open a store by its URL | [`open`](fn@open), [`StoreUrl`] |
-//! | write a store | [`Store`], and the suite `conformance` |
+//! | write a store | [`Store`], and the suite in `frazil-conformance` |
 //! | know what a store promises | [`Guarantees`] |
-//! | share, count or hurt a store | [`Prefixed`], [`Metered`], [`Faulty`] |
+//! | share or count a store | [`Prefixed`], [`Metered`] |
 
 mod anchor;
 mod birth;
 pub mod choose;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod error;
+mod failure;
 mod finding;
 mod guarantees;
 pub mod keeper;
@@ -30,24 +29,28 @@ mod nonce;
 mod open;
 pub mod protocol;
 mod record;
+mod replicas;
 pub mod rules;
 mod slot;
 mod standing;
 mod store;
 pub mod stores;
+mod sync;
 mod tally;
 pub mod time;
 mod timing;
 mod url;
 mod watching;
 mod wrappers;
+pub mod wrong_times;
 
 pub use self::birth::{Birth, FirstUse};
 pub use self::error::{Error, ErrorKind};
 pub use self::finding::{Finding, Severity};
 pub use self::guarantees::{Guarantees, Strength};
 pub use self::lease::{
-    Acquired, Ask, Census, Choice, Claim, Extended, Guard, Loss, Released, Settling, Tenure,
+    Acquired, Ask, Census, Choice, Claim, Extended, Forgotten, Guard, Loss, Released, Settling,
+    Tenure,
 };
 pub use self::namespace::{BadNamespace, Namespace, etcd_prefix};
 pub use self::neighbours::{Neighbour, neighbours, warn_of_neighbours};
@@ -55,6 +58,7 @@ pub use self::nonce::{BadNonce, Nonce};
 pub use self::open::{look, open};
 pub use self::protocol::Leasing;
 pub use self::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
+pub use self::replicas::{ForgottenReplica, forget_command};
 pub use self::slot::{BadName, Group, Slot};
 pub use self::standing::Standing;
 pub use self::store::{
@@ -63,6 +67,6 @@ pub use self::store::{
 };
 pub use self::tally::Tally;
 pub use self::timing::{BadTiming, Timing};
-pub use self::url::{BadUrl, PASSWORD_VARIABLE, Scheme, Secret, StoreUrl, duration};
+pub use self::url::{BadUrl, PASSWORD_VARIABLE, PemFiles, Scheme, Secret, StoreUrl, duration};
 pub use self::watching::Watching;
-pub use self::wrappers::{Chances, Faults, Faulty, Metered, Operations, Outcome, Prefixed};
+pub use self::wrappers::{Metered, Operations, Outcome, Prefixed};

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A named set of slots and their meta record. Different namespaces share nothing.
+/// A named set of slots and their meta record. Different namespaces share no
+/// records; with the same layout and workers they issue the same Ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Namespace(String);
 

@@ -1,19 +1,21 @@
 //! Neighbours: other namespaces of the same store that issue the same Ids.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::keeper::Setup;
 use crate::namespace::Namespace;
-use crate::open::{look, place};
 use crate::protocol::Leasing;
 use crate::store::Store;
-use crate::stores::memory::MemoryStore;
-use crate::url::{Scheme, StoreUrl};
 
-/// More namespaces than anybody has; a start must not take long.
+/// More namespaces than anybody has.
 const LOOKED_AT_MAX: usize = 256;
+/// Servers are looked at this long after the start: who issues a few Ids and ends costs them nothing.
+const LOOK_AFTER: Duration = Duration::from_secs(2);
+/// Whoever has not seen all by then has seen enough.
+const LOOK_MAX: Duration = Duration::from_secs(30);
 
 /// A second namespace with the same layout and some of the same workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,34 +26,49 @@ pub struct Neighbour {
     pub workers: (u32, u32),
 }
 
-/// The namespaces of a store, beside one's own, whose Ids are the same as those of a layout and a
-/// range of workers. Only files and memory are looked through; on servers it is nobody.
+/// The namespaces of a store, beside its own, whose Ids are the same as those of a layout and a range
+/// of workers, as far as they can be seen.
 ///
 /// # Errors
-/// If the store cannot be looked into.
+/// If the store cannot be looked through.
 pub async fn neighbours(
-    url: &StoreUrl,
-    own: &Namespace,
+    store: &dyn Store,
     layout: &str,
     workers: (u32, u32),
 ) -> Result<Vec<Neighbour>, Error> {
     let mut found = Vec::new();
-    for namespace in others(url, own).await? {
-        let Some(meta) = look(url, &namespace).await?.meta().await? else { continue };
-        let theirs = (meta.value.first_worker, meta.value.last_worker);
-        if meta.value.layout == layout && overlap(theirs, workers) {
+    for (namespace, meta) in store.neighbours(LOOKED_AT_MAX).await? {
+        let theirs = (meta.first_worker, meta.last_worker);
+        if meta.layout == layout && overlap(theirs, workers) {
             found.push(Neighbour { namespace, workers: theirs });
         }
     }
     Ok(found)
 }
 
-/// Warns, once, of namespaces that issue the same Ids as the node that is about to start.
-pub async fn warn_of_neighbours(url: &StoreUrl, own: &Namespace, store: &dyn Store, setup: &Setup) {
+/// Warns, once, of namespaces that issue the same Ids as the node that is about to start. Files and
+/// memory are looked at before it does, servers in the background, by a task that ends soon by itself.
+/// Must be called inside a Tokio runtime.
+pub async fn warn_of_neighbours(store: &Arc<dyn Store>, setup: &Setup, is_remote: bool) {
+    if !is_remote {
+        warn(store.as_ref(), setup).await;
+        return;
+    }
+    let (store, setup) = (Arc::downgrade(store), setup.clone());
+    tokio::spawn(async move {
+        tokio::time::sleep(LOOK_AFTER).await;
+        if let Some(store) = store.upgrade() {
+            // What was not seen in time is not told.
+            let _ = tokio::time::timeout(LOOK_MAX, warn(store.as_ref(), &setup)).await;
+        }
+    });
+}
+
+async fn warn(store: &dyn Store, setup: &Setup) {
     let known = store.meta().await.ok().flatten().filter(|meta| !meta.value.is_blank());
     let known = known.map(|meta| (meta.value.first_worker, meta.value.last_worker));
     let workers = known.or(setup.workers).unwrap_or((0, setup.last_worker));
-    match neighbours(url, own, &setup.layout, workers).await {
+    match neighbours(store, &setup.layout, workers).await {
         Ok(found) => {
             for neighbour in found {
                 tracing::warn!("{neighbour}. Use only one of the two");
@@ -64,37 +81,6 @@ pub async fn warn_of_neighbours(url: &StoreUrl, own: &Namespace, store: &dyn Sto
 
 const fn overlap(one: (u32, u32), other: (u32, u32)) -> bool {
     one.0 <= other.1 && other.0 <= one.1
-}
-
-async fn others(url: &StoreUrl, own: &Namespace) -> Result<Vec<Namespace>, Error> {
-    let mut names = match url.scheme {
-        Scheme::Memory => MemoryStore::namespaces(&url.path),
-        Scheme::File | Scheme::Static => {
-            let directory = PathBuf::from(place(url)?.directory);
-            let failed = |why: &dyn fmt::Display| {
-                Error::new(ErrorKind::Unavailable, "list the namespaces", url, why)
-            };
-            let listed = tokio::task::spawn_blocking(move || in_directory(&directory)).await;
-            listed.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?
-        }
-        _ => Vec::new(),
-    };
-    names.retain(|name| name != own);
-    names.truncate(LOOKED_AT_MAX);
-    Ok(names)
-}
-
-/// Every directory that could be a namespace's and has a meta record.
-fn in_directory(directory: &std::path::Path) -> std::io::Result<Vec<Namespace>> {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
-        let entry = entry?;
-        let name = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        if let Some(name) = name.filter(|_| entry.path().join("meta").is_file()) {
-            names.push(name);
-        }
-    }
-    Ok(names)
 }
 
 impl fmt::Display for Neighbour {

@@ -6,12 +6,13 @@
 //! proves nothing, because the request may still arrive.
 
 mod acquire;
+mod forget;
 mod hold;
 
 use std::future::Future;
 
 use crate::error::{Error, ErrorKind};
-use crate::lease::{Acquired, Ask, Claim, Extended, Guard, Released, Tenure};
+use crate::lease::{Acquired, Ask, Claim, Extended, Forgotten, Guard, Released, Tenure};
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::rules;
 use crate::slot::Slot;
@@ -62,6 +63,18 @@ pub trait Leasing: Store {
         record: &Record,
     ) -> impl Future<Output = Result<Put, Error>> + Send {
         put(self, slot, expected, record)
+    }
+
+    /// Removes an election or a scope that nobody holds, or held a moment ago, by
+    /// [`rules::forgettable_after`]. The tokens of whoever holds it next are above all that it had,
+    /// whatever clocks show: meta keeps the highest that was forgotten. `now`: by this machine's clock;
+    /// the store's counts where it has one.
+    fn forget_finished(
+        &self,
+        slot: &Slot,
+        now: UnixMs,
+    ) -> impl Future<Output = Result<Forgotten, Error>> + Send {
+        forget::forget(self, slot, now)
     }
 
     /// The namespace's meta record.

@@ -1,10 +1,13 @@
 //! What a store keeps: one record for each slot, and one for the namespace.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::RangeInclusive;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::error::ErrorKind;
 use crate::nonce::Nonce;
 
 /// The format of records and meta that this code writes, and the newest that it reads.
@@ -21,8 +24,8 @@ pub type UnixMs = u64;
 #[serde(transparent)]
 pub struct Token(pub u64);
 
-impl std::fmt::Display for Token {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
@@ -79,8 +82,17 @@ pub struct Meta {
     pub window_ms: u64,
     /// Every new tenure starts above this, whatever its record says.
     pub quarantine: UnixMs,
+    /// No slot that is new gets a token up to this: elections that had such tokens were forgotten.
+    #[serde(default, skip_serializing_if = "is_lowest")]
+    pub token_floor: Token,
     /// When the namespace was created.
     pub created: UnixMs,
+}
+
+/// As the format of earlier versions has it: they know no such floor.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_lowest(floor: &Token) -> bool {
+    *floor == Token::default()
 }
 
 impl Meta {
@@ -95,6 +107,7 @@ impl Meta {
             last_worker: 0,
             window_ms: 0,
             quarantine: 0,
+            token_floor: Token(0),
             created,
         }
     }
@@ -112,11 +125,61 @@ impl Meta {
     }
 }
 
-/// Something read together with the version that a write must name to replace it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Something read together with the version that a write must name to replace it. Stores that do
+/// not count writes themselves keep it like this, as one text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Versioned<T> {
     /// Which write it is.
     pub version: Version,
     /// What was written.
+    #[serde(flatten)]
     pub value: T,
+}
+
+/// Records, meta and nonces as text.
+pub(crate) fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("texts, numbers and maps with text keys are JSON")
+}
+
+/// Meta out of its text, with its version where that is in the text. `removal`: what removes it by
+/// hand.
+///
+/// # Errors
+/// If it is of a newer format, or cannot be read; then the way out is said, too.
+pub(crate) fn parse_meta<T: DeserializeOwned>(
+    text: &[u8],
+    removal: impl fmt::Display,
+) -> Result<T, (ErrorKind, String)> {
+    /// What every format has.
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
+    }
+    let corrupt = |error: serde_json::Error| {
+        let why = format!(
+            "meta: {error}; remove it ({removal}), then run frazil store repair with the --layout \
+             and the --workers of the namespace: it is created anew, in quarantine"
+        );
+        (ErrorKind::Corrupt, why)
+    };
+    // First, since nothing else is known of a newer format.
+    let Format { format } = serde_json::from_slice(text).map_err(&corrupt)?;
+    if format > FORMAT {
+        let why = format!("meta has format {format}, and this program knows up to {FORMAT}");
+        return Err((ErrorKind::NewerFormat, why + ": use a newer one"));
+    }
+    serde_json::from_slice(text).map_err(corrupt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn meta_of_a_newer_format_is_told_from_meta_that_is_broken() {
+        let kind = |text: &str| parse_meta::<Meta>(text.as_bytes(), "rm").map_err(|(kind, _)| kind);
+        assert_eq!(kind("{\"format\":99}"), Err(ErrorKind::NewerFormat));
+        assert_eq!(kind("{\"format\":1}"), Err(ErrorKind::Corrupt));
+        assert_eq!(kind("nonsense"), Err(ErrorKind::Corrupt));
+    }
 }

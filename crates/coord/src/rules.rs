@@ -8,6 +8,7 @@
 //! | an acquisition names the version that was read | a late repetition hands the slot back with an old floor |
 //! | no horizon is further from now than the window | a clock that jumped ahead blocks the slot for ever |
 //! | tokens follow real time | tokens repeat after the store was wiped |
+//! | a slot without a record gets a token above those of all that were forgotten | tokens repeat, or fall, after a slot was forgotten |
 //!
 //! A store that may lose the end of what it acknowledged has a [`History`], and these hold beside:
 //!
@@ -27,7 +28,7 @@ use std::time::Duration;
 
 use crate::lease::{Ask, Census, Claim, Loss, Settling, Tenure};
 use crate::nonce::Nonce;
-use crate::record::{Record, Token, UnixMs, Version};
+use crate::record::{Meta, Record, Token, UnixMs, Version};
 use crate::slot::{Group, Slot};
 use crate::store::{Found, History};
 use crate::time::millis;
@@ -52,6 +53,9 @@ pub const STORE_CLOCK_BACK_MS: u64 = 2000;
 pub const META_EVERY: Duration = Duration::from_secs(10);
 /// No request to a store lasts longer than this where somebody counts on its end.
 pub const REQUEST_MAX: Duration = Duration::from_secs(5);
+/// For how long a lane goes on after the last request was made that ended without showing a namespace
+/// other than its own: newcomers of a namespace that seems new wait for longer.
+pub const HEARD_FOR: Duration = META_EVERY.saturating_add(REQUEST_MAX);
 /// How far a lane goes without its keeper, where the store is on another machine or may be.
 pub const REMOTE_LEASH: Duration = META_EVERY;
 /// How far a lane goes without its keeper, where the store is a directory of this machine: less than
@@ -62,8 +66,7 @@ const _: () = assert!(LOCAL_LEASH.as_millis() < RUN_AHEAD_MS as u128);
 
 /// For how long nobody uses a namespace that seems new, in milliseconds: its holders, if it has any,
 /// read meta within this time and raise the quarantine. A quarantine is left a little early.
-pub const SILENCE_MS: u64 =
-    META_EVERY.as_secs() * 1000 + REQUEST_MAX.as_secs() * 1000 + STORE_CLOCK_BACK_MS + RUN_AHEAD_MS;
+pub const SILENCE_MS: u64 = HEARD_FOR.as_secs() * 1000 + STORE_CLOCK_BACK_MS + RUN_AHEAD_MS;
 
 /// What a slot nobody is present in is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,6 +287,41 @@ pub fn acquire(found: &Found, claim: &Claim, history: &History) -> Result<Record
     })
 }
 
+/// A record that was made for a slot, with a token above those of all that were forgotten: whether
+/// the slot is one of them is not known any more.
+#[must_use]
+pub fn above_forgotten(record: Record, found: &Found, meta: &Meta) -> Record {
+    let lowest = match found {
+        Found::New | Found::Lost => meta.token_floor.0.saturating_add(1),
+        Found::Known(_) => 0,
+    };
+    Record { token: record.token.max(Token(lowest)), ..record }
+}
+
+/// For how long after its last holder a slot cannot be forgotten. What that holder started may still
+/// run, and only the record lets the next one wait for it; and clocks differ.
+pub const FORGET_GUARD_MS: u64 = 2 * CLOCK_BOUND_MS;
+
+/// The time after which a slot with this record can be forgotten, if nobody is present.
+///
+/// Times that were used must have passed by every clock that is trusted. When the holder was last heard
+/// of counts too, unless its clock was plainly wrong.
+#[must_use]
+pub fn forgettable_after(record: &Record, now: UnixMs) -> UnixMs {
+    let heard = if is_plainly_wrong(record.renewed, now) { 0 } else { record.renewed };
+    heard.max(record.horizon).saturating_add(FORGET_GUARD_MS)
+}
+
+/// Whether a time is further ahead than anybody whose clock is right can have put it: beyond the
+/// longest window, with all that times may run ahead and clocks may differ.
+#[must_use]
+pub const fn is_plainly_wrong(time: UnixMs, now: UnixMs) -> bool {
+    time > now.saturating_add(AHEAD_MAX_MS)
+}
+
+/// See [`is_plainly_wrong`].
+const AHEAD_MAX_MS: u64 = WINDOW_MAX_MS + UNSETTLED_MORE_MS + RUN_AHEAD_MS + 2 * CLOCK_BOUND_MS;
+
 /// The record after an extension.
 ///
 /// # Errors
@@ -332,6 +370,7 @@ pub fn tenure(
         version,
         floor: record.floor,
         horizon: record.horizon,
+        renewed: record.renewed,
         usable: record.horizon,
         expires: record.expires,
         store_now: None,

@@ -7,20 +7,22 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::mpsc;
 
 use crate::error::Error;
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
+use crate::namespace::Namespace;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
+use crate::replicas::ForgottenReplica;
 use crate::slot::{Group, Slot};
 use crate::timing::Timing;
+pub use crate::watching::{Announcer, Changes};
 
 /// A coordination backend, bound to one namespace.
 ///
-/// What must hold is written down as tests in `conformance`, which every store passes. `Display`
-/// gives the URL without secrets.
+/// What must hold is written down as tests in `frazil-conformance`, which every store passes.
+/// `Display` gives the URL without secrets.
 ///
 /// Every method ends within the store's request time-out, but for [`settle`](Self::settle). An
 /// error of kind [`Unknown`](crate::ErrorKind::Unknown) means that the act may have been carried
@@ -66,8 +68,21 @@ pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
         Ok(true)
     }
 
+    /// The servers, by address, that could take this one's place and do not have all that it
+    /// acknowledged: what must settle waits for them, and nothing else does.
+    async fn missing_replicas(&self) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Lets nothing wait any longer for a server that is gone for good, for whoever uses the
+    /// namespace. It counts again once it is connected.
+    async fn forget_replica(&self, _address: &str) -> Result<ForgottenReplica, Error> {
+        Ok(ForgottenReplica::NoneCounts)
+    }
+
     /// Removes an election or a scope that nobody is present in, as if it had never been used.
-    /// Tokens follow time, so nothing returns with it. Workers are never removed.
+    /// Workers are never removed. This is the bare step: call
+    /// [`Leasing::forget_finished`](crate::Leasing::forget_finished), which keeps tokens rising.
     async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error>;
 
     /// Announces changes from now on: new holders, and slots that became free. Renewals may be
@@ -83,6 +98,18 @@ pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
     /// cheap enough to ask before every further use of a lease; what it cannot tell is `true`.
     fn is_in_place(&self, _slot: &Slot, _nonce: Nonce) -> bool {
         true
+    }
+
+    /// The namespace that it is bound to, where it has a name.
+    fn namespace(&self) -> Option<&Namespace> {
+        None
+    }
+
+    /// Other namespaces of the same place, with their meta records, as far as they can be seen: at most
+    /// so many, at a cost that is bounded however much else is kept there. Those that nobody may read
+    /// are left out.
+    async fn neighbours(&self, _most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        Ok(Vec::new())
     }
 
     /// How many changes one commit can try; more are not looked at.
@@ -174,10 +201,7 @@ impl Entry {
     /// The nonce in its record.
     #[must_use]
     pub const fn nonce(&self) -> Option<Nonce> {
-        match &self.found {
-            Found::Known(record) => record.nonce,
-            Found::New | Found::Lost => None,
-        }
+        self.found.nonce()
     }
 }
 
@@ -190,6 +214,37 @@ pub enum Found {
     Lost,
     /// Its record.
     Known(Record),
+}
+
+impl Found {
+    /// What the text of a record says, if there is one. `was_used`: there is another trace of use.
+    #[must_use]
+    pub fn of(text: Option<&[u8]>, was_used: bool) -> Self {
+        match text {
+            Some(text) => serde_json::from_slice(text).map_or(Self::Lost, Self::Known),
+            None if was_used => Self::Lost,
+            None => Self::New,
+        }
+    }
+
+    /// The nonce in the record.
+    #[must_use]
+    pub const fn nonce(&self) -> Option<Nonce> {
+        match self {
+            Self::Known(record) => record.nonce,
+            Self::New | Self::Lost => None,
+        }
+    }
+
+    /// Whether the horizon of all holders so far has passed: nothing suits a claim better.
+    #[must_use]
+    pub const fn has_passed(&self, now: UnixMs) -> bool {
+        match self {
+            Self::Known(record) => record.horizon <= now,
+            Self::New => true,
+            Self::Lost => false,
+        }
+    }
 }
 
 /// Whether a holder is present in a slot.
@@ -233,6 +288,14 @@ pub struct Vacancies {
     pub held: u32,
 }
 
+impl Vacancies {
+    /// All workers of the range were looked at.
+    #[must_use]
+    pub const fn of_all(look: Look) -> Self {
+        Self { look, is_complete: true, held: 0 }
+    }
+}
+
 /// Changes of which the first possible one is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
@@ -244,6 +307,17 @@ pub struct Commit {
     pub history: Option<String>,
     /// At most [`Store::changes_max`] of them are tried.
     pub changes: Vec<Change>,
+}
+
+impl Commit {
+    /// The nonce that it is served for at most once: that of several changes.
+    #[must_use]
+    pub fn served_once(&self) -> Option<Nonce> {
+        match &self.changes[..] {
+            [first, _, ..] => first.record.nonce,
+            _ => None,
+        }
+    }
 }
 
 /// A record to be written with its presence, if the slot is still what was read.
@@ -262,6 +336,14 @@ pub struct Change {
     pub record: Record,
     /// What becomes of presence.
     pub stay: Stay,
+}
+
+impl Change {
+    /// Whether the slot still is what was read.
+    #[must_use]
+    pub fn is_as_read(&self, version: Version, found: &Found) -> bool {
+        version == self.version && found.nonce() == self.nonce
+    }
 }
 
 /// Who may be present in a slot for a change to be made.
@@ -408,44 +490,5 @@ impl Watched {
             Self::Group(group) => *group,
             Self::Slot(slot) => slot.group(),
         }
-    }
-}
-
-/// Announcements that slots changed. They may be too many, never too few; the end of them means
-/// that the store's connection was lost and the watch must be renewed.
-#[derive(Debug)]
-pub struct Changes {
-    announced: mpsc::Receiver<()>,
-}
-
-/// The other end of [`Changes`], for stores.
-#[derive(Clone, Debug)]
-pub struct Announcer(mpsc::Sender<()>);
-
-impl Changes {
-    /// A pair of ends.
-    #[must_use]
-    pub fn channel() -> (Announcer, Self) {
-        // One waiting announcement says as much as many.
-        let (sender, announced) = mpsc::channel(1);
-        (Announcer(sender), Self { announced })
-    }
-
-    /// Waits for a change. `None`: the watch is over.
-    pub async fn next(&mut self) -> Option<()> {
-        self.announced.recv().await
-    }
-}
-
-impl Announcer {
-    /// Announces a change. `false`: nobody listens any more.
-    #[must_use]
-    pub fn announce(&self) -> bool {
-        !matches!(self.0.try_send(()), Err(mpsc::error::TrySendError::Closed(())))
-    }
-
-    /// Waits until nobody listens any more.
-    pub async fn closed(&self) {
-        self.0.closed().await;
     }
 }

@@ -87,7 +87,7 @@ const fn capacity(meta: &Meta) -> u32 {
 mod tests {
     use super::*;
     use crate::nonce::Nonce;
-    use crate::record::{FORMAT, Version, Versioned};
+    use crate::record::{FORMAT, Token, Version, Versioned};
     use crate::slot::Slot;
     use crate::store::{Found, Presence};
 
@@ -101,6 +101,7 @@ mod tests {
             last_worker: 9,
             window_ms: 60_000,
             quarantine: 0,
+            token_floor: Token::default(),
             created: 1000,
         };
         let held = Presence::Held { expires_in: None };

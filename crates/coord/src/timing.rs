@@ -24,7 +24,7 @@ pub enum BadTiming {
     HeartbeatTooLong(Timing),
     /// Nothing happens in no time.
     TooShort(Timing),
-    /// A new tenure begins with three times the TTL.
+    /// A holder survives the store for some TTLs at least.
     BudgetTooShort(Timing),
     /// A slot must not be blocked for longer after a crash.
     BudgetTooLong(Timing),

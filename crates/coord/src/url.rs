@@ -1,5 +1,6 @@
 //! Where a store is and how to get in, from one line of text.
 
+mod access;
 mod parse;
 mod secret;
 
@@ -8,6 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+pub use self::access::PemFiles;
 pub use self::parse::{BadUrl, duration};
 pub use self::secret::{PASSWORD_VARIABLE, Secret};
 

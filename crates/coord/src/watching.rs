@@ -1,9 +1,50 @@
-//! A watch on a store, had anew when it ends.
+//! Watches: what a store announces changes over, and a watch that is had anew when it ends.
 
 use std::future::pending;
 use std::time::Duration;
 
-use crate::store::{Changes, Store, Watched};
+use tokio::sync::mpsc;
+
+use crate::store::{Store, Watched};
+
+/// Announcements that slots changed. They may be too many, never too few; the end of them means
+/// that the store's connection was lost and the watch must be renewed.
+#[derive(Debug)]
+pub struct Changes {
+    announced: mpsc::Receiver<()>,
+}
+
+/// The other end of [`Changes`], for stores.
+#[derive(Clone, Debug)]
+pub struct Announcer(mpsc::Sender<()>);
+
+impl Changes {
+    /// A pair of ends.
+    #[must_use]
+    pub fn channel() -> (Announcer, Self) {
+        // One waiting announcement says as much as many.
+        let (sender, announced) = mpsc::channel(1);
+        (Announcer(sender), Self { announced })
+    }
+
+    /// Waits for a change. `None`: the watch is over.
+    pub async fn next(&mut self) -> Option<()> {
+        self.announced.recv().await
+    }
+}
+
+impl Announcer {
+    /// Announces a change. `false`: nobody listens any more.
+    #[must_use]
+    pub fn announce(&self) -> bool {
+        !matches!(self.0.try_send(()), Err(mpsc::error::TrySendError::Closed(())))
+    }
+
+    /// Waits until nobody listens any more.
+    pub async fn closed(&self) {
+        self.0.closed().await;
+    }
+}
 
 /// After a watch that could not be had, or ended; each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -54,50 +95,5 @@ impl Watching {
             self.changes = None;
         }
         pending().await
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::slot::Group;
-    use crate::stores::memory::MemoryStore;
-    use crate::wrappers::{Chances, Faulty};
-
-    /// The boot times, in milliseconds, at which a watch was asked for within ten minutes.
-    async fn asked_at(store: &Faulty) -> Vec<u64> {
-        let (mut watching, mut asked) = (Watching::new(Watched::Group(Group::Workers)), Vec::new());
-        for now in (0..600_000).step_by(500) {
-            let before = store.faults().requests_lost;
-            watching.begin(store, Duration::from_millis(now)).await;
-            if store.faults().requests_lost > before {
-                asked.push(now);
-            }
-        }
-        asked
-    }
-
-    #[tokio::test]
-    async fn a_watch_that_cannot_be_had_is_asked_for_less_and_less_often() {
-        let chances = Chances { request_lost: 1000, ..Chances::default() };
-        let store = Faulty::new(Arc::new(MemoryStore::new()), chances, 1);
-        let asked = asked_at(&store).await;
-        assert_eq!(asked[..5], [0, 500, 1500, 3500, 7500]);
-        let limit = u64::try_from(PAUSE_MAX.as_millis()).unwrap();
-        assert!(asked.windows(2).all(|pair| pair[1] - pair[0] <= limit), "{asked:?}");
-        assert!(asked.len() > 20, "it is given up after {asked:?}");
-    }
-
-    #[tokio::test]
-    async fn a_watch_that_told_of_something_is_renewed_soon_when_it_ends() {
-        let store = MemoryStore::new();
-        let mut watching =
-            Watching { failures: 9, ..Watching::new(Watched::Group(Group::Workers)) };
-        watching.begin(&store, Duration::ZERO).await;
-        store.wipe();
-        watching.changed().await;
-        assert_eq!(watching.failures, 0);
     }
 }

@@ -1,9 +1,7 @@
-//! Stores around a store: with names of its own, counted, or hurt on purpose.
+//! Stores around a store: with names of its own, or counted.
 
-mod faulty;
 mod metered;
 mod prefixed;
 
-pub use self::faulty::{Chances, Faults, Faulty};
 pub use self::metered::{Metered, Operations, Outcome};
 pub use self::prefixed::Prefixed;

@@ -14,11 +14,10 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use frazil_conformance::{Chances, Faulty};
 use frazil_coord::stores::file::{Copied, FileStore};
 use frazil_coord::stores::memory::MemoryStore;
-use frazil_coord::{
-    Chances, FORMAT, Faulty, Meta, Namespace, Nonce, Put, Slot, Store, StoreUrl, Version,
-};
+use frazil_coord::{FORMAT, Meta, Namespace, Nonce, Put, Slot, Store, StoreUrl, Token, Version};
 
 use self::defect::Defect;
 use self::history::{Habit, History, Overlap, SLOTS, Tally};
@@ -37,6 +36,7 @@ async fn create_meta(store: &dyn Store) -> Version {
         last_worker: SLOTS - 1,
         window_ms: 600,
         quarantine: 0,
+        token_floor: Token::default(),
         created: 1,
     };
     match store.put_meta(None, &meta).await.unwrap() {

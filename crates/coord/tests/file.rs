@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use frazil_coord::conformance::{self, Subject, Violation};
+use frazil_conformance::{self as conformance, Subject, Violation};
 use frazil_coord::stores::file::{Copied, FileStore};
 use frazil_coord::{Error, Group, Leasing, Namespace, Slot, Store, StoreUrl, Tenure};
 

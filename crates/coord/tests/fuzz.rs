@@ -10,7 +10,7 @@ use frazil_coord::stores::file::Copied;
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
     Acquired, Choice, Claim, Found, Group, Leasing, Meta, Namespace, Nonce, Put, Record, Slot,
-    Store, StoreUrl, Version,
+    Store, StoreUrl, Token, Version,
 };
 use frazil_rig::Corpus;
 use serde::Serialize;
@@ -153,6 +153,7 @@ fn meta() -> Meta {
         last_worker: WORKER,
         window_ms: 600_000,
         quarantine: 0,
+        token_floor: Token::default(),
         created: 1,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use frazil_coord::conformance::{self, Subject, Violation};
+use frazil_conformance::{self as conformance, Subject, Violation};
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::{Error, Namespace, Slot, Store, Tenure};
 

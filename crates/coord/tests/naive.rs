@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use frazil_coord::conformance::{self, Subject, Violation};
+use frazil_conformance::{self as conformance, Subject, Violation};
 use frazil_coord::{Error, Namespace, Slot, Store, Tenure};
 
 use self::defect::Defect;

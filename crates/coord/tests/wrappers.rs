@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use frazil_coord::conformance::{self, Subject, Violation};
+use frazil_conformance::{self as conformance, Chances, Faulty, Subject, Violation};
 use frazil_coord::stores::file::Copied;
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::{
-    Acquired, Act, Ask, Chances, Change, Choice, Claim, Commit, Error, ErrorKind, Extended, FORMAT,
-    Faulty, Found, Group, History, Leasing, Meta, Metered, Namespace, Nonce, Operations, Outcome,
-    Prefixed, Present, Put, Released, Slot, Stay, Store, StoreUrl, Tenure, Timing, Version,
-    Watched, rules,
+    Acquired, Act, Ask, Change, Choice, Claim, Commit, Error, ErrorKind, Extended, FORMAT, Found,
+    Group, History, Leasing, Meta, Metered, Namespace, Nonce, Operations, Outcome, Prefixed,
+    Present, Put, Released, Slot, Stay, Store, StoreUrl, Tenure, Timing, Token, Version, Watched,
+    rules,
 };
 
 /// The memory store in a wrapper, and how its slots are called inside.
@@ -81,6 +81,7 @@ async fn create_meta(store: &dyn Store) -> Version {
         last_worker: 3,
         window_ms: 600_000,
         quarantine: 0,
+        token_floor: Token::default(),
         created: 1,
     };
     match store.put_meta(None, &meta).await.unwrap() {
@@ -254,8 +255,8 @@ async fn operations_are_counted_by_act_and_outcome() {
     for _ in 0..40 {
         failing.list(Group::Workers).await.unwrap_err();
     }
-    let unavailable = failing.operations(Act::List, Outcome::Unavailable).count;
-    let unknown = failing.operations(Act::List, Outcome::Unknown).count;
+    let unavailable = failing.operations(Act::List, Outcome::Failed(ErrorKind::Unavailable)).count;
+    let unknown = failing.operations(Act::List, Outcome::Failed(ErrorKind::Unknown)).count;
     assert_eq!(unavailable + unknown, 40);
     assert!(unavailable > 0 && unknown > 0, "{unavailable} and {unknown}");
 }

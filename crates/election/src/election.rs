@@ -35,7 +35,6 @@ mod callbacks;
 mod caller;
 mod campaign;
 mod candidate;
-mod charter;
 mod clock;
 mod elector;
 mod environment;
@@ -43,9 +42,7 @@ mod forget;
 mod info;
 mod leadership;
 mod observer;
-mod reign;
 mod run;
-mod seek;
 mod settings;
 mod state;
 mod term;
@@ -55,8 +52,10 @@ use std::sync::{Arc, OnceLock};
 use frazil_coord::stores::file::Copied;
 use frazil_coord::{BadName, Error, FirstUse, Group, Namespace, Slot, Store, StoreUrl, Watched};
 
+use frazil_fork::Birthmark;
+
 use self::board::{Board, Boards};
-use self::charter::Charter;
+use self::campaign::KnownMeta;
 
 pub use self::board::View;
 pub use self::callbacks::Callbacks;
@@ -65,13 +64,13 @@ pub use self::candidate::{Candidate, Pace};
 pub use self::clock::Clock;
 pub use self::elector::Elector;
 pub use self::environment::{BadVariable, Variable};
-pub use self::forget::Forgotten;
 pub use self::info::{LeaderInfo, Standings};
 pub use self::leadership::{Leadership, NotLeader, Proof};
 pub use self::observer::Observer;
 pub use self::run::{run, run_until};
 pub use self::settings::{BadSettings, NotACandidate, Settings, store_url};
 pub use self::state::{LeaderLoss, State};
+pub use frazil_coord::Forgotten;
 
 /// The elections of a namespace, over one client of its store. Clones are the same.
 ///
@@ -85,7 +84,10 @@ pub struct Elections {
 #[derive(Debug)]
 struct Shared {
     store: Arc<dyn Store>,
-    charter: Charter,
+    first_use: FirstUse,
+    meta: KnownMeta,
+    /// Of the process that leads: a copy of it does not.
+    mark: Arc<Birthmark>,
     boards: Boards,
     /// All elections at once.
     whole: OnceLock<Arc<Board>>,
@@ -114,20 +116,20 @@ impl Elections {
         // is waited for.
         let is_local = store.is_bound_to_process();
         let first_use = if is_local { FirstUse::Ahead } else { FirstUse::AfterSilence };
-        Self::with_charter(store, first_use)
+        Self::with_first_use(store, first_use)
     }
 
     /// The same, with another word on when a namespace that does not exist yet is used. It matters
     /// to those who use times, as leaders of strict scopes do. Nobody may have campaigned yet.
     #[must_use]
     pub fn first_use(self, first_use: FirstUse) -> Self {
-        Self::with_charter(self.shared.store.clone(), first_use)
+        Self::with_first_use(self.shared.store.clone(), first_use)
     }
 
-    fn with_charter(store: Arc<dyn Store>, first_use: FirstUse) -> Self {
-        let charter = Charter::new(store.clone(), first_use);
-        let (boards, whole) = (Boards::default(), OnceLock::new());
-        Self { shared: Arc::new(Shared { store, charter, boards, whole }) }
+    fn with_first_use(store: Arc<dyn Store>, first_use: FirstUse) -> Self {
+        let (meta, boards, whole) = (KnownMeta::default(), Boards::default(), OnceLock::new());
+        let mark = Arc::new(Birthmark::new());
+        Self { shared: Arc::new(Shared { store, first_use, meta, mark, boards, whole }) }
     }
 
     /// Somebody who may be elected. Nothing is asked of the store yet.
@@ -222,10 +224,6 @@ impl Elections {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.shared.store
-    }
-
-    fn charter(&self) -> &Charter {
-        &self.shared.charter
     }
 
     /// The board of one slot.

@@ -68,7 +68,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use self::options::Options;
+use self::options::{Options, PerJob};
 use self::run::Work;
 use crate::{Elections, Settings};
 
@@ -125,7 +125,7 @@ impl Processor {
 
     /// How long this node waits, for each job, before its first campaign.
     pub fn start_delay(mut self, delay: impl Fn(&str) -> Duration + Send + Sync + 'static) -> Self {
-        self.options.start_delay = Some(Arc::new(delay));
+        self.options.start_delay = Some(PerJob(Arc::new(delay)));
         self
     }
 
@@ -135,7 +135,7 @@ impl Processor {
         mut self,
         timeout: impl Fn(&str) -> Duration + Send + Sync + 'static,
     ) -> Self {
-        self.options.voluntary_timeout = Some(Arc::new(timeout));
+        self.options.voluntary_timeout = Some(PerJob(Arc::new(timeout)));
         self
     }
 

@@ -3,20 +3,27 @@
 
 mod forking;
 
+use std::cell::Cell;
+use std::io::{Read, Write, pipe};
+use std::sync::Arc;
 use std::time::Duration;
 
 use frazil::coord::keeper::{LeaseState, LeaseStatus};
+use frazil::coord::stores::memory::MemoryStore;
 use frazil::coord::time::unix_ms;
 use frazil::coord::{Timing, UnixMs};
 use frazil::id::{Generator, Options, SystemClock};
 use frazil::{Builder, Layout, Mandate, NotIssued, NotRotated, NotScoped, Strict};
+use frazil_election::{Elections, Settings};
 
-use self::forking::{beside, in_child, repeated};
+use self::forking::{beside, in_child, orphan, repeated};
 
 const COUNT: usize = 20_000;
 /// What a child tells of a refusal because it is one, and of every other answer.
 const FORKED: u64 = 1;
 const OTHERWISE: u64 = 2;
+/// Nothing here takes long.
+const SOON: Duration = Duration::from_secs(30);
 
 fn at(directory: &tempfile::TempDir) -> Builder {
     frazil::Node::builder().store(&format!("file:{}", directory.path().display())).unwrap()
@@ -75,6 +82,21 @@ fn a_child_is_refused_what_its_parent_goes_on_to_issue() {
     assert_eq!(repeated(&all), 0, "of {}", all.len());
     assert_eq!(all.len(), COUNT, "only the parent has issued");
     assert!(of_child.iter().all(|answer| *answer == FORKED), "each refusal says why");
+}
+
+#[test]
+fn a_leader_does_not_lead_in_a_child() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let elections = Elections::new(Arc::new(MemoryStore::new()));
+    let candidate = elections.candidate("job", Settings::default()).unwrap();
+    let leadership =
+        runtime.block_on(async { tokio::time::timeout(SOON, candidate.campaign()).await });
+    let leadership = leadership.expect("nobody else campaigns").unwrap();
+    let proof = leadership.proof();
+    let ask =
+        || vec![u64::from(proof.is_leader()), u64::from(proof.ensure(Duration::ZERO).is_ok())];
+    assert_eq!(in_child(ask), [0, 0]);
+    assert_eq!(ask(), [1, 1], "the parent goes on");
 }
 
 /// The control: what knows nothing of forks repeats its Ids, and the checker sees it.
@@ -201,4 +223,39 @@ fn a_child_can_start_a_node_of_its_own() {
     let (mut all, of_parent) = beside(own, || take(&node));
     all.extend(of_parent);
     assert_eq!((all.len(), repeated(&all)), (2 * COUNT, 0));
+}
+
+/// On files the kernel's lock belongs to both. That costs a worker while the child lives, and no
+/// uniqueness.
+#[test]
+fn a_child_that_outlives_its_parent_keeps_the_worker_until_it_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let start = |patience| {
+        let only = lively(&directory).workers(7..=7).patience(patience);
+        frazil::blocking::Node::start(only)
+    };
+    let long = Duration::from_secs(20);
+    // What the parent says ends with it, and what the child listens to with this process's copy.
+    let ((mut heard, say), (mut listen, hold)) = (pipe().unwrap(), pipe().unwrap());
+    let (say, hold) = (Cell::new(Some(say)), Cell::new(Some(hold)));
+    let parent = || {
+        let node = start(long).unwrap();
+        let (mut say, last) = (say.take().unwrap(), node.next().unwrap().to_u64());
+        say.write_all(&last.to_be_bytes()).unwrap();
+        orphan(|| {
+            drop((say, hold.take()));
+            listen.read_to_end(&mut Vec::new()).unwrap();
+        })
+    };
+    let (_, (last, refused, first)) = beside(parent, || {
+        drop(say.take());
+        let mut last = [0; 8];
+        heard.read_exact(&mut last).unwrap();
+        assert_eq!(heard.read(&mut [0]).unwrap(), 0, "the parent has died");
+        let refused = start(Duration::from_millis(500)).unwrap_err().to_string();
+        drop(hold.take());
+        (u64::from_be_bytes(last), refused, start(long).unwrap().next().unwrap().to_u64())
+    });
+    assert!(refused.contains("1 held"), "{refused}");
+    assert!(first > last);
 }

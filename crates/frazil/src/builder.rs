@@ -222,7 +222,7 @@ impl Builder {
         let store = frazil_coord::open(&url, &self.namespace, Copied::Refuse).await?;
         let holder = self.holder.clone().unwrap_or_else(default_holder);
         let setup = self.setup(&url, &holder);
-        frazil_coord::warn_of_neighbours(&url, &self.namespace, store.as_ref(), &setup).await;
+        frazil_coord::warn_of_neighbours(&store, &setup, !url.hosts.is_empty()).await;
         self.launch(url, store, holder, setup)
     }
 
@@ -359,7 +359,7 @@ async fn wait_for_workers(
 fn is_hopeless(why: &Waiting, left: Duration) -> bool {
     let in_time = unix_ms().saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
     match why {
-        Waiting::Answer | Waiting::Store(_) => false,
+        Waiting::Answer | Waiting::Store(_) | Waiting::Settling(_) => false,
         Waiting::Quarantine { until } => *until > in_time,
         // Whoever holds a worker may release it at any moment, and a pool in which nothing was
         // counted was changing while it was looked at.
@@ -367,7 +367,7 @@ fn is_hopeless(why: &Waiting, left: Duration) -> bool {
             let is_stuck = census.held == 0 && census.blocked + census.poisoned > 0;
             is_stuck && census.next_floor.is_none_or(|floor| floor > in_time)
         }
-        Waiting::Clock(_) => true,
+        Waiting::WrongTimes { .. } | Waiting::Clock(_) => true,
     }
 }
 

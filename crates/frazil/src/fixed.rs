@@ -27,3 +27,18 @@ pub fn fixed_timing(layout: &Layout) -> Timing {
     let ttl = TTL_MIN.max(tick * 2).min(TTL_MAX);
     Timing { ttl, heartbeat: ttl * 3 / 10, outage_budget: ttl * 3 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_is_three_seconds_or_six_ticks() {
+        for (tick, window) in [("1ms", 3), ("1s", 6), ("10s", 60), ("1200s", 3600)] {
+            let text = format!("time:32 worker:4 sequence:5 @1704067200000 tick:{tick}");
+            let timing = fixed_timing(&text.parse().unwrap());
+            assert_eq!(timing.outage_budget, Duration::from_secs(window), "{tick}");
+            assert_eq!(timing.checked(), Ok(timing));
+        }
+    }
+}

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use frazil::coord::keeper::{LeaseState, Refusal, Waiting};
 use frazil::coord::stores::file::Copied;
+use frazil::coord::time::{boot_time, unix_ms};
 use frazil::coord::{Leasing, Namespace, Timing};
 use frazil::id::NotReady;
 use frazil::{Layout, Node, NotIssued, StartError};
@@ -199,7 +200,11 @@ async fn another_layout_or_range_is_refused() {
 async fn a_fixed_worker_waits_when_it_knows_nothing_and_goes_on_when_it_does() {
     let (directory, _) = directory();
     let url = format!("static:9?state={}", directory.path().display());
+    let begin = boot_time();
     let node = Node::builder().store(&url).unwrap().start().await.unwrap();
+    // A window of 3 s and two seconds, of which times may run ahead by two.
+    let waited = boot_time() - begin;
+    assert!(waited >= Duration::from_millis(2990), "{waited:?}");
     let id = node.next().await.unwrap();
     assert_eq!(id.parts(&Layout::FRAZIL).unwrap().worker, 9);
     let twin = Node::builder().store(&url).unwrap().patience(Duration::from_millis(200));
@@ -220,6 +225,13 @@ async fn what_does_not_go_together_is_refused_before_anything_is_touched() {
     assert!(matches!(builder().lanes(65).start().await, Err(StartError::Lanes(65))));
     let error = builder().workers(0..=4096).start().await.unwrap_err();
     assert!(matches!(error, StartError::Workers { .. }), "{error}");
+    // Newcomers of a namespace that may have been forgotten count on the end of each request.
+    let (ttl, heartbeat) = (Duration::from_mins(2), Duration::from_secs(40));
+    let slow = Node::builder().timing(Timing { ttl, heartbeat, ..Timing::default() });
+    let error =
+        slow.store("redis://127.0.0.1:1?timeout=5001ms").unwrap().start().await.unwrap_err();
+    let most = Duration::from_secs(5);
+    assert!(matches!(error, StartError::Timeout { most: m, .. } if m == most), "{error}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
@@ -282,6 +294,29 @@ async fn a_node_on_memory_starts_above_the_one_before_it() {
     }
 }
 
+/// It starts two seconds ahead of time. Until then a lane has the tick above that and those that may run
+/// ahead of it, 10 by default, and no more.
+#[tokio::test]
+async fn a_new_directory_gives_what_a_few_ticks_hold_and_the_rest_two_seconds_later() {
+    let (_directory, url) = directory();
+    let before = unix_ms();
+    let node = Node::builder().store(&url).unwrap().start().await.unwrap();
+    let mut ids = Vec::new();
+    while let Ok(issued) = node.try_up_to(4096) {
+        ids.extend(&issued.batch);
+    }
+    let took = unix_ms() - before;
+    assert!(took < 2000, "too late to tell: {took} ms");
+    assert_eq!(ids.len(), 11 * 4096);
+    let tick = ids[0].parts(&Layout::FRAZIL).unwrap().tick;
+    let ahead = Layout::FRAZIL.unix_ms(tick) - before;
+    assert!((2000..=2000 + took + 1).contains(&ahead), "{ahead} ms ahead");
+    // What is more is waited for, and is there when the clock has caught up.
+    ids.extend(&node.batch(20_000).await.unwrap());
+    assert!(unix_ms() >= before + 2000);
+    assert!(ids.is_sorted_by(|one, other| one < other));
+}
+
 #[tokio::test]
 async fn a_node_with_a_name_comes_back_to_its_last_worker_and_one_without_does_not() {
     let (_directory, url) = directory();
@@ -293,7 +328,7 @@ async fn a_node_with_a_name_comes_back_to_its_last_worker_and_one_without_does_n
         node.next().await.unwrap();
         workers.push(node.info().workers()[0]);
         node.shutdown().await;
-        while frazil::coord::time::unix_ms() <= node.last_ms() {
+        while unix_ms() <= node.last_ms() {
             tokio::task::yield_now().await;
         }
     }

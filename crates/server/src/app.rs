@@ -30,6 +30,7 @@ use crate::metrics::{Metrics, Seen};
 use crate::monitor::{End, note_change};
 use crate::places::{ADMIN_CONNECTIONS, AllPlaces, SPARE_DESCRIPTORS};
 use crate::reload::{self, Reloader};
+use crate::replicas::{self, MissingReplicas};
 use crate::scopes::{Scopes, check_scopes};
 use crate::stream::Stream;
 use crate::tls::{NoHandshake, Speech, Tls};
@@ -85,6 +86,7 @@ pub(crate) struct Shared {
     pub(crate) frame: JsonFrame,
     pub(crate) openapi: bytes::Bytes,
     pub(crate) lookout: Lookout,
+    pub(crate) replicas: MissingReplicas,
     pub(crate) going: Going,
     pub(crate) drain_delay: Duration,
     /// Why the store could not be opened yet.
@@ -231,12 +233,16 @@ async fn keep(
     shared.issuer.begin(node);
     let watching =
         monitor::run(shared, condition, config.refusal_limit, shared.going.draining.clone());
-    let end = match config.lanes {
-        LaneCount::Fixed(_) => watching.await,
-        LaneCount::Auto => tokio::select! {
-            end = watching => end,
-            () = scaling::run(shared, shared.going.draining.clone()) => End::Going,
-        },
+    let scaled = async {
+        match config.lanes {
+            LaneCount::Fixed(_) => std::future::pending().await,
+            LaneCount::Auto => scaling::run(shared, shared.going.draining.clone()).await,
+        }
+    };
+    let end = tokio::select! {
+        end = watching => end,
+        () = scaled => End::Going,
+        () = replicas::run(shared) => End::Going,
     };
     match end {
         End::Going => std::future::pending().await,
@@ -275,6 +281,7 @@ impl Shared {
             metrics,
             frame: JsonFrame::new(&config.name, layout, config.region.as_deref()),
             lookout: Lookout::default(),
+            replicas: MissingReplicas::default(),
             going: Going::default(),
             drain_delay: config.drain_delay,
             trouble: arc_swap::ArcSwapOption::empty(),
@@ -337,6 +344,7 @@ impl Shared {
             connections: self.places.counts(),
             elections: &self.electorate.counts(),
             stale: self.stale.last(),
+            missing_replicas: &self.replicas.last(),
         };
         self.metrics.page(&seen, exposition)
     }

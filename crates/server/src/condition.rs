@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use frazil::coord::keeper::LeaseState;
+use frazil::coord::keeper::{LeaseState, Waiting, repair_command};
 use frazil::{NodeInfo, NotIssued};
 
 /// The states of a node. They drive readiness, metrics and logs.
@@ -116,6 +116,9 @@ fn described(info: &NodeInfo, why: &NotIssued) -> String {
     match (why, info.lanes.first()) {
         (NotIssued::NotReady(frazil_id::NotReady::Horizon { .. }), Some(lane)) => {
             format!("the horizon is reached: {}", lane_text(lane))
+        }
+        (NotIssued::NoWorker(LeaseState::Seeking(Waiting::WrongTimes { .. })), Some(lane)) => {
+            format!("{}: {}", lane_text(lane), repair_command(&info.store, Some(&info.namespace)))
         }
         (NotIssued::NoWorker(_), Some(lane)) => lane_text(lane),
         _ => why.to_string(),

@@ -39,6 +39,7 @@ mod open;
 mod peers;
 mod places;
 mod reload;
+mod replicas;
 mod resp;
 mod scaling;
 mod scopes;

@@ -8,6 +8,7 @@ use frazil_id::rfc3339;
 use frazil_wire::{self as wire, LayoutInfo};
 
 use crate::app::Shared;
+use crate::replicas;
 
 /// The answer of `/v1/info`.
 pub(crate) fn info(shared: &Shared) -> wire::Info {
@@ -33,7 +34,7 @@ pub(crate) fn info(shared: &Shared) -> wire::Info {
             state: condition.state.word().to_owned(),
             reason: condition.reason,
             issuable_seconds: seconds(condition.left),
-            warnings: node.as_ref().map(NodeInfo::warnings).unwrap_or_default(),
+            warnings: warnings(shared, node.as_ref()),
         },
         lanes: node.iter().flat_map(|node| node.lanes.iter().map(lane)).collect(),
         clock: wire::ClockInfo {
@@ -43,6 +44,12 @@ pub(crate) fn info(shared: &Shared) -> wire::Info {
         },
         store: node.as_ref().map(store),
     }
+}
+
+fn warnings(shared: &Shared, node: Option<&NodeInfo>) -> Vec<String> {
+    let mut warnings = node.map(NodeInfo::warnings).unwrap_or_default();
+    warnings.extend(replicas::warnings(shared));
+    warnings
 }
 
 fn lane(lane: &LaneInfo) -> wire::LaneInfo {

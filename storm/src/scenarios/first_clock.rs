@@ -17,7 +17,7 @@ const SECOND: usize = 1;
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 const USABLE: Duration = Duration::from_secs(60);
 /// What the documentation tells to do if it is not usable by itself; the store's URL follows.
-const MENDS: [&str; 3] = ["store", "repair", "--store"];
+const MENDS: [&str; 4] = ["store", "repair", "--wrong-times", "--store"];
 
 pub(crate) const ROW: Scenario = Scenario {
     id: "E48",

@@ -4,6 +4,11 @@
 //! cut back to the length that it had some time before, at the end of a command. The last to be lost is
 //! the acquisition of a node that issues already, and there are no workers but its own for another node
 //! that starts afterwards. That something was lost is seen by what Redis has before and after.
+//!
+//! What is promised: no Id twice, whatever is lost. A server that syncs once a second loses 2 s at the
+//! most, and running nodes go on after that without a refusal. To lose more is to be set back to an older
+//! state, as by a backup: what holders knew to be on disk is gone. They stop at their horizons, and all
+//! workers are used again within a window.
 
 mod aof;
 pub(crate) mod cut_off;
@@ -21,10 +26,10 @@ use crate::stage::{Cast, Lease, Outcomes, Plan, Stage};
 use crate::store::{Kind, Setting};
 use aof::Watch;
 
+const WORKERS: usize = 3;
 /// How much is lost.
 const TAILS_MS: [u64; 4] = [100, 1000, 2000, 5000];
-/// What a server can lose that syncs its file every second. Who sees that more is gone gives its worker
-/// up: the server was set back.
+/// What a server can lose that syncs its file every second.
 const UNSYNCED: Duration = Duration::from_secs(2);
 const RUNNING: [usize; 2] = [0, 1];
 /// Its acquisition is lost.
@@ -37,6 +42,8 @@ const MARGIN: Duration = Duration::from_secs(8);
 const BEYOND: Duration = Duration::from_secs(3);
 const STARTS: Duration = Duration::from_secs(60);
 const STOPS: Duration = Duration::from_secs(20);
+/// The namespace's window, and a little.
+const COMES_BACK: Duration = Duration::from_secs(100);
 
 pub(crate) const ROW: Scenario = Scenario {
     id: "E42",
@@ -50,7 +57,7 @@ fn cast(_: &Plan) -> Cast {
     Cast {
         nodes: 4,
         late: 2,
-        workers: 3,
+        workers: WORKERS as u64,
         lease: Lease { ttl: ms(3000), heartbeat: ms(250), budget: ms(12_000) },
         pressure: Pressure::gentle(),
         setting: Setting::Plain,
@@ -121,6 +128,9 @@ fn lose(stage: &mut Stage, tail: Duration) -> io::Result<Lost> {
         stage.nothing_refused(&RUNNING, since, begin);
     }
     one_of_two(stage, back);
+    if tail > UNSYNCED {
+        all_used(stage, back);
+    }
     stage.was(format!("killed, without its last {tail:?}"), None, begin);
     Ok(Lost { commands: lost.0, keys: lost.1, acquisition })
 }
@@ -174,6 +184,19 @@ fn one_of_two(stage: &mut Stage, back: Duration) {
     stage.verdict.note("Redis back to a node with the worker that was lost", format!("{took:?}"));
     stage.verdict.hold("bounded recovery", found.is_ok(), || {
         format!("nobody had the worker that was lost within {STARTS:?}")
+    });
+}
+
+/// All workers are used again within a window, by whomever: there are more nodes than workers.
+fn all_used(stage: &mut Stage, back: Duration) {
+    let left = (back + COMES_BACK).saturating_sub(clock::now());
+    let found = wait_until("all workers to be used", left, || {
+        stage.serving().len() >= WORKERS || !stage.goes_on()
+    });
+    let (took, used) = (clock::now() - back, stage.serving().len());
+    stage.verdict.note("Redis back, set back, to the use of all workers", format!("{took:?}"));
+    stage.verdict.hold("bounded recovery", found.is_ok(), || {
+        format!("{used} of {WORKERS} workers are used after {took:?}")
     });
 }
 

@@ -71,7 +71,7 @@ fn cast_ride(plan: &Plan) -> Cast {
 }
 
 fn act_ride(stage: &mut Stage) -> io::Result<()> {
-    scoped::some_leader(stage)?;
+    scoped::some_leader(stage, scoped::ANSWERS)?;
     let begin = clock::now();
     for node in &stage.nodes {
         node.door.tolerate(BACK, Duration::ZERO);
@@ -88,7 +88,7 @@ fn act_ride(stage: &mut Stage) -> io::Result<()> {
 }
 
 fn act_hour(stage: &mut Stage) -> io::Result<()> {
-    let leader = scoped::some_leader(stage)?;
+    let leader = scoped::some_leader(stage, scoped::ANSWERS)?;
     let begin = clock::now();
     stage.nodes[leader].clock.set_ahead(HOUR)?;
     stage.rest(LASTS / 2);

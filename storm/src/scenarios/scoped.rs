@@ -41,9 +41,9 @@ pub(super) fn leader(stage: &Stage) -> Option<usize> {
 }
 
 /// Waits until somebody leads.
-pub(super) fn some_leader(stage: &Stage) -> std::io::Result<usize> {
+pub(super) fn some_leader(stage: &Stage, limit: Duration) -> std::io::Result<usize> {
     let mut found = None;
-    wait_until("a leader of the scope", ANSWERS, || {
+    wait_until("a leader of the scope", limit, || {
         found = leader(stage);
         found.is_some() || !stage.goes_on()
     })?;

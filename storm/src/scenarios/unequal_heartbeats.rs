@@ -2,6 +2,7 @@
 //! times wants its worker, the only one there is.
 //!
 //! The wipe comes soon after the holder has its worker: its first renewal is as far away as it can be.
+//! The holder goes on with what it was granted, and keeps the newcomer out until that has passed.
 
 use std::io;
 use std::time::Duration;
@@ -45,7 +46,7 @@ fn cast(_: &Plan) -> Cast {
 
 fn act(stage: &mut Stage) -> io::Result<()> {
     let before = stage.store.incarnation()?;
-    let begin = clock::now();
+    let (since, begin) = (clock::now(), clock::now());
     stage.store.clear()?;
     stage.nodes[NEWCOMER].launch()?;
     stage.rest(SELDOM.heartbeat + BEYOND);
@@ -55,6 +56,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     stage.verdict.guard("wipes after which the namespace was another one", forgot.into(), 1);
     let marks = stage.load.record.between(NEWCOMER, begin, clock::now());
     stage.verdict.guard("requests to the newcomer", marks.len() as u64, 100);
+    stage.nothing_refused(&[HOLDER], since, begin);
     stage.verdict.note("the newcomer said last", format!("{:?}", marks.last()));
     Ok(())
 }

@@ -19,8 +19,8 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    pub(super) fn start(replicas: usize) -> io::Result<Self> {
-        let builder = || Redis::builder().persistent(AppendOnly::Always);
+    pub(super) fn start(replicas: usize, sync: AppendOnly) -> io::Result<Self> {
+        let builder = || Redis::builder().persistent(sync);
         let mut servers = vec![builder().start()?];
         for _ in 0..replicas {
             servers.push(builder().replica_of(&servers[0]).start()?);
@@ -46,6 +46,11 @@ impl Pair {
         let master = self.servers.iter().find(is_master);
         let replica = self.servers.iter().find(|redis| !is_master(redis));
         master.zip(replica).ok_or_else(|| io::Error::other(format!("nobody knows port {port}")))
+    }
+
+    /// The address of the first server that is not the master, whether it runs or not.
+    pub(crate) fn follower(&self) -> io::Result<String> {
+        Ok(self.roles()?.1.address())
     }
 
     /// Kills a replica, and waits until the master misses it; its port.

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, Subcommand};
 use frazil::election::Settings;
 
 use super::{PlaceArg, duration};
@@ -16,6 +16,10 @@ Examples:
   frazil elect deploy --wait 30s --hold 10m -- ./deploy.sh
   frazil elect billing --observe --json
   frazil elect billing --observe --once
+  frazil elect ls --store etcd://10.0.0.1:2379
+  frazil elect forget migrate
+
+An election called ls, forget, run or help is reached as frazil elect run NAME.
 
 The command finds FRAZIL_FENCE (the fencing token: pass it on with every write), FRAZIL_ELECTION and
 FRAZIL_INSTANCE in its environment.
@@ -43,11 +47,71 @@ Exit codes:
 /// that is frozen along with this process can wake up late all the same: only what it writes to can
 /// refuse that, by the token.
 #[derive(Debug, ClapArgs)]
-#[command(after_help = ELECT_HELP)]
+#[command(after_help = ELECT_HELP, args_conflicts_with_subcommands = true,
+          subcommand_negates_reqs = true)]
 pub(crate) struct ElectArgs {
-    /// The election: letters, digits, '.', '_', '-' and ':'.
+    #[command(subcommand)]
+    pub(crate) verb: Option<ElectCommand>,
+    #[command(flatten)]
+    pub(crate) run: ElectRunArgs,
+}
+
+/// What else can be done with elections.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ElectCommand {
+    Ls(ElectLsArgs),
+    Forget(ElectForgetArgs),
+    /// Run a command while leader of an election: the same as without `run`, for any name.
+    #[command(after_help = ELECT_HELP)]
+    Run(Box<ElectRunArgs>),
+}
+
+/// List the elections of a namespace.
+///
+/// Shows every election that was ever held and not forgotten, jobs too: who leads it, with which token
+/// (of the last leader if nobody leads), since when, when its last leader was last heard of, and how
+/// many seconds the leadership lasts unless it is renewed (of the stores, Redis alone tells).
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil elect ls --store etcd://10.0.0.1:2379
+  frazil elect ls --json | jq -r 'select(.state == \"free\").election'")]
+pub(crate) struct ElectLsArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Remove what the store knows of an election that is over.
+///
+/// The election must have no leader: otherwise the exit code is 4. So it is if it had one within the
+/// last 20 seconds, whose work may still run; how long to wait is said. If there is no such election
+/// the exit code is 1.
+///
+/// The token of its next leader, should there be one, is larger than all before: the namespace keeps the
+/// highest token that was forgotten. What --every remembers is gone: the next candidate runs at once.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil elect forget migrate-2026-11
+  frazil elect forget nightly --store redis://127.0.0.1:6379 --namespace jobs")]
+pub(crate) struct ElectForgetArgs {
+    /// The election.
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+}
+
+/// How to be elected, and what to run then; or whom to watch.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ElectRunArgs {
+    /// The election: letters, digits, '.', '_', '-' and ':'.
+    // Not there only where a verb is.
+    #[arg(value_name = "NAME", required = true)]
+    pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) place: PlaceArg,
     #[command(flatten)]

@@ -183,6 +183,7 @@ pub(crate) enum StoreCommand {
     Import(ImportArgs),
     Quarantine(QuarantineArgs),
     Repair(RepairArgs),
+    ForgetReplica(ForgetReplicaArgs),
 }
 
 /// Create a namespace that is known to be new.
@@ -296,10 +297,15 @@ pub(crate) struct QuarantineArgs {
 /// Records without the namespace's meta record get a new one of those too, with the layout, the
 /// workers and the window given here, in quarantine for that window, or for an hour if none is
 /// given. A meta record that cannot be read must be removed first; the error says how.
+///
+/// With --wrong-times it brings down a quarantine that no clock can have set that was right, and nothing
+/// else. Workers whose horizon is as wrong stay out of use until it has passed: what they issued up to
+/// then is issued. It is refused with 4 while somebody with such a clock holds a worker.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
   frazil store repair
+  frazil store repair --wrong-times --store etcd://10.0.0.1:2379
   frazil store repair --store redis://127.0.0.1 --workers 0-511 --window 10m")]
 pub(crate) struct RepairArgs {
     #[command(flatten)]
@@ -311,6 +317,37 @@ pub(crate) struct RepairArgs {
     /// The window that the namespace had, if its meta record is gone.
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(crate) window: Option<Duration>,
+    /// Bring down a quarantine that is plainly wrong: further ahead than any window, because the clock
+    /// of whoever set it was. This machine's clock must be right, where the store has none.
+    #[arg(long, conflicts_with_all = ["workers", "window"])]
+    pub(crate) wrong_times: bool,
+    #[command(flatten)]
+    pub(crate) loss: LossArg,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Let no takeover wait any longer for a Redis replica that is gone for good.
+///
+/// Behind Sentinel and in a cluster, a worker that its holder did not release is used again once
+/// every server that could be promoted knows of it. While one of them is lost such takeovers wait,
+/// and so do new nodes that need one; running nodes go on. `frazil doctor`, `/readyz?verbose` and
+/// the metric frazil_store_replicas_missing name it.
+///
+/// Say this only of a replica that will never be promoted with what it has: if it were, Ids could
+/// be issued twice. All nodes of the namespace heed it, and it outlasts restarts. A replica that
+/// comes back is counted again once it is connected to the master.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Example:
+  frazil store forget-replica 10.0.0.3:6379 --store redis+sentinel://10.0.0.1,10.0.0.2/main")]
+pub(crate) struct ForgetReplicaArgs {
+    /// The replica, as `frazil doctor` names it.
+    #[arg(value_name = "HOST:PORT", required = true)]
+    pub(crate) replicas: Vec<String>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
     #[command(flatten)]
     pub(crate) loss: LossArg,
     /// Print one JSON object.

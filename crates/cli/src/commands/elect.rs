@@ -3,7 +3,9 @@
 mod campaign;
 mod candidacy;
 mod deadline;
+mod forget;
 mod guard;
+mod ls;
 mod observe;
 mod period;
 mod reach;
@@ -12,7 +14,8 @@ mod terms;
 mod ward;
 mod work;
 
-use crate::args::{ElectArgs, ElectGuardArgs, ElectWorkArgs};
+use super::place;
+use crate::args::{ElectArgs, ElectCommand, ElectGuardArgs, ElectRunArgs, ElectWorkArgs};
 use crate::output::{Exit, Failure};
 
 pub(crate) use self::signals::Signals;
@@ -23,8 +26,17 @@ pub(super) use self::terms::settings;
 const RESERVED: &str = "frazil:";
 
 pub(crate) fn run(args: &ElectArgs) -> Result<(), Failure> {
+    match &args.verb {
+        None => elect(&args.run),
+        Some(ElectCommand::Run(args)) => elect(args),
+        Some(ElectCommand::Ls(args)) => place::runtime()?.block_on(ls::run(args)),
+        Some(ElectCommand::Forget(args)) => place::runtime()?.block_on(forget::run(args)),
+    }
+}
+
+fn elect(args: &ElectRunArgs) -> Result<(), Failure> {
     let terms = Terms::of(args)?;
-    if !args.command.is_empty() && args.name.starts_with(RESERVED) {
+    if !args.command.is_empty() && terms.name.starts_with(RESERVED) {
         let why = format!("names that begin with {RESERVED:?} are Frazil's own: use another");
         return Err(Failure::usage(why));
     }

@@ -159,9 +159,9 @@ impl From<frazil::StartError> for Failure {
             Start::Options(error) => error.into(),
             Start::Store(error) | Start::Refused(Refusal::Store(error)) => error.into(),
             Start::Refused(refusal) => Self::new(Exit::Refused, refusal),
-            Start::NoWorker(Waiting::Quarantine { .. } | Waiting::Clock { .. }) => {
-                Self::new(Exit::Refused, error)
-            }
+            Start::NoWorker(
+                Waiting::Quarantine { .. } | Waiting::WrongTimes { .. } | Waiting::Clock { .. },
+            ) => Self::new(Exit::Refused, error),
             Start::NoWorker(_) | Start::Thread(_) => Self::new(Exit::Unavailable, error),
             _ => Self::usage(error),
         }

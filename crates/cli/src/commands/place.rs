@@ -119,6 +119,13 @@ pub(crate) fn version_to_fill(meta: Option<&Versioned<Meta>>) -> Option<Version>
     meta.filter(|meta| meta.value.is_blank()).map(|meta| meta.version)
 }
 
+/// The meta record of a pool that is created where there were elections at most: their tokens go on to
+/// rise, those of forgotten ones too.
+pub(crate) fn over_blank(meta: Meta, known: Option<&Versioned<Meta>>) -> Meta {
+    let floor = known.map(|known| known.value.token_floor).unwrap_or_default();
+    Meta { token_floor: meta.token_floor.max(floor), ..meta }
+}
+
 /// The namespace's meta record, unless there is none or nobody has leased workers there yet: then
 /// there are elections at most.
 pub(crate) async fn pool_meta(store: &dyn Store) -> Result<Option<Versioned<Meta>>, Error> {

@@ -1,299 +1,206 @@
-//! The task behind a keeper: it alone waits, asks the store and tells the lane.
+//! The task behind a lease: it alone asks the store, carries out what the plan says, and tells whoever
+//! the lease is kept for.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_fork::Birthmark;
-use tokio::sync::{oneshot, watch};
-use tokio::task::JoinHandle;
 
-use super::journal::{Journal, SAY_AGAIN};
-use super::leash::Leash;
+use super::StoreTime;
 use super::plan::{Effect, Next, Now, Plan};
-use super::setup::Setup;
-use super::status::{LeaseState, LeaseStatus, Pool, Refusal, Waiting};
-use super::{Lane, StoreTime};
-use crate::choose::last_worker_of;
-use crate::error::Error;
-use crate::lease::{Acquired, Ask, Choice, Claim, Extended, Released, Tenure};
+use super::status::{Pool, Refusal};
+use super::tenant::{Pause, Tenant, Woken};
+use crate::error::{Error, ErrorKind};
+use crate::lease::{Acquired, Claim, Extended, Loss, Released, Tenure};
 use crate::mend;
 use crate::nonce::Nonce;
 use crate::protocol::Leasing;
 use crate::record::UnixMs;
 use crate::slot::Group;
-use crate::store::{Look, Store, Watched};
-use crate::time::boot_time;
-use crate::watching::Watching;
+use crate::store::{Entry, Look, Put, Store};
+use crate::time::{boot_time, millis};
 
-/// Releasing must not keep a process from ending for longer than this.
+/// A release that takes longer counts as one that failed.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Keeps one lane in a worker until it is shut down or dropped; both close the lane first and
-/// release the worker then. A copy in a forked child does neither: the lease is the parent's.
+/// Drives one plan to its end. A copy in a forked child does nothing: the lease is the parent's.
 #[derive(Debug)]
-pub struct Keeper {
-    status: watch::Receiver<LeaseStatus>,
-    /// Dropping it ends the task too.
-    stop: Option<oneshot::Sender<()>>,
-    task: Option<JoinHandle<()>>,
-}
-
-impl Keeper {
-    /// Starts the task. It goes on by itself from here; see [`status`](Self::status).
-    ///
-    /// # Errors
-    /// If the operating system gives no random bits.
-    pub fn start(
-        store: Arc<dyn Store>,
-        lane: Arc<dyn Lane>,
-        setup: Setup,
-    ) -> Result<Self, Refusal> {
-        Self::begin(store, lane, setup, false)
-    }
-
-    /// As [`start`](Self::start), and begins with the worker that a holder of the same name had last,
-    /// if that one can be taken.
-    ///
-    /// # Errors
-    /// As for `start`.
-    pub fn resume(
-        store: Arc<dyn Store>,
-        lane: Arc<dyn Lane>,
-        setup: Setup,
-    ) -> Result<Self, Refusal> {
-        Self::begin(store, lane, setup, true)
-    }
-
-    fn begin(
-        store: Arc<dyn Store>,
-        lane: Arc<dyn Lane>,
-        setup: Setup,
-        resumes: bool,
-    ) -> Result<Self, Refusal> {
-        let now = present(lane.as_ref())?;
-        let plan = Plan::new(setup, store.is_bound_to_process(), now);
-        let (publish, status) = watch::channel(plan.status().clone());
-        let (stop, stopped) = oneshot::channel();
-        let leash = Arc::new(Leash::new(lane, store.clone()));
-        let watching = Watching::new(Watched::Group(Group::Workers));
-        let (mark, journal) = (Birthmark::new(), Journal::default());
-        let driver = Driver { store, leash, plan, publish, watching, mark, journal, resumes };
-        let task = tokio::spawn(driver.run_on_leash(stopped));
-        Ok(Self { status, stop: Some(stop), task: Some(task) })
-    }
-
-    /// How the lease is doing, now and whenever that changes.
-    #[must_use]
-    pub fn status(&self) -> watch::Receiver<LeaseStatus> {
-        self.status.clone()
-    }
-
-    /// Closes the lane, releases the worker and waits until both are done.
-    pub async fn shutdown(mut self) {
-        drop(self.stop.take());
-        if let Some(task) = self.task.take() {
-            // A task that panicked has nothing left to release.
-            let _ = task.await;
-        }
-    }
-}
-
-struct Driver {
+pub struct Driver<T> {
     store: Arc<dyn Store>,
-    leash: Arc<Leash>,
     plan: Plan,
-    publish: watch::Sender<LeaseStatus>,
-    /// Open while a slot is sought and none is free.
-    watching: Watching,
+    tenant: T,
     /// Of the process that the lease belongs to.
-    mark: Birthmark,
-    journal: Journal,
-    /// Whether the first claim asks for the last worker of a holder of the same name.
-    resumes: bool,
+    mark: Arc<Birthmark>,
 }
 
-impl Driver {
-    async fn run_on_leash(self, stopped: oneshot::Receiver<()>) {
-        let leash = self.leash.clone();
-        tokio::select! {
-            () = self.run(stopped) => {}
-            () = leash.run() => {}
-        }
+/// What the store was asked and what it answered.
+enum Answer {
+    Meta(Result<Look, Error>, bool),
+    Written(Result<Put, Error>),
+    Acquired(Claim, Result<Acquired, Error>),
+    Extended(Tenure, Result<Extended, Error>),
+    Released(Tenure, UnixMs, Result<Released, Error>),
+    Mended(Result<(), Error>),
+    Looked(Result<Vec<Entry>, Error>),
+}
+
+impl<T: Tenant> Driver<T> {
+    /// Drives a plan for a tenant over a store, in the process of the mark alone.
+    #[must_use]
+    pub const fn new(store: Arc<dyn Store>, plan: Plan, tenant: T, mark: Arc<Birthmark>) -> Self {
+        Self { store, plan, tenant, mark }
     }
 
-    async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
+    /// Goes on until the lease has ended.
+    pub async fn run(mut self) {
         while self.mark.is_here() {
-            match self.turn(&mut stopped).await {
-                Ok(true) => break,
+            match self.turn().await {
+                Ok(true) => return self.finish(),
                 Ok(false) => {}
                 // No random bits: nothing can be claimed, and nothing more is risked.
                 Err(refusal) => {
                     tracing::error!(%refusal, "the lease ends");
                     self.plan.refuse(refusal);
-                    break;
+                    return self.finish();
                 }
             }
-            self.tell();
         }
-        if !self.mark.is_here() {
-            return self.leave_to_parent();
-        }
-        self.finish().await;
-        self.tell();
-        // A refusal stays to be read until the owner lets go.
-        if matches!(self.plan.status().state, LeaseState::Refused(_)) {
-            let _ = stopped.await;
-        }
+        // The task was copied by a fork, together with a runtime that goes on in the child. The lease
+        // is the parent's: it is neither renewed nor released here, and nothing behind it is dropped.
+        std::mem::forget(self);
     }
 
-    /// Does the next thing, unless the owner stops it. `true`: there is nothing more to do.
-    async fn turn(&mut self, stopped: &mut oneshot::Receiver<()>) -> Result<bool, Refusal> {
-        let now = present(self.leash.lane.as_ref())?;
-        let next = self.plan.next(now);
-        let is_claim = matches!(next, Next::Acquire(_));
-        let mut step = std::pin::pin!(self.carry_out(next, now));
+    fn finish(mut self) {
+        self.tenant.close();
+        self.tenant.tell(&self.plan);
+    }
+
+    /// Does the next thing. `true`: there is nothing more to do.
+    async fn turn(&mut self) -> Result<bool, Refusal> {
+        self.tenant.inform(&mut self.plan);
+        let now = present(&self.tenant)?;
+        match self.plan.next(now) {
+            Next::Stop => return Ok(true),
+            Next::Wait(until) => self.wait(until, false, now).await?,
+            Next::Watch(until) => self.wait(until, true, now).await?,
+            Next::Lapse(tenure) => self.tenant.lost(&tenure, &Loss::Lapsed),
+            next => self.request(next, now).await?,
+        }
+        self.tenant.tell(&self.plan);
+        Ok(false)
+    }
+
+    async fn wait(&mut self, until: Duration, looks: bool, now: Now) -> Result<(), Refusal> {
+        // What is waited for is told before, not after.
+        self.tenant.tell(&self.plan);
+        let pause = until.saturating_sub(now.boot);
+        let (plan, store) = (&self.plan, self.store.as_ref());
+        let woken = self.tenant.wait(Pause { pause, looks, plan, store, now }).await;
+        self.wake(woken)
+    }
+
+    fn wake(&mut self, woken: Woken) -> Result<(), Refusal> {
+        let now = present(&self.tenant)?;
+        match woken {
+            Woken::ByTime => {}
+            Woken::ByExpiry => self.plan.expire(now),
+            Woken::ByChange => self.plan.nudged(now),
+            Woken::AfterStop => self.plan.woken(now),
+            Woken::ToEnd(last) => self.plan.end(now, last),
+        }
+        Ok(())
+    }
+
+    /// Asks the store, unless the tenant has something else in mind meanwhile: what the store was
+    /// asked, the plan has not counted on yet.
+    async fn request(&mut self, mut next: Next, asked: Now) -> Result<(), Refusal> {
+        if let Next::Acquire(claim) = &mut next {
+            self.tenant.complete(self.store.as_ref(), claim, asked).await;
+        }
+        let early = tokio::select! {
+            biased;
+            woken = self.tenant.interrupted() => Some(woken),
+            () = std::future::ready(()) => None,
+        };
+        if let Some(woken) = early {
+            return self.wake(woken);
+        }
+        let (store, is_claim) = (self.store.clone(), matches!(next, Next::Acquire(_)));
+        let leases_workers = self.plan.leases_workers();
+        let mut answer = std::pin::pin!(ask(store.as_ref(), next, leases_workers, asked));
         tokio::select! {
             biased;
-            _ = stopped => {}
-            done = &mut step => return done,
-        }
-        // A claim may be carried out whether or not somebody waits for the answer. Without it
-        // nobody would release the worker, and while this process lives it may never lapse.
-        if is_claim {
-            let _ = tokio::time::timeout(RELEASE_PATIENCE, step).await;
-        }
-        Ok(true)
-    }
-
-    /// Does one thing. `true`: there is nothing more to do.
-    ///
-    /// Dropping this in the middle is safe: whatever the store was asked, the plan has not counted
-    /// on it yet. What a claim took may stay taken, however.
-    async fn carry_out(&mut self, next: Next, now: Now) -> Result<bool, Refusal> {
-        let is_request = !matches!(next, Next::Wait(_) | Next::Stop);
-        let is_over = self.do_next(next, now).await?;
-        if is_request {
-            self.leash.request_ended(now.boot);
-        }
-        Ok(is_over)
-    }
-
-    async fn do_next(&mut self, next: Next, now: Now) -> Result<bool, Refusal> {
-        match next {
-            Next::Stop => return Ok(true),
-            Next::Wait(until) => {
-                // What is waited for is told before, not after.
-                self.tell();
-                self.journal.waits(self.plan.status(), now);
-                let leash = self.leash.clone();
-                tokio::select! {
-                    waited = self.wait(until.saturating_sub(now.boot)) => waited?,
-                    () = leash.woken() => self.plan.woken(present(leash.lane.as_ref())?),
+            woken = self.tenant.interrupted() => {
+                self.wake(woken)?;
+                // A claim may be carried out whether or not somebody waits for the answer. Without it
+                // nobody would release the slot, and while this process lives it may never lapse.
+                if is_claim {
+                    let answer = answer.await;
+                    self.answered(answer, asked)?;
                 }
+                Ok(())
             }
-            Next::ReadMeta => {
-                let (read, orphans) = self.read_meta().await;
-                let (present, held) =
-                    (present(self.leash.lane.as_ref())?, self.plan.tenure().cloned());
-                let loss = self.plan.meta_read(present, read, orphans);
+            answer = &mut answer => self.answered(answer, asked),
+        }
+    }
+
+    fn answered(&mut self, answer: Answer, asked: Now) -> Result<(), Refusal> {
+        let now = present(&self.tenant)?;
+        match answer {
+            Answer::Meta(read, orphans) => {
+                let held = self.plan.tenure().cloned();
+                let loss = self.plan.meta_read(now, read, orphans);
                 if let (Some(tenure), Some(loss)) = (held, loss) {
-                    self.journal.lost(&tenure, &loss);
-                    self.leash.lane.lost(&loss);
+                    self.tenant.lost(&tenure, &loss);
                 }
             }
-            Next::WriteMeta(expected, meta) => {
-                let written = self.store.put_meta(expected, &meta).await;
-                self.plan.meta_written(present(self.leash.lane.as_ref())?, written);
+            Answer::Written(written) => self.plan.meta_written(now, written),
+            Answer::Acquired(claim, answer) => {
+                let clock = match &answer {
+                    Ok(Acquired::Held(tenure)) => tenure.store_now,
+                    _ => None,
+                };
+                let effect = self.plan.acquired(now, &claim, answer);
+                self.apply(effect, asked.boot);
+                self.pass_on(clock, asked, now);
             }
-            Next::Acquire(mut claim) => {
-                self.prefer_last(&mut claim).await;
-                self.acquire(&claim, now).await?;
+            Answer::Extended(tenure, answer) => {
+                let clock = match &answer {
+                    Ok(Extended::Held(tenure)) => tenure.store_now,
+                    Ok(Extended::Lost(loss)) if !self.plan.has_lapsed(now) => {
+                        self.tenant.lost(&tenure, loss);
+                        None
+                    }
+                    _ => None,
+                };
+                let effect = self.plan.extended(now, answer);
+                self.apply(effect, asked.boot);
+                self.pass_on(clock, asked, now);
             }
-            Next::Extend(tenure, ask) => self.extend(&tenure, &ask, now).await?,
-            Next::Return(tenure) => {
-                if let Err(error) = self.store.release(&tenure, tenure.floor).await {
-                    tracing::warn!(%error, "an unused worker lapses by itself");
-                }
-                self.plan.returned(present(self.leash.lane.as_ref())?);
+            Answer::Released(tenure, last, answer) => {
+                self.tenant.released(&tenure, last, &answer);
+                self.plan.released(now, &answer);
             }
-            Next::Look => {
-                let was_crowded = self.is_crowded();
-                let seen = self.store.list(Group::Workers).await;
-                self.plan.looked(present(self.leash.lane.as_ref())?, seen);
-                if let (false, true, Some(pool)) =
-                    (was_crowded, self.is_crowded(), self.plan.status().pool)
-                {
-                    tracing::warn!(%pool, "more than half of the workers cannot be taken");
-                }
-            }
-            Next::Mend(claim) => {
-                let now = || self.leash.lane.now();
-                if let Err(error) = mend::lost_records(self.store.as_ref(), &claim, now).await {
+            Answer::Mended(answer) => {
+                if let Err(error) = answer {
                     tracing::warn!(%error, "lost records were not mended");
                 }
                 self.plan.mended();
             }
+            Answer::Looked(seen) => self.looked(now, seen),
         }
-        Ok(false)
-    }
-
-    /// Lets the first claim ask for the worker that a holder of the same name had last.
-    async fn prefer_last(&mut self, claim: &mut Claim) {
-        if !std::mem::take(&mut self.resumes) {
-            return;
-        }
-        // Without an answer any worker is as good; whether the store answers, the claim will tell.
-        let Ok(entries) = self.store.list(Group::Workers).await else { return };
-        let last = last_worker_of(&claim.holder, &entries, claim);
-        if let Choice::Any { favourite, .. } = &mut claim.choice {
-            *favourite = favourite.or(last);
-        }
-    }
-
-    async fn acquire(&mut self, claim: &Claim, asked: Now) -> Result<(), Refusal> {
-        let answer = self.store.acquire(claim).await;
-        let answered = present(self.leash.lane.as_ref())?;
-        let clock = match &answer {
-            Ok(Acquired::Held(tenure)) => tenure.store_now,
-            _ => None,
-        };
-        let effect = self.plan.acquired(answered, claim, answer);
-        self.apply(effect, asked.boot);
-        self.pass_on(clock, asked, answered);
+        self.tenant.request_ended(&self.plan);
         Ok(())
     }
 
-    async fn extend(&mut self, tenure: &Tenure, ask: &Ask, asked: Now) -> Result<(), Refusal> {
-        let answer = self.store.extend(tenure, ask).await;
-        let answered = present(self.leash.lane.as_ref())?;
-        let clock = match &answer {
-            Ok(Extended::Held(tenure)) => tenure.store_now,
-            Ok(Extended::Lost(loss)) => {
-                self.journal.lost(tenure, loss);
-                self.leash.lane.lost(loss);
-                None
-            }
-            Err(_) => None,
-        };
-        let effect = self.plan.extended(answered, answer);
-        self.apply(effect, asked.boot);
-        self.pass_on(clock, asked, answered);
-        Ok(())
-    }
-
-    /// The namespace, and whether it says nothing of workers, and yet there are some.
-    async fn read_meta(&self) -> (Result<Look, Error>, bool) {
-        let read = self.store.read(&[]).await;
-        let says_nothing = match &read {
-            Ok(look) => look.meta.as_ref().is_none_or(|meta| meta.value.is_blank()),
-            Err(_) => false,
-        };
-        if !says_nothing {
-            return (read, false);
-        }
-        match self.store.list(Group::Workers).await {
-            Ok(entries) => (read, !entries.is_empty()),
-            Err(error) => (Err(error), false),
+    fn looked(&mut self, now: Now, seen: Result<Vec<Entry>, Error>) {
+        let is_crowded = |plan: &Plan| plan.status().pool.as_ref().is_some_and(Pool::is_crowded);
+        let was_crowded = is_crowded(&self.plan);
+        self.plan.looked(now, seen);
+        if let (false, true, Some(pool)) =
+            (was_crowded, is_crowded(&self.plan), self.plan.status().pool)
+        {
+            tracing::warn!(%pool, "more than half of the workers cannot be taken");
         }
     }
 
@@ -301,85 +208,80 @@ impl Driver {
     fn apply(&mut self, effect: Effect, asked: Duration) {
         match effect {
             Effect::None => {}
-            Effect::Open(grant) => {
-                self.watching = Watching::new(Watched::Group(Group::Workers));
-                self.journal.leased(grant);
-                if let Some(tenure) = self.plan.tenure() {
-                    self.leash.open(grant, tenure.nonce, asked);
-                }
-            }
-            Effect::Raise(horizon) => self.leash.raise(horizon, asked),
-            Effect::Close => {
-                self.leash.close();
-            }
+            Effect::Open(_) | Effect::Lead => self.tenant.open(&self.plan, asked),
+            Effect::Raise(horizon) => self.tenant.raise(horizon, asked),
+            Effect::Close => self.tenant.close(),
         }
     }
 
-    /// Lets the lane hear the store's clock, if that was in the answer.
-    fn pass_on(&self, clock: Option<UnixMs>, asked: Now, answered: Now) {
+    /// Lets the tenant hear the store's clock, if that was in the answer.
+    fn pass_on(&mut self, clock: Option<UnixMs>, asked: Now, answered: Now) {
         if let Some(unix) = clock.filter(|_| self.plan.reaches(answered)) {
-            self.leash.lane.hear(StoreTime { unix, asked: asked.boot, answered: answered.boot });
+            self.tenant.hear(StoreTime { unix, asked: asked.boot, answered: answered.boot });
         }
-    }
-
-    /// Waits, and while a slot is sought also for the store to say that something changed.
-    async fn wait(&mut self, pause: Duration) -> Result<(), Refusal> {
-        let (LeaseState::Seeking(waiting) | LeaseState::Replacing(_, waiting)) =
-            &self.plan.status().state
-        else {
-            tokio::time::sleep(pause).await;
-            return Ok(());
-        };
-        // The plan, asked again too early, says again how long to wait.
-        let pause = pause.min(SAY_AGAIN);
-        if !matches!(waiting, Waiting::Pool(_)) {
-            tokio::time::sleep(pause).await;
-            return Ok(());
-        }
-        self.watching.begin(self.store.as_ref(), boot_time()).await;
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = self.watching.changed() => self.plan.nudged(present(self.leash.lane.as_ref())?),
-        }
-        Ok(())
-    }
-
-    fn is_crowded(&self) -> bool {
-        self.plan.status().pool.as_ref().is_some_and(Pool::is_crowded)
-    }
-
-    /// The task was copied by a fork, together with a runtime that goes on in the child. The lease is
-    /// the parent's: it is neither renewed nor released here, and nothing behind it is dropped.
-    fn leave_to_parent(self) {
-        std::mem::forget(self);
-    }
-
-    /// Closes the lane, then releases.
-    async fn finish(&mut self) {
-        let last = self.leash.close();
-        let Some(tenure) = self.plan.end() else { return };
-        let release = self.store.release(&tenure, last);
-        match tokio::time::timeout(RELEASE_PATIENCE, release).await {
-            Ok(Ok(Released::Done)) => self.journal.released(&tenure, last),
-            Ok(Ok(Released::NotHeld)) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the worker lapses by itself"),
-            Err(_) => tracing::warn!("no answer to the release: the worker lapses by itself"),
-        }
-    }
-
-    fn tell(&self) {
-        let status = self.plan.status();
-        self.publish.send_if_modified(|published| {
-            let changed = published != status;
-            if changed {
-                published.clone_from(status);
-            }
-            changed
-        });
     }
 }
 
-fn present(lane: &dyn Lane) -> Result<Now, Refusal> {
+/// Asks the store what a plan wants to know.
+async fn ask(store: &dyn Store, next: Next, leases_workers: bool, asked: Now) -> Answer {
+    match next {
+        Next::WriteMeta(expected, meta) => Answer::Written(store.put_meta(expected, &meta).await),
+        Next::Acquire(claim) => {
+            let answer = store.acquire(&claim).await;
+            Answer::Acquired(claim, answer)
+        }
+        Next::Extend(tenure, ask) => {
+            let answer = store.extend(&tenure, &ask).await;
+            if let Err(error) = &answer {
+                tracing::debug!(%error, slot = %tenure.slot, "a heartbeat failed");
+            }
+            Answer::Extended(tenure, answer)
+        }
+        Next::Release(tenure, last) => {
+            let answer = release(store, &tenure, last).await;
+            Answer::Released(tenure, last, answer)
+        }
+        Next::Mend(claim) => {
+            let now = || asked.unix.saturating_add(millis(boot_time().saturating_sub(asked.boot)));
+            Answer::Mended(mend::lost_records(store, &claim, now).await.map(|_| ()))
+        }
+        Next::Look => Answer::Looked(store.list(Group::Workers).await),
+        // The others are no requests.
+        Next::ReadMeta | Next::Wait(_) | Next::Watch(_) | Next::Lapse(_) | Next::Stop => {
+            let (read, orphans) = read_meta(store, leases_workers).await;
+            Answer::Meta(read, orphans)
+        }
+    }
+}
+
+async fn release(store: &dyn Store, tenure: &Tenure, last: UnixMs) -> Result<Released, Error> {
+    let answer = tokio::time::timeout(RELEASE_PATIENCE, store.release(tenure, last)).await;
+    answer
+        .unwrap_or_else(|_| Err(Error::new(ErrorKind::Unknown, "release", store, "no answer yet")))
+}
+
+/// The namespace, and for one who leases workers whether it says nothing of them, and yet there are
+/// some.
+async fn read_meta(store: &dyn Store, leases_workers: bool) -> (Result<Look, Error>, bool) {
+    let read = store.read(&[]).await;
+    let says_nothing = match &read {
+        Ok(look) => look.meta.as_ref().is_none_or(|meta| meta.value.is_blank()),
+        Err(_) => false,
+    };
+    if !says_nothing || !leases_workers {
+        return (read, false);
+    }
+    match store.list(Group::Workers).await {
+        Ok(entries) => (read, !entries.is_empty()),
+        Err(error) => (Err(error), false),
+    }
+}
+
+/// The present of a tenant.
+///
+/// # Errors
+/// If the operating system gives no random bits.
+pub fn present(tenant: &impl Tenant) -> Result<Now, Refusal> {
     let nonce = Nonce::mint().map_err(|error| Refusal::NoRandomBits(error.to_string()))?;
-    Ok(Now { boot: boot_time(), unix: lane.now(), last: lane.last(), nonce })
+    Ok(Now { boot: boot_time(), unix: tenant.now(), last: tenant.last(), nonce })
 }

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use super::Grant;
 use super::plan::Now;
-use super::status::{LeaseState, LeaseStatus, Pool, Waiting};
+use super::status::{LeaseState, LeaseStatus, POISONED_ADVICE, Pool, Waiting, repair_command};
 use crate::lease::{Census, Loss, Tenure};
 use crate::record::UnixMs;
 use crate::rules::RUN_AHEAD_MS;
+use crate::store::Store;
 
 /// How often it is said again what a lease waits for.
 pub(super) const SAY_AGAIN: Duration = Duration::from_secs(5);
@@ -51,7 +52,7 @@ impl Journal {
     }
 
     /// Says what a lease without a worker waits for: at once, and then every few seconds.
-    pub(super) fn waits(&mut self, status: &LeaseStatus, now: Now) {
+    pub(super) fn waits(&mut self, status: &LeaseStatus, store: &dyn Store, now: Now) {
         let (LeaseState::Seeking(waiting) | LeaseState::Replacing(_, waiting)) = &status.state
         else {
             self.told = None;
@@ -66,6 +67,11 @@ impl Journal {
         self.told = Some(Told { kind, at: now.boot, since });
         let waited_s = now.boot.saturating_sub(since).as_secs();
         let what = what(waiting, status.pool, now.unix);
+        if matches!(waiting, Waiting::WrongTimes { .. }) {
+            let run = repair_command(&store, store.namespace());
+            tracing::error!(waited_s, run, "waiting for {what}");
+            return;
+        }
         match &status.trouble {
             Some(error) => tracing::info!(waited_s, %error, "waiting for {what}"),
             None => tracing::info!(waited_s, "waiting for {what}"),
@@ -79,7 +85,9 @@ const fn kind(waiting: &Waiting) -> &'static str {
         Waiting::Store(_) => "store",
         Waiting::Pool(_) => "pool",
         Waiting::Quarantine { .. } => "quarantine",
+        Waiting::WrongTimes { .. } => "wrong times",
         Waiting::Clock(_) => "clock",
+        Waiting::Settling(_) => "settling",
     }
 }
 
@@ -91,6 +99,7 @@ fn what(waiting: &Waiting, pool: Option<Pool>, now: UnixMs) -> String {
             let size = pool.map_or_else(String::new, |pool| format!(" {}", pool.size));
             let first = match next_floor {
                 Some(floor) => format!("the first blocked one frees {}", when(floor, now)),
+                None if census.is_poisoned_out() => POISONED_ADVICE.to_owned(),
                 None => "one frees when its holder releases it or is gone".to_owned(),
             };
             format!(

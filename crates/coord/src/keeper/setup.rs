@@ -1,10 +1,12 @@
 //! What a keeper is told once, at its start.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::status::Refusal;
 use crate::birth::FirstUse;
 use crate::record::Meta;
+use crate::slot::Slot;
 use crate::timing::Timing;
 
 /// What a keeper is to keep.
@@ -41,4 +43,27 @@ impl Setup {
         let fits = there.0 <= there.1 && there.1 <= self.last_worker;
         (here != there || !fits).then_some(Refusal::OtherWorkers { here, there })
     }
+}
+
+/// What somebody who wants to lead is to hold.
+#[derive(Clone, Debug)]
+pub struct Candidacy {
+    /// The slot that whoever holds it leads by.
+    pub slot: Slot,
+    /// Who leads, for people to read.
+    pub holder: String,
+    /// How long the leader is leader without renewing.
+    pub ttl: Duration,
+    /// Between two renewals.
+    pub heartbeat: Duration,
+    /// Between two looks at a slot that the store tells no news of.
+    pub retry: Duration,
+    /// How much longer to wait after a leader that was lost without resigning.
+    pub lock_delay: Duration,
+    /// For how long a renewal is good from when it was asked for; `None` where no time ends presence.
+    pub trust: Option<Duration>,
+    /// For strict scopes: how far ahead of now times may be used, by a clock that was judged.
+    pub window: Option<Duration>,
+    /// When a namespace that does not exist yet is used.
+    pub first_use: FirstUse,
 }

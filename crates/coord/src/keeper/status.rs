@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::error::{Error, ErrorKind};
 use crate::keeper::Grant;
 use crate::lease::{Census, Loss};
+use crate::namespace::Namespace;
 use crate::record::UnixMs;
 
 /// How a lease is doing.
@@ -59,8 +60,39 @@ pub enum Waiting {
         /// Until when.
         until: UnixMs,
     },
+    /// For the quarantine to pass, which no clock that was right can have set: an operator must bring
+    /// it down, by [`repair_command`].
+    WrongTimes {
+        /// Until when.
+        until: UnixMs,
+        /// How far that is ahead, in whole hours.
+        ahead_hours: u64,
+    },
     /// For a clock that agrees with another.
     Clock(ClockSkew),
+    /// For a worker that was taken over: the store may still lose that, for this reason.
+    Settling(Error),
+}
+
+/// What an operator types to bring down times that are plainly wrong.
+#[must_use]
+pub fn repair_command(store: &dyn fmt::Display, namespace: Option<&Namespace>) -> String {
+    let store = store.to_string();
+    let named = namespace.map_or_else(String::new, |name| format!(" --namespace {name}"));
+    // A password is not shown.
+    let hidden = if store.contains("***") { " (with the password in place of ***)" } else { "" };
+    format!("frazil store repair --wrong-times --store '{store}'{named}{hidden}")
+}
+
+/// What an operator can do about a pool of which nothing is left but poisoned workers.
+pub(super) const POISONED_ADVICE: &str = "a clock was wrong when they were used; see frazil workers ls, and \
+     frazil workers repair W --last-issued ID";
+
+impl Census {
+    /// Whether no worker will become free by itself, because a clock was wrong.
+    pub(super) const fn is_poisoned_out(&self) -> bool {
+        self.held == 0 && self.blocked == 0 && self.poisoned > 0
+    }
 }
 
 /// How far this machine's clock is from another.
@@ -124,6 +156,18 @@ pub enum Refusal {
 }
 
 impl LeaseStatus {
+    /// Of a lease that has not begun.
+    pub(super) const fn at_first() -> Self {
+        Self {
+            state: LeaseState::Seeking(Waiting::Answer),
+            grant: None,
+            trouble: None,
+            pool: None,
+            losses: 0,
+            renewals: 0,
+        }
+    }
+
     /// How long the grant lasts without the store, from now by the lane's clock.
     #[must_use]
     pub fn left(&self, now: UnixMs) -> Duration {
@@ -190,9 +234,33 @@ impl fmt::Display for Waiting {
             Self::Quarantine { until } => {
                 write!(f, "the end of the quarantine (Unix time {until} ms)")
             }
+            Self::WrongTimes { until, ahead_hours } => {
+                let (days, hours) = (ahead_hours / 24, ahead_hours % 24);
+                write!(
+                    f,
+                    "the end of a quarantine that is plainly wrong: it ends in the year {} (Unix time \
+                     {until} ms), {days} days and {hours} hours ahead of this machine's clock. A clock \
+                     was wrong when it was written, or this one is. If this one is right, \
+                     frazil store repair --wrong-times brings it down",
+                    year(*until)
+                )
+            }
             Self::Clock(skew) => write!(f, "this machine's clock, {skew}"),
+            Self::Settling(error) => write!(f, "a worker that was taken over to be safe: {error}"),
         }
     }
+}
+
+/// The year of a time, in UTC. Days are counted from the first of March of the year 0, so that leap days
+/// are last in their years.
+const fn year(time: UnixMs) -> u64 {
+    let days = time / 86_400_000 + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year + year / 4 - year / 100);
+    // January and February are the end of the year that began in March.
+    let is_after_december = day_of_year >= 306;
+    era * 400 + year + if is_after_december { 1 } else { 0 }
 }
 
 impl fmt::Display for ClockSkew {
@@ -219,11 +287,12 @@ impl fmt::Display for Pool {
 
 impl fmt::Display for Census {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { held, blocked, poisoned, .. } = self;
         write!(
             f,
-            "a free worker: {} held, {} not to be used again yet, {} poisoned",
-            self.held, self.blocked, self.poisoned
-        )
+            "a free worker: {held} held, {blocked} not to be used again yet, {poisoned} poisoned"
+        )?;
+        if self.is_poisoned_out() { write!(f, ": {POISONED_ADVICE}") } else { Ok(()) }
     }
 }
 
@@ -269,5 +338,51 @@ impl std::error::Error for Refusal {}
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         Self::Store(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_year_begins_on_the_first_of_january() {
+        for (time, expected) in [
+            (0, 1970),
+            (951_782_400_000, 2000),
+            (978_307_199_999, 2000),
+            (978_307_200_000, 2001),
+            (1_798_761_599_999, 2026),
+            (1_798_761_600_000, 2027),
+        ] {
+            assert_eq!(year(time), expected, "{time}");
+        }
+    }
+
+    #[test]
+    fn what_is_plainly_wrong_is_told_with_its_year_and_the_command() {
+        let waiting = Waiting::WrongTimes { until: 1_830_297_600_000, ahead_hours: 8760 };
+        let text = waiting.to_string();
+        for part in ["plainly wrong", "year 2028", "365 days", "frazil store repair --wrong-times"]
+        {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        let namespace = "orders".parse().unwrap();
+        assert_eq!(
+            repair_command(&"etcd://10.0.0.1:2379", Some(&namespace)),
+            "frazil store repair --wrong-times --store 'etcd://10.0.0.1:2379' --namespace orders"
+        );
+        let hidden = repair_command(&"redis://app:***@10.0.0.1:6379", None);
+        assert!(hidden.ends_with("(with the password in place of ***)"), "{hidden}");
+    }
+
+    #[test]
+    fn a_pool_that_a_wrong_clock_used_up_is_told_with_what_helps() {
+        let told = |held, blocked| {
+            let census = Census { held, blocked, poisoned: 2, next_floor: None };
+            Waiting::Pool(census).to_string().contains("frazil workers repair W --last-issued ID")
+        };
+        assert!(told(0, 0));
+        assert!(!told(1, 0) && !told(0, 1), "one will be free");
     }
 }

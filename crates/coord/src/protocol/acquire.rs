@@ -52,6 +52,10 @@ async fn this<S: Store + ?Sized>(
             Ok(record) => record,
             Err(outlook) => return Ok(Acquired::Full(Census::of(outlook))),
         };
+        let record = match &look.meta {
+            Some(meta) => rules::above_forgotten(record, &entry.found, &meta.value),
+            None => return Ok(Acquired::MetaMoved),
+        };
         let attempts = vec![Attempt { entry: entry.clone(), record }];
         match attempt(store, claim, look.history, attempts).await? {
             Attempted::Answer(answer) => return Ok(answer),
@@ -247,7 +251,7 @@ async fn hold<S: Store + ?Sized>(
             Ok(false) => return Ok(Acquired::Unsure(taken.slot, taken.read)),
             Err(error) => {
                 tracing::warn!(%error, slot = %taken.slot, "whether the takeover lasts is not known yet");
-                return Ok(Acquired::Unsure(taken.slot, taken.read));
+                return Ok(Acquired::Unsettled(taken.slot, taken.read, error));
             }
         }
     }

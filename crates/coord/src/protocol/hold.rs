@@ -35,7 +35,8 @@ pub(super) async fn extend<S: Store + ?Sized>(
         };
         let look = match committed {
             Committed::Done { version, expires, look, .. } => {
-                let held = Tenure { version, expires, horizon, ..tenure.clone() };
+                let renewed = ask.now;
+                let held = Tenure { version, expires, horizon, renewed, ..tenure.clone() };
                 if is_other_namespace(look.meta.as_ref(), tenure) {
                     leave(store, &held).await;
                     return Ok(Extended::Lost(Loss::Vanished));

@@ -80,6 +80,7 @@ fn a_new_slot_starts_above_what_a_lost_acquisition_could_use() {
     let lost = usable_at_first(acquired.now + WINDOW_MS, &acquired, false, &capped(0, 0));
     assert_eq!(lost, acquired.now + UNSETTLED_MS);
     assert!(floor_of(&Found::New, &claim, &capped(NOW, 0)) >= lost);
+    assert_eq!(floor_of(&Found::New, &claim, &capped(NOW, 0)), NOW + 22_000, "as documented");
     assert!(floor_of(&Found::New, &claim, &History::default()) < lost, "the control");
     let lost = acquired.now + WINDOW_MS;
     assert!(floor_of(&Found::New, &claim, &forked(NOW)) >= lost);
@@ -100,6 +101,7 @@ fn a_worker_that_was_left_starts_above_what_a_lost_extension_could_use() {
     assert_eq!(extended, kept + UNSETTLED_MORE_MS);
     let left = Found::Known(record(kept, false));
     assert!(floor_of(&left, &claim, &history) >= extended);
+    assert_eq!(floor_of(&left, &claim, &history), kept + 30_000, "as documented");
     assert!(floor_of(&left, &claim, &History::default()) < extended, "the control");
     let released = Found::Known(record(kept, true));
     assert_eq!(floor_of(&released, &claim, &history), kept, "its holder's last word");

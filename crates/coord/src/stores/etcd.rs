@@ -11,6 +11,7 @@ mod history;
 mod keys;
 mod leases;
 mod member_health;
+mod neighbours;
 mod remote;
 mod snapshot;
 mod survey;
@@ -20,7 +21,6 @@ use std::fmt;
 
 use async_trait::async_trait;
 use etcd_client::{Compare, CompareOp, Txn, TxnOp};
-use serde::Serialize;
 use tokio::sync::watch;
 
 use self::endpoints::Endpoints;
@@ -34,7 +34,7 @@ use crate::Namespace;
 use crate::error::Error;
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
-use crate::record::{Meta, Version};
+use crate::record::{Meta, Version, json};
 use crate::slot::{Group, Slot};
 use crate::store::{
     Act, Changes, Commit, Committed, Entry, Look, Put, Store, Vacancies, Wanted, Watched,
@@ -48,6 +48,7 @@ use crate::url::StoreUrl;
 /// extension renews.
 pub struct EtcdStore {
     remote: Remote,
+    namespace: Namespace,
     keys: Keys,
     leases: Leases,
     survey: Survey,
@@ -65,22 +66,16 @@ impl EtcdStore {
         let remote = Remote::new(Endpoints::new(url)?);
         let keys = Keys::new(&url.path, namespace);
         let call = remote.call("connect");
-        let survey = probe(&call, &keys).await;
-        let survey = survey.map_err(|failure| call.error(Nature::Reads, &failure))?;
+        let survey = call.end(probe(&call, &keys).await)?;
         let (alive, _) = watch::channel(());
-        Ok(Self { remote, keys, leases: Leases::default(), survey, alive })
+        let namespace = namespace.clone();
+        Ok(Self { remote, namespace, keys, leases: Leases::default(), survey, alive })
     }
 
     /// Meta and these slots as they are now.
-    async fn look_at(&self, call: &Call<'_>, slots: &[Slot]) -> Result<Look, Error> {
-        let snapshot = Snapshot::of_slots(call, &self.keys, slots).await;
-        let snapshot = snapshot.map_err(|failure| call.error(Nature::Reads, &failure))?;
-        snapshot.look_at(call, &self.keys, slots.iter())
-    }
-
-    async fn look_at_group(&self, call: &Call<'_>, group: Group) -> Result<Snapshot, Error> {
-        let snapshot = Snapshot::of_group(call, &self.keys, group).await;
-        snapshot.map_err(|failure| call.error(Nature::Reads, &failure))
+    async fn look_at(&self, call: &Call<'_>, slots: &[Slot]) -> Result<Look, Failure> {
+        let snapshot = Snapshot::of_slots(call, &self.keys, slots).await?;
+        snapshot.look_at(&self.keys, slots.iter())
     }
 
     /// Writes if the comparisons hold, after making sure that the store has not gone back.
@@ -91,14 +86,10 @@ impl EtcdStore {
         writes: Vec<TxnOp>,
     ) -> Result<Put, Error> {
         let call = self.remote.call(act.word());
-        let checked = Snapshot::of_slots(&call, &self.keys, &[]).await;
-        checked.map_err(|failure| call.error(Nature::Reads, &failure))?;
+        call.end(Snapshot::of_slots(&call, &self.keys, &[]).await)?;
         let txn = Txn::new().when(compares).and_then(writes);
-        match call.transact(Nature::Writes, txn).await {
-            Ok(answer) if answer.succeeded() => Ok(Put::Done(written(&answer))),
-            Ok(_) => Ok(Put::Conflict),
-            Err(failure) => Err(call.error(Nature::Writes, &failure)),
-        }
+        let answer = call.end(call.transact(Nature::Writes, txn).await)?;
+        Ok(if answer.succeeded() { Put::Done(written(&answer)) } else { Put::Conflict })
     }
 }
 
@@ -122,23 +113,24 @@ impl Store for EtcdStore {
     }
 
     async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
-        self.look_at(&self.remote.call(Act::Read.word()), slots).await
+        let call = self.remote.call(Act::Read.word());
+        call.end(self.look_at(&call, slots).await)
     }
 
     async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
         let call = self.remote.call(Act::List.word());
-        Ok(self.look_at_group(&call, group).await?.entries())
+        Ok(call.end(Snapshot::of_group(&call, &self.keys, group).await)?.entries())
     }
 
     async fn vacancies(&self, _wanted: &Wanted) -> Result<Vacancies, Error> {
         let call = self.remote.call(Act::Vacancies.word());
-        let snapshot = self.look_at_group(&call, Group::Workers).await?;
-        let look = snapshot.look(&call, &self.keys)?;
-        Ok(Vacancies { look, is_complete: true, held: 0 })
+        let snapshot = call.end(Snapshot::of_group(&call, &self.keys, Group::Workers).await)?;
+        call.end(snapshot.look(&self.keys)).map(Vacancies::of_all)
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {
-        self.write(&self.remote.call(commit.act.word()), commit).await
+        let call = self.remote.call(commit.act.word());
+        call.end(self.write(&call, commit).await)
     }
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
@@ -161,8 +153,15 @@ impl Store for EtcdStore {
 
     async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {
         let call = self.remote.call(Act::Watch.word());
-        let changes = watching::subscribe(&call, &self.keys, watched, self.alive.subscribe()).await;
-        changes.map_err(|failure| call.error(Nature::Reads, &failure))
+        call.end(watching::subscribe(&call, &self.keys, watched, self.alive.subscribe()).await)
+    }
+
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        neighbours::find(&self.remote, &self.keys, &self.namespace, most).await
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        Some(&self.namespace)
     }
 
     fn changes_max(&self) -> usize {
@@ -172,7 +171,7 @@ impl Store for EtcdStore {
 
 impl fmt::Display for EtcdStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.remote.endpoints, f)
+        self.remote.endpoints.url.fmt(f)
     }
 }
 
@@ -180,9 +179,4 @@ impl fmt::Debug for EtcdStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
-}
-
-/// Records and meta as text.
-fn json(value: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(value).expect("texts, numbers and maps with text keys are JSON")
 }

@@ -32,6 +32,7 @@ pub(crate) use self::directory::Entrance;
 pub(crate) use self::promise::Purpose;
 use self::shared::Shared;
 use crate::error::{Error, ErrorKind};
+use crate::failure::Failure;
 use crate::finding::{Finding, sentences};
 use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
@@ -47,6 +48,7 @@ use crate::url::StoreUrl;
 /// Coordinates the processes of one machine through a directory. Clones share their locks.
 #[derive(Clone)]
 pub struct FileStore {
+    namespace: Namespace,
     shared: Arc<Shared>,
 }
 
@@ -88,9 +90,9 @@ impl FileStore {
         let any_filesystem = url.option("unsafe_filesystem") == Some("allow");
         let shared = blocking(move || {
             Shared::open(root, name.clone(), any_filesystem, place.purpose, entrance)
-                .map_err(|trouble| trouble.into_error("open the directory", &name))
+                .map_err(|failure| failure.into_error("open the directory", &name))
         });
-        Ok(Self { shared: Arc::new(shared.await?) })
+        Ok(Self { namespace: namespace.clone(), shared: Arc::new(shared.await?) })
     }
 
     /// Gives up the presence in a slot without a word, as the kernel does for a process that died.
@@ -105,45 +107,22 @@ impl FileStore {
     async fn act<T: Send + 'static>(
         &self,
         act: &'static str,
-        work: impl FnOnce(&Shared) -> Result<T, Trouble> + Send + 'static,
+        work: impl FnOnce(&Shared) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Error> {
         let shared = self.shared.clone();
-        blocking(move || work(&shared).map_err(|trouble| trouble.into_error(act, &shared.name)))
+        blocking(move || work(&shared).map_err(|failure| failure.into_error(act, &shared.name)))
             .await
     }
 }
 
-/// What can go wrong on the way.
-#[derive(Debug)]
-enum Trouble {
-    Io(io::Error),
-    Kind(ErrorKind, String),
-}
-
-impl Trouble {
-    fn into_error(self, act: &'static str, store: &str) -> Error {
-        match self {
-            Self::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Error::new(ErrorKind::Denied, act, store, error)
-            }
-            Self::Io(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                Error::new(ErrorKind::InvalidConfig, act, store, error)
-            }
-            Self::Io(error) => Error::new(ErrorKind::Unavailable, act, store, error),
-            Self::Kind(kind, why) => Error::new(kind, act, store, why),
-        }
-    }
-}
-
-impl From<(ErrorKind, String)> for Trouble {
-    fn from((kind, why): (ErrorKind, String)) -> Self {
-        Self::Kind(kind, why)
-    }
-}
-
-impl From<io::Error> for Trouble {
+impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        Self::Io(error)
+        let kind = match error.kind() {
+            io::ErrorKind::PermissionDenied => ErrorKind::Denied,
+            io::ErrorKind::InvalidInput => ErrorKind::InvalidConfig,
+            _ => ErrorKind::Unavailable,
+        };
+        Self::Definite(kind, error.to_string())
     }
 }
 
@@ -181,9 +160,7 @@ impl Store for FileStore {
 
     async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
         let slots = slots.to_vec();
-        let read = self.act("read", move |shared| shared.read(&slots)).await;
-        let file = self.shared.root.join("meta");
-        read.map_err(|error| error.with_way_out(format_args!("rm {}", file.display())))
+        self.act("read", move |shared| shared.read(&slots)).await
     }
 
     async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
@@ -213,6 +190,14 @@ impl Store for FileStore {
     async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {
         let slot = slot.clone();
         self.act("forget", move |shared| shared.forget(&slot, version)).await
+    }
+
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        self.act("list the namespaces", move |shared| shared.neighbours(most)).await
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        Some(&self.namespace)
     }
 
     async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {

@@ -4,7 +4,7 @@ mod registry;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,14 +15,17 @@ use crate::namespace::Namespace;
 use crate::record::{Meta, Record, Version, Versioned};
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Announcer, Change, Changes, Commit, Committed, Entry, Found, History, Look, Presence, Present,
-    Put, Stay, Store, Vacancies, Wanted, Watched,
+    Announcer, Change, Changes, Commit, Committed, Entry, Found, Look, Presence, Present, Put,
+    Stay, Store, Vacancies, Wanted, Watched,
 };
+use crate::sync::lock;
 use crate::time::boot_time;
 
 /// Keeps everything in memory. Clones share it.
 #[derive(Clone, Default)]
 pub struct MemoryStore {
+    /// The name and the namespace that it is found by; `None` of one that is nobody else's.
+    place: Option<(String, Namespace)>,
     shared: Arc<Mutex<State>>,
 }
 
@@ -54,12 +57,8 @@ impl MemoryStore {
     /// `memory:` is the empty name.
     #[must_use]
     pub fn named(name: &str, namespace: &Namespace) -> Self {
-        Self { shared: registry::shared(name, namespace) }
-    }
-
-    /// The namespaces that were opened under a name in this process.
-    pub(crate) fn namespaces(name: &str) -> Vec<Namespace> {
-        registry::namespaces(name)
+        let place = Some((name.to_owned(), namespace.clone()));
+        Self { place, shared: registry::shared(name, namespace) }
     }
 
     /// Ends the presence in a slot, as if its time had run out.
@@ -88,8 +87,7 @@ impl MemoryStore {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Every change is complete before anything can panic.
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared)
     }
 }
 
@@ -115,16 +113,13 @@ impl State {
 
     fn look<'a>(&self, slots: impl Iterator<Item = &'a Slot>) -> Look {
         let entries = slots.map(|slot| self.entry(slot)).collect();
-        Look { meta: self.meta.clone(), entries, clock: None, history: History::default() }
+        Look { meta: self.meta.clone(), entries, ..Look::default() }
     }
 
     /// The slot that a commit of several changes was served with before.
     fn served(&self, commit: &Commit) -> Option<&Slot> {
-        let [Change { record: Record { nonce: Some(nonce), .. }, .. }, _, ..] = &commit.changes[..]
-        else {
-            return None;
-        };
-        let carries = |cell: &Cell| cell.record.as_ref().is_some_and(|r| r.nonce == Some(*nonce));
+        let nonce = Some(commit.served_once()?);
+        let carries = |cell: &Cell| cell.record.as_ref().is_some_and(|r| r.nonce == nonce);
         self.cells.iter().find(|(_, cell)| carries(cell)).map(|(slot, _)| slot)
     }
 
@@ -135,7 +130,7 @@ impl State {
             // Nobody else can be: whoever takes a slot writes its nonce.
             Present::Holder => true,
         };
-        may_be_present && entry.version == change.version && entry.nonce() == change.nonce
+        may_be_present && change.is_as_read(entry.version, &entry.found)
     }
 
     fn write(&mut self, change: &Change) -> Version {
@@ -178,7 +173,7 @@ impl Store for MemoryStore {
     async fn vacancies(&self, _wanted: &Wanted) -> Result<Vacancies, Error> {
         let state = self.lock();
         let workers = state.cells.keys().filter(|slot| slot.group() == Group::Workers);
-        Ok(Vacancies { look: state.look(workers), is_complete: true, held: 0 })
+        Ok(Vacancies::of_all(state.look(workers)))
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {
@@ -228,6 +223,20 @@ impl Store for MemoryStore {
         let (announcer, changes) = Changes::channel();
         self.lock().listeners.push((watched.clone(), announcer));
         Ok(changes)
+    }
+
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        let Some((name, own)) = &self.place else { return Ok(Vec::new()) };
+        let others = registry::namespaces(name).into_iter().filter(|other| other != own);
+        let metas = others.take(most).filter_map(|other| {
+            let meta = Self::named(name, &other).lock().meta.clone()?;
+            Some((other, meta.value))
+        });
+        Ok(metas.collect())
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        self.place.as_ref().map(|(_, namespace)| namespace)
     }
 
     fn changes_max(&self) -> usize {

@@ -6,13 +6,13 @@
 //! write cannot be lost.
 //!
 //! A user needs no more than this (and `+cluster|info +cluster|nodes` in a cluster); `+config|get`
-//! shows when the log is synced, and without it the worst is assumed:
+//! shows when the log is synced, and without it the worst is assumed. `+scan` shows other namespaces:
 //!
 //! ```text
 //! ACL SETUSER frazil on >PASSWORD resetkeys ~{frazil:* resetchannels &{frazil:* -@all
 //!     +eval +evalsha +info +time +ping +wait +publish +subscribe +get +set +exists
 //!     +hget +hset +hdel +hmget +hkeys +hlen +sadd +srem +sismember +smembers
-//!     +zadd +zrem +zrange +zrangebyscore +zcard +zcount +config|get
+//!     +zadd +zrem +zrange +zrangebyscore +zcard +zcount +config|get +scan
 //! ```
 
 mod answer;
@@ -20,7 +20,9 @@ mod failure;
 mod history;
 mod keys;
 mod link;
+mod neighbours;
 mod promise;
+mod replicas;
 mod scripts;
 mod server;
 mod session;
@@ -46,15 +48,16 @@ use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
-use crate::record::{Meta, Record, Version};
+use crate::record::{Meta, Record, Version, json};
+use crate::replicas::ForgottenReplica;
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Act, Change, Changes, Commit, Committed, Entry, Look, Present, Put, Stay, Store, Vacancies,
-    Wanted, Watched, Written,
+    Act, Changes, Commit, Committed, Entry, Look, Present, Put, Stay, Store, Vacancies, Wanted,
+    Watched, Written,
 };
 use crate::time::millis;
 use crate::timing::Timing;
-use crate::url::StoreUrl;
+use crate::url::{Scheme, StoreUrl};
 
 /// How many changes one commit tries. If all of a crowd see the same free workers, a claim fails on
 /// all of these with a chance of 1 in 9; more would make every request larger.
@@ -67,6 +70,7 @@ const BEGINNINGS_MAX: usize = 4;
 /// A namespace on Redis.
 pub struct RedisStore {
     session: Arc<Session>,
+    namespace: Namespace,
     /// Whoever watches it sees when the store is dropped.
     alive: watch::Sender<()>,
 }
@@ -81,7 +85,7 @@ impl RedisStore {
         let keys = Keys::new(&settings.prefix, namespace);
         let session = Arc::new(Session::open(settings, keys).await?);
         let (alive, _) = watch::channel(());
-        Ok(Self { session, alive })
+        Ok(Self { session, namespace: namespace.clone(), alive })
     }
 
     fn strange(&self, act: Act, answer: &Answer) -> Error {
@@ -91,19 +95,14 @@ impl RedisStore {
 
     /// What a script that reads shows.
     async fn look(&self, act: Act, group: Group, names: Vec<String>) -> Result<Answer, Error> {
-        self.run(&Step { arguments: names, ..reading(act, &READ, group) }).await
-    }
-
-    async fn run(&self, step: &Step<'_>) -> Result<Answer, Error> {
-        let way_out = format!("DEL {}", self.session.keys.meta());
-        self.session.run(step).await.map_err(|error| error.with_way_out(way_out))
+        self.session.run(&Step { arguments: names, ..reading(act, &READ, group) }).await
     }
 
     /// What a script shows to somebody who claims a slot, once the history has begun: whoever waits
     /// until all has passed that was lost must count from one moment.
     async fn run_begun(&self, step: &Step<'_>) -> Result<Answer, Error> {
         for _ in 0..BEGINNINGS_MAX {
-            let answer = self.run(step).await?;
+            let answer = self.session.run(step).await?;
             if answer.meta.is_none() || answer.stored.is_current(&answer) {
                 return Ok(answer);
             }
@@ -186,8 +185,22 @@ impl Store for RedisStore {
         // If the connection was lost, it is made anew, and the server asked again.
         let answer = self.look(Act::Read, Group::Workers, Vec::new()).await?;
         let mut found = promise::findings(&self.session);
-        found.extend(settle::lost_replicas(&self.session, &answer).await);
+        // Whether sentinels answer is not what is asked here.
+        found.extend(replicas::findings(&self.session, &answer).await.unwrap_or_default());
         Ok(found)
+    }
+
+    async fn missing_replicas(&self) -> Result<Vec<String>, Error> {
+        if self.session.settings.url.scheme == Scheme::Redis {
+            return Ok(Vec::new());
+        }
+        let answer = self.look(Act::Read, Group::Workers, Vec::new()).await?;
+        replicas::missing(&self.session, &answer, 0).await
+    }
+
+    async fn forget_replica(&self, address: &str) -> Result<ForgottenReplica, Error> {
+        let answer = self.look(Act::Read, Group::Workers, Vec::new()).await?;
+        replicas::forget(&self.session, &answer, address).await
     }
 
     async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
@@ -201,8 +214,10 @@ impl Store for RedisStore {
             ..reading(Act::Read, &READ, group)
         };
         // Who asks for no slot only looks on, and writes nothing.
-        let answer =
-            if is_claimed { self.run_begun(&step).await? } else { self.run(&step).await? };
+        let answer = match is_claimed {
+            true => self.run_begun(&step).await?,
+            false => self.session.run(&step).await?,
+        };
         Ok(self.look_of(answer))
     }
 
@@ -215,7 +230,7 @@ impl Store for RedisStore {
         if size <= RANGE_READ_MAX {
             let all: Vec<Slot> = (wanted.first..=wanted.last).map(Slot::worker).collect();
             let look = self.read(&all).await?;
-            return Ok(Vacancies { look, is_complete: true, held: 0 });
+            return Ok(Vacancies::of_all(look));
         }
         let start = u64::from(wanted.first) + shuffle(wanted.nonce.bits(), 0) % size;
         let arguments = vec![
@@ -236,7 +251,7 @@ impl Store for RedisStore {
         if answer.status == "unindexed" {
             // An index was lost: nobody would find the workers that are in none.
             let all = self.look(Act::Vacancies, Group::Workers, vec!["*".to_owned()]).await?;
-            return Ok(Vacancies { look: self.look_of(all), is_complete: true, held: 0 });
+            return Ok(Vacancies::of_all(self.look_of(all)));
         }
         let held = answer.more.first().and_then(|held| held.parse().ok()).unwrap_or(0);
         Ok(Vacancies { look: self.look_of(answer), is_complete: false, held })
@@ -280,15 +295,12 @@ impl Store for RedisStore {
     }
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
-        let corrupt =
-            |why| Error::new(ErrorKind::Corrupt, Act::PutMeta.word(), self, format!("{why}"));
-        let text = serde_json::to_string(meta).map_err(corrupt)?;
         let answer = self.look(Act::Read, Group::Workers, Vec::new()).await?;
         let level = Level::of(&answer, &self.session.server(), &self.session.settings);
         let arguments = vec![
             "meta".to_owned(),
             expected.map(|version| version.0.to_string()).unwrap_or_default(),
-            text,
+            json(meta),
             level.digit().to_owned(),
         ];
         // A repetition would take its own first try for somebody else's.
@@ -320,6 +332,14 @@ impl Store for RedisStore {
         watching::watch(&self.session, watched, self.alive.subscribe()).await
     }
 
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        neighbours::find(&self.session, &self.namespace, most).await
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        Some(&self.namespace)
+    }
+
     fn changes_max(&self) -> usize {
         CHANGES_MAX
     }
@@ -327,11 +347,7 @@ impl Store for RedisStore {
 
 /// A commit in the words of its script.
 fn arguments(commit: &Commit) -> Result<Vec<String>, String> {
-    // What is served once is what offers more than one slot.
-    let once = match &commit.changes[..] {
-        [Change { record: Record { nonce: Some(nonce), .. }, .. }, _, ..] => nonce.to_string(),
-        _ => String::new(),
-    };
+    let once = commit.served_once().map(|nonce| nonce.to_string()).unwrap_or_default();
     let meta = commit.meta.map(|version| version.0.to_string()).unwrap_or_default();
     let mut words = vec![commit.history.clone().unwrap_or_default(), meta, once];
     for change in &commit.changes {
@@ -354,7 +370,7 @@ fn arguments(commit: &Commit) -> Result<Vec<String>, String> {
                 Stay::Ended => String::new(),
             },
             record.horizon.to_string(),
-            serde_json::to_string(&record).map_err(|error| error.to_string())?,
+            json(&record),
         ]);
     }
     Ok(words)

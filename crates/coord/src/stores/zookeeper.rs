@@ -11,7 +11,6 @@ mod clock;
 mod commit;
 mod endpoints;
 mod failure;
-mod meta;
 mod paths;
 mod probe;
 mod promise;
@@ -27,12 +26,12 @@ use tokio::time::timeout_at;
 use zookeeper_client as zk;
 
 use self::endpoints::Endpoints;
-use self::failure::Failure;
 use self::paths::Paths;
 use self::promise::Setup;
 use self::session::{Get, Session};
 use self::tree::Tree;
 use crate::error::{Error, ErrorKind};
+use crate::failure::Failure;
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
@@ -47,6 +46,7 @@ use crate::url::StoreUrl;
 /// A namespace in ZooKeeper, over one session.
 pub struct ZooKeeperStore {
     url: StoreUrl,
+    namespace: Namespace,
     tree: Tree,
     setup: Setup,
 }
@@ -70,7 +70,7 @@ impl ZooKeeperStore {
     }
 
     async fn enter(url: &StoreUrl, namespace: &Namespace, writes: bool) -> Result<Self, Error> {
-        let fail = |failure: Failure| error("connect", url, failure);
+        let fail = |failure: Failure| failure.into_error("connect", url);
         let invalid = |why| fail(Failure::Definite(ErrorKind::InvalidConfig, why));
         let paths = Paths::new(url, namespace).map_err(invalid)?;
         let endpoints = Endpoints::new(url)?;
@@ -95,7 +95,7 @@ impl ZooKeeperStore {
         }
         let readable = [Get::Data(tree.paths.meta()), Get::Children(tree.paths.owners())];
         tree.session.read(&readable, false, deadline).await.map_err(fail)?;
-        Ok(Self { url: url.clone(), tree, setup })
+        Ok(Self { url: url.clone(), namespace: namespace.clone(), tree, setup })
     }
 
     /// # Errors
@@ -116,14 +116,8 @@ impl ZooKeeperStore {
     }
 
     fn fails(&self, act: Act) -> impl Fn(Failure) -> Error {
-        let removal = || format!("delete {}", self.tree.paths.meta());
-        move |failure| error(act.word(), &self.url, failure).with_way_out(removal())
+        move |failure| failure.into_error(act.word(), &self.url)
     }
-}
-
-fn error(act: &'static str, url: &StoreUrl, failure: Failure) -> Error {
-    let (kind, why) = failure.into_parts();
-    Error::new(kind, act, url, why)
 }
 
 #[async_trait]
@@ -181,6 +175,15 @@ impl Store for ZooKeeperStore {
         let deadline = self.tree.session.deadline();
         let forgotten = self.tree.forget(slot, version, deadline).await;
         forgotten.map_err(self.fails(Act::Forget))
+    }
+
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        let found = self.tree.neighbours(most).await;
+        found.map_err(self.fails(Act::List))
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        Some(&self.namespace)
     }
 
     async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {

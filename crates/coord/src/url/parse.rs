@@ -22,15 +22,7 @@ pub(super) fn url(text: &str) -> Result<StoreUrl, BadUrl> {
     let (scheme, tls) = scheme(name)?;
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let options = options(scheme, query)?;
-    let mut url = StoreUrl {
-        scheme,
-        tls,
-        user: None,
-        password: None,
-        hosts: Vec::new(),
-        path: String::new(),
-        options,
-    };
+    let mut url = StoreUrl { scheme, tls, options, ..StoreUrl::file("") };
     match scheme.port(tls) {
         Some(port) => remote(&mut url, rest, port)?,
         None => local(&mut url, rest)?,

@@ -10,8 +10,10 @@ use async_trait::async_trait;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
+use crate::namespace::Namespace;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version};
+use crate::replicas::ForgottenReplica;
 use crate::slot::{Group, Slot};
 use crate::store::{
     Act, Changes, Commit, Committed, Entry, Look, Put, Store, Vacancies, Wanted, Watched, Written,
@@ -24,7 +26,7 @@ use crate::timing::Timing;
 pub struct Metered {
     inner: Arc<dyn Store>,
     /// One for each act and outcome, made at once so that counting takes no lock.
-    tallies: [[Tally; Outcome::ALL.len()]; Act::ALL.len()],
+    tallies: [[Tally; Outcome::COUNT]; Act::ALL.len()],
 }
 
 /// How often something was done so far, and how long that took in all.
@@ -48,20 +50,8 @@ pub enum Outcome {
     Done,
     /// Something else was there than was expected.
     Conflict,
-    /// The store cannot be reached.
-    Unavailable,
-    /// No answer came.
-    Unknown,
-    /// The store does not let us in.
-    Denied,
-    /// An option makes no sense.
-    InvalidConfig,
-    /// What is stored cannot be read.
-    Corrupt,
-    /// What is stored is of a newer version.
-    NewerFormat,
-    /// The store may forget.
-    Unsafe,
+    /// With an error.
+    Failed(ErrorKind),
 }
 
 #[derive(Debug, Default)]
@@ -81,7 +71,7 @@ impl Metered {
     #[must_use]
     pub fn snapshot(&self) -> Vec<Operations> {
         let pairs = Act::ALL.iter().flat_map(|act| {
-            Outcome::ALL.iter().filter(|outcome| outcome.can_end(*act)).map(|o| (*act, *o))
+            Outcome::all().filter(|outcome| outcome.can_end(*act)).map(|outcome| (*act, outcome))
         });
         pairs.map(|(act, outcome)| self.operations(act, outcome)).collect()
     }
@@ -89,26 +79,27 @@ impl Metered {
     /// How often an act ended so.
     #[must_use]
     pub fn operations(&self, act: Act, outcome: Outcome) -> Operations {
-        let tally = &self.tallies[act as usize][outcome as usize];
+        let tally = &self.tallies[act as usize][outcome.index()];
         // Relaxed: statistics. The two may differ by an operation that is being counted.
         let (count, nanos) =
             (tally.count.load(Ordering::Relaxed), tally.nanos.load(Ordering::Relaxed));
         Operations { act, outcome, count, spent: Duration::from_nanos(nanos) }
     }
 
-    fn tally<T>(
+    async fn tally<T>(
         &self,
         act: Act,
-        began: Duration,
-        result: Result<T, Error>,
+        request: impl Future<Output = Result<T, Error>>,
         outcome: impl FnOnce(&T) -> Outcome,
     ) -> Result<T, Error> {
+        let began = boot_time();
+        let result = request.await;
         let outcome = match &result {
             Ok(value) => outcome(value),
-            Err(error) => Outcome::of(error.kind()),
+            Err(error) => Outcome::Failed(error.kind()),
         };
         let nanos = u64::try_from(boot_time().saturating_sub(began).as_nanos()).unwrap_or(u64::MAX);
-        let tally = &self.tallies[act as usize][outcome as usize];
+        let tally = &self.tallies[act as usize][outcome.index()];
         // Relaxed: nothing is read by the strength of these.
         tally.count.fetch_add(1, Ordering::Relaxed);
         tally.nanos.fetch_add(nanos, Ordering::Relaxed);
@@ -117,18 +108,20 @@ impl Metered {
 }
 
 impl Outcome {
+    const COUNT: usize = 2 + ErrorKind::ALL.len();
+
     /// All of them.
-    pub const ALL: &'static [Self] = &[
-        Self::Done,
-        Self::Conflict,
-        Self::Unavailable,
-        Self::Unknown,
-        Self::Denied,
-        Self::InvalidConfig,
-        Self::Corrupt,
-        Self::NewerFormat,
-        Self::Unsafe,
-    ];
+    pub fn all() -> impl Iterator<Item = Self> {
+        [Self::Done, Self::Conflict].into_iter().chain(ErrorKind::ALL.map(Self::Failed))
+    }
+
+    const fn index(self) -> usize {
+        match self {
+            Self::Done => 0,
+            Self::Conflict => 1,
+            Self::Failed(kind) => 2 + kind as usize,
+        }
+    }
 
     /// It in a word, as a label of metrics.
     #[must_use]
@@ -136,25 +129,10 @@ impl Outcome {
         match self {
             Self::Done => "done",
             Self::Conflict => "conflict",
-            Self::Unavailable => "unavailable",
-            Self::Unknown => "unknown",
-            Self::Denied => "denied",
-            Self::InvalidConfig => "invalid_config",
-            Self::Corrupt => "corrupt",
-            Self::NewerFormat => "newer_format",
-            Self::Unsafe => "unsafe",
-        }
-    }
-
-    const fn of(kind: ErrorKind) -> Self {
-        match kind {
-            ErrorKind::Unavailable => Self::Unavailable,
-            ErrorKind::Unknown => Self::Unknown,
-            ErrorKind::Denied => Self::Denied,
-            ErrorKind::InvalidConfig => Self::InvalidConfig,
-            ErrorKind::Corrupt => Self::Corrupt,
-            ErrorKind::NewerFormat => Self::NewerFormat,
-            ErrorKind::Unsafe => Self::Unsafe,
+            // Labels have no hyphens.
+            Self::Failed(ErrorKind::InvalidConfig) => "invalid_config",
+            Self::Failed(ErrorKind::NewerFormat) => "newer_format",
+            Self::Failed(kind) => kind.word(),
         }
     }
 
@@ -186,6 +164,14 @@ impl Store for Metered {
         self.inner.is_in_place(slot, nonce)
     }
 
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        self.inner.neighbours(most).await
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        self.inner.namespace()
+    }
+
     fn changes_max(&self) -> usize {
         self.inner.changes_max()
     }
@@ -195,47 +181,48 @@ impl Store for Metered {
     }
 
     async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
-        let began = boot_time();
-        self.tally(Act::Read, began, self.inner.read(slots).await, |_| Outcome::Done)
+        self.tally(Act::Read, self.inner.read(slots), |_| Outcome::Done).await
     }
 
     async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
-        let began = boot_time();
-        self.tally(Act::List, began, self.inner.list(group).await, |_| Outcome::Done)
+        self.tally(Act::List, self.inner.list(group), |_| Outcome::Done).await
     }
 
     async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
-        let began = boot_time();
-        self.tally(Act::Vacancies, began, self.inner.vacancies(wanted).await, |_| Outcome::Done)
+        self.tally(Act::Vacancies, self.inner.vacancies(wanted), |_| Outcome::Done).await
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {
-        let began = boot_time();
-        self.tally(commit.act, began, self.inner.commit(commit).await, |got| match got {
+        self.tally(commit.act, self.inner.commit(commit), |got| match got {
             Committed::Done { .. } => Outcome::Done,
             Committed::Conflict(_) => Outcome::Conflict,
         })
+        .await
     }
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
-        let began = boot_time();
-        self.tally(Act::PutMeta, began, self.inner.put_meta(expected, meta).await, of_put)
+        self.tally(Act::PutMeta, self.inner.put_meta(expected, meta), of_put).await
     }
 
     async fn settle(&self, written: &Written) -> Result<bool, Error> {
-        let began = boot_time();
         let outcome = |settled: &bool| if *settled { Outcome::Done } else { Outcome::Conflict };
-        self.tally(Act::Settle, began, self.inner.settle(written).await, outcome)
+        self.tally(Act::Settle, self.inner.settle(written), outcome).await
+    }
+
+    async fn missing_replicas(&self) -> Result<Vec<String>, Error> {
+        self.inner.missing_replicas().await
+    }
+
+    async fn forget_replica(&self, address: &str) -> Result<ForgottenReplica, Error> {
+        self.inner.forget_replica(address).await
     }
 
     async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {
-        let began = boot_time();
-        self.tally(Act::Forget, began, self.inner.forget(slot, version).await, of_put)
+        self.tally(Act::Forget, self.inner.forget(slot, version), of_put).await
     }
 
     async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {
-        let began = boot_time();
-        self.tally(Act::Watch, began, self.inner.watch(watched).await, |_| Outcome::Done)
+        self.tally(Act::Watch, self.inner.watch(watched), |_| Outcome::Done).await
     }
 }
 

@@ -8,8 +8,10 @@ use async_trait::async_trait;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
+use crate::namespace::Namespace;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version};
+use crate::replicas::ForgottenReplica;
 use crate::slot::{BadName, Group, Slot};
 use crate::store::{
     Act, Change, Changes, Commit, Committed, Entry, Look, Put, Store, Vacancies, Wanted, Watched,
@@ -94,6 +96,14 @@ impl Store for Prefixed {
         self.inner.diagnose(timing).await
     }
 
+    async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
+        self.inner.neighbours(most).await
+    }
+
+    fn namespace(&self) -> Option<&Namespace> {
+        self.inner.namespace()
+    }
+
     fn changes_max(&self) -> usize {
         self.inner.changes_max()
     }
@@ -133,6 +143,14 @@ impl Store for Prefixed {
 
     async fn settle(&self, written: &Written) -> Result<bool, Error> {
         self.inner.settle(written).await
+    }
+
+    async fn missing_replicas(&self) -> Result<Vec<String>, Error> {
+        self.inner.missing_replicas().await
+    }
+
+    async fn forget_replica(&self, address: &str) -> Result<ForgottenReplica, Error> {
+        self.inner.forget_replica(address).await
     }
 
     async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {

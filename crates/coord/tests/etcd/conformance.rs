@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use frazil_coord::conformance::{self, Subject, Violation};
+use frazil_conformance::{self as conformance, Subject, Violation};
 use frazil_coord::stores::etcd::EtcdStore;
 use frazil_coord::{Error, Namespace, Slot, Store, Tenure};
 use frazil_rig::{Etcd, EtcdCluster, Proxy};

@@ -65,6 +65,7 @@ impl Before {
             version: entry.version,
             floor: 5,
             horizon: self.horizon,
+            renewed: 0,
             usable: self.horizon,
             expires: None,
             store_now: None,

@@ -8,7 +8,7 @@ use frazil_coord::stores::etcd::EtcdStore;
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
     Acquired, Ask, Choice, Claim, Error, Extended, FORMAT, Group, Leasing, Meta, Namespace, Nonce,
-    Presence, Put, Slot, Store, StoreUrl, Tenure, Version,
+    Presence, Put, Slot, Store, StoreUrl, Tenure, Token, Version,
 };
 
 /// Longer than anything here takes on a busy machine.
@@ -53,6 +53,7 @@ pub(crate) fn meta() -> Meta {
         last_worker: 1023,
         window_ms: WINDOW_MS,
         quarantine: 0,
+        token_floor: Token::default(),
         created: unix_ms(),
     }
 }

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::time::Duration;
 
+use frazil_conformance::{Faults, Faulty};
 use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Entry, Extended, Faults, Faulty, Group, Leasing, Nonce, Slot,
-    Store, Tenure, Version,
+    Acquired, Ask, Choice, Claim, Entry, Extended, Group, Leasing, Nonce, Slot, Store, Tenure,
+    Version,
 };
 
 /// Few, so that clients meet.
@@ -167,7 +168,7 @@ impl History {
                 | Acquired::ClockOff { .. },
             ) => State::Idle,
             // Not known: the same again.
-            Ok(Acquired::Unsure(..)) | Err(_) => State::Claiming(claim),
+            Ok(Acquired::Unsure(..) | Acquired::Unsettled(..)) | Err(_) => State::Claiming(claim),
         }
     }
 

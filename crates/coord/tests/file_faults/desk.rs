@@ -8,7 +8,7 @@ use frazil_coord::stores::file::{Copied, FileStore};
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
     Acquired, Ask, Choice, Claim, Entry, Error, FORMAT, Leasing, Meta, Namespace, Nonce, Presence,
-    Put, Slot, Store, StoreUrl, Tenure, Version,
+    Put, Slot, Store, StoreUrl, Tenure, Token, Version,
 };
 
 pub(crate) const WINDOW_MS: u64 = 600_000;
@@ -39,6 +39,7 @@ pub(crate) fn meta() -> Meta {
         last_worker: 7,
         window_ms: WINDOW_MS,
         quarantine: 0,
+        token_floor: Token::default(),
         created: 1,
     }
 }

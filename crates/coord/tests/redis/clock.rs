@@ -98,6 +98,22 @@ async fn who_is_further_from_the_servers_clock_than_allowed_writes_nothing() {
     take(&store, &place.claim(any(0, 3), version)).await;
 }
 
+/// So that a leader whose clock was ahead does not leave tokens behind that nobody reaches after a wipe.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_token_of_a_leader_is_the_servers_time_whatever_its_own_clock_says() {
+    let redis = Redis::start().unwrap();
+    let place = Place::new(redis.url()).window(0);
+    let store = place.open().await;
+    let version = place.found(&store).await;
+    for (name, off) in [("ahead", 3_600_000), ("behind", -3_600_000)] {
+        let slot = Slot::named(Group::Elections, name).unwrap();
+        let claim = place.claim(Choice::This(slot, Version(0)), version);
+        let now = claim.now.checked_add_signed(off).unwrap();
+        let token = take(&store, &Claim { now, ..claim }).await.token;
+        assert!(token.0.abs_diff(unix_ms()) < 60_000, "{name}: {token}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_replaces_a_lost_record_counts_by_the_servers_clock() {
     let redis = Redis::start().unwrap();

@@ -125,7 +125,7 @@ async fn a_takeover_waits_for_a_replica_that_could_be_promoted_and_nothing_else_
     let late = place.claim(any(0, 0), version);
     let unsure =
         eventually("presence to lapse", async || match store.acquire(&late).await.unwrap() {
-            Acquired::Unsure(slot, read) => Some((slot, read)),
+            Acquired::Unsettled(slot, read, _) => Some((slot, read)),
             Acquired::Full(_) => None,
             other => panic!("the replica may be promoted without it: {other:?}"),
         });

@@ -7,7 +7,7 @@ use frazil_coord::stores::redis::RedisStore;
 use frazil_coord::time::{boot_time, unix_ms};
 use frazil_coord::{
     Acquired, Ask, Choice, Claim, Error, Extended, FORMAT, Leasing, Meta, Namespace, Nonce, Put,
-    Store, StoreUrl, Tenure, Version,
+    Store, StoreUrl, Tenure, Token, Version,
 };
 use frazil_rig::{Redis, wait_until};
 
@@ -49,6 +49,7 @@ impl Place {
             last_worker: 1023,
             window_ms: self.window_ms,
             quarantine: 0,
+            token_floor: Token::default(),
             created: unix_ms(),
         }
     }

@@ -10,6 +10,7 @@ mod failover;
 mod lab;
 mod outage;
 mod primitive;
+mod replicas;
 mod restart;
 mod rules;
 mod settling;

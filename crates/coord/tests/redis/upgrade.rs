@@ -51,6 +51,7 @@ fn write_old(redis: &Redis, place: &Place, now: u64) -> Tenure {
         version: Version(version),
         floor: 0,
         horizon,
+        renewed: 0,
         usable: horizon,
         expires: Some(expires),
         store_now: None,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use frazil_coord::conformance::{self, Subject, Violation, WithoutClock};
+use frazil_conformance::{self as conformance, Subject, Violation};
 use frazil_coord::stores::zookeeper::ZooKeeperStore;
 use frazil_coord::{Error, Namespace, Slot, Store, Tenure};
 use frazil_rig::{Proxy, ZooKeeperEnsemble};
@@ -47,7 +47,7 @@ impl Servers {
         let url =
             format!("zk://{}/tests?session=2s{options}", addresses.join(",")).parse().unwrap();
         let store = ZooKeeperStore::connect(&url, namespace).await?;
-        let store: Arc<dyn Store> = Arc::new(WithoutClock(store));
+        let store: Arc<dyn Store> = Arc::new(store);
         let (place, proxies) = (self.place(namespace), Arc::new(proxies));
         let client = Client { store, place, proxies };
         self.clients.lock().unwrap().push(client.clone());

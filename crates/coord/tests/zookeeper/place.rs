@@ -8,7 +8,7 @@ use frazil_coord::stores::zookeeper::ZooKeeperStore;
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
     Acquired, Ask, Choice, Claim, Error, FORMAT, Leasing, Meta, Namespace, Nonce, Put, Slot, Store,
-    Tenure, Version,
+    Tenure, Token, Version,
 };
 use frazil_rig::ZooKeeper;
 use zookeeper_client as zk;
@@ -101,6 +101,7 @@ pub(crate) fn meta() -> Meta {
         last_worker: 63,
         window_ms: WINDOW_MS,
         quarantine: 0,
+        token_floor: Token::default(),
         created: unix_ms(),
     }
 }

@@ -1,24 +1,27 @@
-//! The task behind a campaign: it seeks, claims, and then [reigns](super::reign).
+//! A campaign and the leadership that comes of it, as the tenant of a lease.
 
-use std::sync::Arc;
+use std::future::pending;
+use std::mem::{Discriminant, discriminant};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use frazil_coord::time::{boot_time, millis};
+use frazil_coord::keeper::{
+    Candidacy, Driver, LeaseState, LeaseStatus, Now, Pause, Plan, Refusal, Tenant, Waiting, Woken,
+    present,
+};
 use frazil_coord::{
-    Acquired, Choice, Claim, Error, ErrorKind, Leasing, Meta, Nonce, Slot, Tenure, Version,
-    Versioned,
+    Claim, Error, ErrorKind, Loss, Meta, Nonce, Released, Slot, Store, Tenure, UnixMs, Versioned,
 };
 use tokio::sync::{oneshot, watch};
+use tokio::time::sleep;
 
 use super::Elections;
 use super::board::{Board, View};
 use super::candidate::Pace;
 use super::info::LeaderInfo;
-use super::leadership::Leadership;
-use super::reign::Reign;
-use super::seek::{Seeking, Wait};
+use super::leadership::{Leadership, Resignation};
 use super::settings::Settings;
-use super::state::State;
+use super::state::{LeaderLoss, State};
 use super::term::Term;
 
 /// One campaign, and the leadership that comes of it.
@@ -31,205 +34,314 @@ pub(super) struct Campaign {
     pub(super) state: watch::Sender<State>,
     /// Of the candidate.
     pub(super) mark: Nonce,
+    pub(super) pace: Pace,
+    pub(super) stage: Stage,
+    pub(super) told: Told,
 }
 
-/// What a claim came to.
-enum Claimed {
-    /// The slot is held, by a request that was sent at this boot time.
-    Held(Box<Tenure>, Duration),
-    /// Not now; look again after this.
-    Not(Duration),
+/// What was told already.
+#[derive(Default)]
+pub(super) struct Told {
+    /// Meta as this campaign saw it last.
+    meta: Option<Versioned<Meta>>,
+    /// What the candidate waits for.
+    waiting: Option<Discriminant<Waiting>>,
+    /// Whether the store is in trouble.
+    trouble: bool,
+}
+
+/// How far it has come.
+pub(super) enum Stage {
+    /// Somebody waits to be elected.
+    Waiting(Elected),
+    /// It leads, until it resigns. `steps_down`: it has said that it leads no more, and keeps the slot.
+    Leading { term: Arc<Term>, resigned: oneshot::Receiver<Resignation>, steps_down: bool },
+    /// It leads no more, and whoever resigned may still wait to hear that the store knows.
+    Over(Option<oneshot::Sender<Result<(), Error>>>),
 }
 
 type Elected = oneshot::Sender<Result<Leadership, Error>>;
 
-/// After a failure; each further pause is twice as long, up to the retry interval.
-pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// Meta as any campaign of the process saw it last, so that not each has to read it.
+#[derive(Debug, Default)]
+pub(super) struct KnownMeta(Mutex<Option<Versioned<Meta>>>);
+
+impl KnownMeta {
+    fn get(&self) -> Option<Versioned<Meta>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn keep(&self, meta: Option<Versioned<Meta>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = meta;
+    }
+}
 
 impl Campaign {
-    pub(super) async fn run(mut self, pace: Pace, mut elected: Elected) {
+    pub(super) async fn run(mut self) {
         self.state.send_replace(State::Candidate);
-        let mut seeking = Seeking::new(self.settings.lock_delay, self.settings.ttl);
-        let mut failures = 0;
-        loop {
-            let version = tokio::select! {
-                biased;
-                () = elected.closed() => break,
-                version = self.await_vacancy(&mut seeking, &pace) => version,
-            };
-            // Never dropped in the middle: what it took would be nobody's.
-            match self.claim(version).await {
-                Ok(Claimed::Held(tenure, sent)) => match self.lead(*tenure, sent, elected).await {
-                    None => return,
-                    Some(still_waiting) => elected = still_waiting,
-                },
-                Ok(Claimed::Not(pause)) => {
-                    failures = 0;
-                    seeking.in_vain(boot_time(), pause);
-                }
-                Err(error) if error.kind().is_retryable() => {
-                    tracing::debug!(%error, slot = %self.slot, "a claim failed");
-                    let pause = FIRST_PAUSE * 2_u32.saturating_pow(failures);
-                    failures = (failures + 1).min(10);
-                    seeking.in_vain(boot_time(), pause.min(self.settings.retry));
-                }
-                Err(error) => {
-                    self.state.send_replace(State::Follower);
-                    // If nobody waits any more, nobody wants to know.
-                    let _ = elected.send(Err(error));
-                    return;
-                }
-            }
-        }
-        self.state.send_replace(State::Follower);
-    }
-
-    /// Waits until the slot can be claimed; gives the version that it has.
-    async fn await_vacancy(&mut self, seeking: &mut Seeking, pace: &Pace) -> Version {
-        loop {
-            let view = self.views.borrow_and_update().clone();
-            let wait = seeking.judge(&view, &self.slot, boot_time(), pace.as_ref());
-            let pause = match wait {
-                Wait::No(version) => return version,
-                Wait::ForALook => {
-                    self.board.look();
-                    self.settings.retry
-                }
-                Wait::For(pause) => pause,
-                Wait::ForAChange => self.settings.retry,
-            };
-            tokio::select! {
-                // The board outlives this.
-                _ = self.views.changed() => {}
-                () = tokio::time::sleep(jittered(pause.min(self.settings.retry))) => {
-                    if pause >= self.settings.retry {
-                        self.board.look();
-                    }
-                }
-            }
-        }
-    }
-
-    /// Claims the slot as it was seen. An unknown outcome is asked for until it is known: to walk
-    /// away would leak a slot that the presence of this very process keeps alive.
-    async fn claim(&self, version: Version) -> Result<Claimed, Error> {
-        let store = self.elections.store();
-        let meta = self.elections.charter().meta(self.settings.clock.now()).await?;
-        let mint = Nonce::mint()
-            .map_err(|error| Error::new(ErrorKind::Unavailable, "campaign", store, error))?;
-        let claim = self.wish(version, mint, &meta);
-        // What made it leader, if anything did, may have been the first try.
-        let sent = boot_time();
-        let mut pause = FIRST_PAUSE;
-        loop {
-            match store.acquire(&claim).await {
-                Ok(Acquired::Held(tenure)) if self.is_misled(&tenure, &meta.value) => {
-                    self.elections.charter().moved();
-                    self.give_back(&tenure).await;
-                    return Ok(Claimed::Not(Duration::ZERO));
-                }
-                Ok(Acquired::Held(tenure)) => return Ok(Claimed::Held(Box::new(tenure), sent)),
-                Ok(Acquired::Taken) => return Ok(Claimed::Not(Duration::ZERO)),
-                Ok(Acquired::Full(census)) => {
-                    let until =
-                        census.next_floor.unwrap_or(0).saturating_sub(self.settings.clock.now());
-                    let pause = Duration::from_millis(until).max(FIRST_PAUSE);
-                    return Ok(Claimed::Not(pause.min(self.settings.retry)));
-                }
-                Ok(Acquired::MetaMoved) => {
-                    self.elections.charter().moved();
-                    return Ok(Claimed::Not(Duration::ZERO));
-                }
-                Ok(Acquired::ClockOff { store_now }) => {
-                    tracing::warn!(slot = %self.slot, store_now, "this clock differs too much from the store's");
-                    return Ok(Claimed::Not(self.settings.retry));
-                }
-                Ok(Acquired::Unsure(..)) => {}
-                Err(error) if error.kind() == ErrorKind::Unknown => {}
-                Err(error) => return Err(error),
-            }
-            tokio::time::sleep(jittered(pause)).await;
-            pause = (pause * 2).min(self.settings.retry);
-        }
-    }
-
-    /// Whether the quarantine that a claim named is not the namespace's: it was created anew since,
-    /// and its meta has the same version as the one before.
-    fn is_misled(&self, tenure: &Tenure, meta: &Meta) -> bool {
-        self.settings.window.is_some() && tenure.incarnation != meta.incarnation
-    }
-
-    /// Gives back what nobody has used, however long that takes: see [`claim`](Self::claim).
-    async fn give_back(&self, tenure: &Tenure) {
-        while let Err(error) = self.elections.store().release(tenure, tenure.floor).await {
-            tracing::debug!(%error, slot = %self.slot, "a release failed");
-            tokio::time::sleep(jittered(self.settings.retry)).await;
-        }
-    }
-
-    fn wish(&self, version: Version, nonce: Nonce, meta: &Versioned<Meta>) -> Claim {
-        let now = self.settings.clock.now();
-        // Without a window no times are used, and nothing about times can stand in the way.
-        let (ask, window_ms, quarantine) = match self.settings.window {
-            Some(window) => (now + millis(window), millis(window), meta.value.quarantine),
-            None => (0, 0, 0),
-        };
-        Claim {
-            choice: Choice::This(self.slot.clone(), version),
-            nonce,
+        let store = self.elections.store().clone();
+        let trust = (!store.is_bound_to_process()).then(|| self.settings.trust());
+        let Settings { ttl, heartbeat, retry, lock_delay, window, .. } = *self.settings;
+        let candidacy = Candidacy {
+            slot: self.slot.clone(),
             holder: self.settings.instance.clone(),
-            info: LeaderInfo::written(&self.settings, self.mark, now),
-            ttl: self.settings.ttl,
-            now,
-            ask,
-            window_ms,
-            quarantine,
-            meta: meta.version,
+            ttl,
+            heartbeat,
+            retry,
+            lock_delay,
+            trust,
+            window,
+            first_use: self.elections.shared.first_use,
+        };
+        match present(&self) {
+            Ok(now) => {
+                self.told.meta = self.elections.shared.meta.get();
+                let plan = Plan::for_leader(candidacy, self.told.meta.clone(), now);
+                let mark = self.elections.shared.mark.clone();
+                Driver::new(store, plan, self, mark).run().await;
+            }
+            Err(refusal) => self.refused(&refusal),
         }
     }
 
-    /// Leads until that is over. If it is before it began, because the store took all the time to
-    /// answer, whoever waits goes on waiting.
-    async fn lead(&self, tenure: Tenure, sent: Duration, elected: Elected) -> Option<Elected> {
-        let is_bound = self.elections.store().is_bound_to_process();
-        let trust = (!is_bound).then(|| self.settings.trust());
-        let term = Arc::new(Term::new(
-            self.slot.name().to_owned(),
-            tenure.token,
-            (tenure.floor, tenure.usable),
-            trust.map(|trust| sent + trust),
-        ));
-        let begins = term.lasts();
-        let reign = Reign {
-            elections: self.elections.clone(),
-            settings: self.settings.clone(),
-            state: self.state.clone(),
-            term: term.clone(),
-            tenure,
-            trust,
-            renewed: sent,
-            answered: boot_time(),
-            in_jeopardy: false,
-            begins,
-        };
-        let (resign, resigned) = oneshot::channel();
-        if !begins {
-            reign.run(resigned).await;
-            return Some(elected);
+    /// It neither leads nor campaigns any more, and cannot.
+    fn refused(&mut self, refusal: &Refusal) {
+        match std::mem::replace(&mut self.stage, Stage::Over(None)) {
+            Stage::Waiting(elected) => {
+                self.state.send_replace(State::Follower);
+                // If nobody waits any more, nobody wants to know.
+                let _ = elected.send(Err(self.error(refusal)));
+            }
+            Stage::Leading { term, .. } => self.tell_of_loss(&term, LeaderLoss::StoreLost),
+            Stage::Over(done) => self.stage = Stage::Over(done),
         }
+    }
+
+    fn error(&self, refusal: &Refusal) -> Error {
+        match refusal {
+            Refusal::Store(error) => error.clone(),
+            other => Error::new(
+                ErrorKind::Unavailable,
+                "campaign",
+                self.elections.store(),
+                other.to_string(),
+            ),
+        }
+    }
+
+    /// It leads no more. If it was ended before, that reason stays.
+    fn tell_of_loss(&self, term: &Term, loss: LeaderLoss) {
+        term.end(loss);
+        self.tell_of(term, false);
+    }
+
+    /// Tells where the candidate stands.
+    fn tell_of(&self, term: &Term, is_in_jeopardy: bool) {
+        let token = term.token;
+        let state = match term.loss() {
+            Some(loss) => State::Lost { token, loss },
+            None if is_in_jeopardy => State::Jeopardy { token },
+            None => State::Leader { token },
+        };
+        self.state.send_if_modified(|known| {
+            let is_new = *known != state;
+            if is_new {
+                *known = state;
+            }
+            is_new
+        });
+    }
+
+    /// Says what a candidate waits for besides its turn, and that the store is in trouble; once.
+    fn log(&mut self, status: &LeaseStatus) {
+        let slot = &self.slot;
+        let waiting = match &status.state {
+            LeaseState::Seeking(waiting) if *waiting != Waiting::Answer => Some(waiting),
+            _ => None,
+        };
+        let kind = waiting.map(discriminant);
+        if let Some(waiting) = waiting.filter(|_| self.told.waiting != kind) {
+            tracing::warn!(%slot, "waiting for {waiting}");
+        }
+        self.told.waiting = kind;
+        if let Some(error) = status.trouble.as_ref().filter(|_| !self.told.trouble) {
+            tracing::debug!(%slot, %error, "the store is in trouble");
+        }
+        self.told.trouble = status.trouble.is_some();
+    }
+
+    /// Gives the slot up, as it was asked to.
+    fn resign(&mut self, resignation: Option<Resignation>) -> Woken {
+        let (mut last, mut done) = (None, None);
+        if let Some(resignation) = resignation {
+            (last, done) = (resignation.last, Some(resignation.done));
+        }
+        if let Stage::Leading { term, .. } = &self.stage {
+            let (slot, token) = (&self.slot, term.token);
+            if term.is_held() || self.settings.lock_delay.is_zero() {
+                tracing::info!(%slot, %token, "releasing the leadership");
+                self.tell_of_loss(term, LeaderLoss::Released);
+            } else {
+                // Whoever resigns after the end is told that it is over, not that others may lead.
+                done = None;
+                tracing::info!(%slot, %token, loss = %LeaderLoss::Expired, "lost the leadership");
+                self.tell_of_loss(term, LeaderLoss::Expired);
+            }
+        }
+        self.stage = Stage::Over(done);
+        Woken::ToEnd(last)
+    }
+
+    /// Waits for whoever waits or leads to want no more, or for its time to run out.
+    async fn disturbed(&mut self, may_step_down: bool) -> Woken {
+        let resignation = match &mut self.stage {
+            Stage::Waiting(elected) => {
+                elected.closed().await;
+                self.state.send_replace(State::Follower);
+                self.stage = Stage::Over(None);
+                return Woken::ToEnd(None);
+            }
+            Stage::Leading { term, resigned, steps_down } => tokio::select! {
+                biased;
+                // A leadership that is dropped is resigned.
+                resignation = resigned => resignation.ok(),
+                () = lapsed(term) => return Woken::ByExpiry,
+                // It goes on being renewed, so that nobody else leads before it is resigned.
+                () = term.ended(), if may_step_down && !*steps_down => {
+                    *steps_down = true;
+                    return Woken::ByTime;
+                }
+            },
+            Stage::Over(_) => return pending().await,
+        };
+        self.resign(resignation)
+    }
+
+    /// Waits for news of the slot.
+    async fn news(views: &mut watch::Receiver<Arc<View>>, pause: Duration) {
+        tokio::select! {
+            // The board outlives this.
+            _ = views.changed() => {}
+            () = sleep(pause) => {}
+        }
+    }
+}
+
+impl Tenant for Campaign {
+    fn now(&self) -> UnixMs {
+        self.settings.clock.now()
+    }
+
+    fn inform(&mut self, plan: &mut Plan) {
+        if matches!(self.stage, Stage::Waiting(_)) {
+            let view = self.views.borrow_and_update().clone();
+            let entry = view.entries.get(self.slot.name());
+            plan.saw(entry, (view.asked, view.seen), (self.pace)(&view));
+        }
+    }
+
+    async fn complete(&mut self, _store: &dyn Store, claim: &mut Claim, now: Now) {
+        claim.info = LeaderInfo::written(&self.settings, self.mark, now.unix);
+    }
+
+    fn open(&mut self, plan: &Plan, _asked: Duration) {
+        let Some(tenure) = plan.tenure() else { return };
+        let is_bound = self.elections.store().is_bound_to_process();
+        let deadline = (!is_bound).then(|| plan.sent() + self.settings.trust());
+        let (name, times) = (self.slot.name().to_owned(), (tenure.floor, tenure.usable));
+        let term = Arc::new(Term::new(
+            name,
+            tenure.token,
+            times,
+            deadline,
+            self.elections.shared.mark.clone(),
+        ));
+        let (resign, resigned) = oneshot::channel();
+        let leading = Stage::Leading { term: term.clone(), resigned, steps_down: false };
+        let Stage::Waiting(elected) = std::mem::replace(&mut self.stage, leading) else { return };
         let (slot, token) = (&self.slot, term.token);
         tracing::info!(%slot, %token, instance = self.settings.instance, "became the leader");
         self.state.send_replace(State::Leader { token });
         // If nobody waits any more, this drops the leadership, which resigns it.
         let _ = elected.send(Ok(Leadership::new(term, resign)));
-        reign.run(resigned).await;
-        None
+    }
+
+    fn raise(&mut self, horizon: UnixMs, asked: Duration) {
+        if let Stage::Leading { term, .. } = &self.stage {
+            let is_bound = self.elections.store().is_bound_to_process();
+            term.prolong((!is_bound).then(|| asked + self.settings.trust()), horizon);
+            tracing::debug!(slot = %self.slot, token = %term.token, "heartbeat sent");
+        }
+    }
+
+    fn close(&mut self) {}
+
+    fn lost(&mut self, tenure: &Tenure, loss: &Loss) {
+        let Stage::Leading { term, .. } = std::mem::replace(&mut self.stage, Stage::Over(None))
+        else {
+            return;
+        };
+        let (slot, token, loss) = (&tenure.slot, tenure.token, LeaderLoss::from(loss.clone()));
+        tracing::info!(%slot, %token, %loss, "lost the leadership");
+        self.tell_of_loss(&term, loss);
+    }
+
+    fn released(&mut self, tenure: &Tenure, _last: UnixMs, answer: &Result<Released, Error>) {
+        if let Err(error) = answer {
+            tracing::debug!(%error, slot = %tenure.slot, "a release failed");
+        }
+        if let Stage::Over(done) = &mut self.stage
+            && let Some(told) = done.take()
+        {
+            // Whoever resigned may have gone. The store goes on being told.
+            let _ = told.send(answer.as_ref().map(|_| ()).map_err(Clone::clone));
+        }
+    }
+
+    fn tell(&mut self, plan: &Plan) {
+        if plan.meta().is_some() && plan.meta() != self.told.meta.as_ref() {
+            self.told.meta = plan.meta().cloned();
+            self.elections.shared.meta.keep(self.told.meta.clone());
+        }
+        self.log(plan.status());
+        match (&plan.status().state, &self.stage) {
+            (LeaseState::Refused(refusal), _) => self.refused(refusal),
+            (state, Stage::Leading { term, .. }) => {
+                let is_renewed = matches!(state, LeaseState::Held);
+                self.tell_of(term, !is_renewed);
+            }
+            _ => {}
+        }
+    }
+
+    async fn wait(&mut self, wait: Pause<'_>) -> Woken {
+        if wait.looks {
+            self.board.look();
+        }
+        // Timers stand still while the machine sleeps: the plan, asked again too early, says again
+        // how long to wait.
+        let mut views = self.views.clone();
+        let is_waiting = matches!(self.stage, Stage::Waiting(_));
+        tokio::select! {
+            biased;
+            woken = self.disturbed(true) => woken,
+            () = Self::news(&mut views, wait.pause), if is_waiting => Woken::ByTime,
+            () = sleep(wait.pause), if !is_waiting => Woken::ByTime,
+        }
+    }
+
+    async fn interrupted(&mut self) -> Woken {
+        self.disturbed(false).await
     }
 }
 
-/// A little less than a time, so that those who wait for the same do not all come at once.
-fn jittered(pause: Duration) -> Duration {
-    let bits = Nonce::mint().map_or(0, Nonce::bits);
-    let part = u32::try_from(bits & 0xff).unwrap_or(0);
-    pause - pause / 4 * part / 0xff
+/// Waits until the store no longer keeps the slot.
+async fn lapsed(term: &Term) {
+    loop {
+        match term.held_for() {
+            None => pending().await,
+            Some(Duration::ZERO) => return,
+            Some(left) => sleep(left).await,
+        }
+    }
 }

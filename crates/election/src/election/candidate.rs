@@ -7,7 +7,7 @@ use frazil_coord::{Error, ErrorKind, Nonce, Slot};
 use tokio::sync::{oneshot, watch};
 
 use super::board::{Board, View};
-use super::campaign::Campaign;
+use super::campaign::{Campaign, Stage, Told};
 use super::info::LeaderInfo;
 use super::leadership::Leadership;
 use super::settings::Settings;
@@ -70,6 +70,15 @@ impl Candidate {
     }
 
     async fn campaign_on(&self, board: Arc<Board>, pace: Pace) -> Result<Leadership, Error> {
+        if !self.elections.shared.mark.is_here() {
+            let why = "this process is a fork of the one that opened the elections: open them anew";
+            return Err(Error::new(
+                ErrorKind::InvalidConfig,
+                "campaign",
+                self.elections.store(),
+                why,
+            ));
+        }
         let (elected, waiting) = oneshot::channel();
         let campaign = Campaign {
             views: board.subscribe(),
@@ -79,9 +88,12 @@ impl Candidate {
             settings: self.settings.clone(),
             state: self.state.clone(),
             mark: self.mark,
+            pace,
+            stage: Stage::Waiting(elected),
+            told: Told::default(),
         };
         // It lives as long as the leadership that comes of it.
-        tokio::spawn(campaign.run(pace, elected));
+        tokio::spawn(campaign.run());
         waiting.await.unwrap_or_else(|_| {
             let why = "the task that campaigns is gone: its runtime ends";
             Err(Error::new(ErrorKind::Unavailable, "campaign", self.elections.store(), why))

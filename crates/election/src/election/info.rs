@@ -41,6 +41,8 @@ pub struct Standings {
     pub name: String,
     /// Its leader, if there is one.
     pub leader: Option<LeaderInfo>,
+    /// Whoever was elected last, whether it leads still or not.
+    pub last: Option<LeaderInfo>,
     /// The token of the last leader that there was.
     pub last_token: Token,
     /// In how many milliseconds the leadership ends unless it is renewed; `None` where there is no
@@ -81,14 +83,16 @@ impl LeaderInfo {
         let metadata = record.info.iter().filter_map(|(name, value)| {
             Some((name.strip_prefix(METADATA)?.to_owned(), value.clone()))
         });
+        let elected_ms = text("elected").parse().unwrap_or(record.token.0);
         Self {
             name: name.to_owned(),
             instance: record.holder.clone(),
             host: text("host"),
             pid: text("pid").parse().unwrap_or(0),
             version: text("version"),
-            elected_ms: text("elected").parse().unwrap_or(record.token.0),
-            renewed_ms: record.renewed,
+            elected_ms,
+            // The first is by the leader's clock and this one by the store's, which may be behind it.
+            renewed_ms: record.renewed.max(elected_ms),
             token: record.token,
             metadata: metadata.collect(),
             candidate: text(CANDIDATE).parse().ok(),
@@ -128,8 +132,8 @@ impl Standings {
             }
             Presence::Held { expires_in: None } | Presence::Free => None,
         };
-        let (name, leader) = (entry.slot.name().to_owned(), LeaderInfo::of(entry));
-        Self { name, leader, last_token, expires_in_ms }
+        let (leader, last) = (LeaderInfo::of(entry), LeaderInfo::last(entry));
+        Self { name: entry.slot.name().to_owned(), leader, last, last_token, expires_in_ms }
     }
 }
 

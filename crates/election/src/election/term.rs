@@ -1,10 +1,12 @@
 //! The truth about one leadership, shared by whoever holds it, renews it and asks about it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use frazil_coord::time::boot_time;
 use frazil_coord::{Token, UnixMs};
+use frazil_fork::Birthmark;
 use tokio::sync::watch;
 
 use super::state::LeaderLoss;
@@ -22,6 +24,8 @@ pub(super) struct Term {
     /// Set once it is over here, which may be before the slot is given back.
     is_over: AtomicBool,
     ended: watch::Sender<Option<LeaderLoss>>,
+    /// Of the process that leads: a copy of it, made by a fork, does not.
+    mark: Arc<Birthmark>,
 }
 
 const NEVER: u64 = u64::MAX;
@@ -33,18 +37,19 @@ impl Term {
         token: Token,
         (floor, horizon): (UnixMs, UnixMs),
         deadline: Option<Duration>,
+        mark: Arc<Birthmark>,
     ) -> Self {
         let deadline = AtomicU64::new(deadline.map_or(NEVER, nanos));
         let (horizon, ended) = (AtomicU64::new(horizon), watch::Sender::new(None));
         let is_over = AtomicBool::new(false);
-        Self { name, token, floor, horizon, deadline, is_over, ended }
+        Self { name, token, floor, horizon, deadline, is_over, ended, mark }
     }
 
     /// Whether it lasts: derived from the time, each time.
     #[inline]
     pub(super) fn lasts(&self) -> bool {
         // Acquire: whoever sees the end sees all that came before it.
-        !self.is_over.load(Ordering::Acquire) && self.is_held()
+        !self.is_over.load(Ordering::Acquire) && self.is_held() && self.mark.is_here()
     }
 
     /// Whether the store keeps the slot for it: also when it is over here, and not given back yet.
@@ -143,8 +148,12 @@ fn nanos(time: Duration) -> u64 {
 mod tests {
     use super::*;
 
+    fn mark() -> Arc<Birthmark> {
+        Arc::new(Birthmark::new())
+    }
+
     fn term(left: Duration) -> Term {
-        Term::new("x".into(), Token(7), (0, 0), Some(boot_time() + left))
+        Term::new("x".into(), Token(7), (0, 0), Some(boot_time() + left), mark())
     }
 
     #[test]
@@ -178,7 +187,7 @@ mod tests {
 
     #[test]
     fn without_a_deadline_only_the_end_ends_it() {
-        let term = Term::new("x".into(), Token(7), (0, 0), None);
+        let term = Term::new("x".into(), Token(7), (0, 0), None, mark());
         assert!(term.lasts() && term.remaining().is_none());
         term.end(LeaderLoss::StoreLost);
         assert!(!term.lasts());

@@ -59,7 +59,7 @@ impl Job {
     pub(super) async fn run(mut self) {
         let mut stop = self.stop.clone();
         let mut failures = Failures::default();
-        let delay = self.node.options.start_delay.as_ref().map(|delay| delay(&self.name));
+        let delay = self.node.options.start_delay.as_ref().map(|delay| delay.0(&self.name));
         let mut next = Next::Campaign(delay.unwrap_or_default(), JobState::Delayed);
         let ready = self.settled();
         tokio::select! {
@@ -119,7 +119,7 @@ impl Job {
             return Next::Campaign(STEP_BACK, JobState::Campaigning);
         }
         let timeout = node.options.voluntary_timeout.as_ref();
-        let voluntary = timeout.map(|timeout| Instant::now() + timeout(&name));
+        let voluntary = timeout.map(|timeout| Instant::now() + timeout.0(&name));
         let mut tenure = Tenure { job: self, leadership: &leadership, voluntary, attempts: 0 };
         let next = tenure.work(failures).await;
         // Before the release: others of this node are asked as soon as the store tells of it.
@@ -287,7 +287,7 @@ async fn voluntary(node: &Node, name: &str, at: &mut Option<Instant>) {
         if node.options.strict || is_wanted() {
             return;
         }
-        *at = Instant::now() + timeout(name);
+        *at = Instant::now() + timeout.0(name);
     }
 }
 

@@ -9,10 +9,11 @@ use super::restart::{Restart, WhenDone};
 use crate::Settings;
 
 /// A time for each job, by its name.
-pub(super) type PerJob = Arc<dyn Fn(&str) -> Duration + Send + Sync>;
+#[derive(Clone)]
+pub(super) struct PerJob(pub(super) Arc<dyn Fn(&str) -> Duration + Send + Sync>);
 
 /// What can be set of a processor.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) settings: Settings,
     pub(super) start_delay: Option<PerJob>,
@@ -75,18 +76,8 @@ impl Options {
     }
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for PerJob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
-            .field("settings", &self.settings)
-            .field("start_delay", &self.start_delay.is_some())
-            .field("voluntary_timeout", &self.voluntary_timeout.is_some())
-            .field("strict", &self.strict)
-            .field("quota", &self.quota)
-            .field("drain", &self.drain)
-            .field("restart", &self.restart)
-            .field("when_done", &self.when_done)
-            .field("balance", &self.balance)
-            .finish_non_exhaustive()
+        f.write_str("PerJob")
     }
 }

@@ -147,18 +147,14 @@ impl Teller {
     }
 
     pub(super) fn member(&self, member: Option<u32>) {
-        self.status.send_if_modified(|status| {
-            let changed = status.member != member;
-            status.member = member;
-            changed
-        });
+        self.status
+            .send_if_modified(|status| std::mem::replace(&mut status.member, member) != member);
     }
 
     pub(super) fn trouble(&self, trouble: Option<String>) {
         self.status.send_if_modified(|status| {
-            let changed = status.trouble != trouble;
-            status.trouble = trouble;
-            changed
+            let before = std::mem::replace(&mut status.trouble, trouble);
+            before != status.trouble
         });
     }
 
@@ -173,41 +169,33 @@ impl Teller {
     /// Tells what a job does. What is told of an older leadership than the last is dropped.
     pub(super) fn state(&self, job: &str, token: Option<Token>, state: JobState) {
         self.job(job, token, |status| {
-            let changed = status.state != state;
-            if changed {
+            if status.state != state {
                 (status.state, status.since_ms) = (state, unix_ms());
             }
-            changed
         });
     }
 
     /// Tells of a failure.
     pub(super) fn failed(&self, job: &str, token: Option<Token>, error: &str) {
-        self.job(job, token, |status| {
-            status.last_error = Some(error.to_owned());
-            true
-        });
+        self.job(job, token, |status| status.last_error = Some(error.to_owned()));
     }
 
     pub(super) fn restarted(&self, job: &str, token: Token) {
-        self.job(job, Some(token), |status| {
-            status.restarts += 1;
-            true
-        });
+        self.job(job, Some(token), |status| status.restarts += 1);
     }
 
-    fn job(&self, job: &str, token: Option<Token>, change: impl FnOnce(&mut JobStatus) -> bool) {
+    fn job(&self, job: &str, token: Option<Token>, change: impl FnOnce(&mut JobStatus)) {
         self.status.send_if_modified(|status| {
             let Some(known) = status.jobs.iter_mut().find(|known| known.name == job) else {
                 return false;
             };
             let is_stale = token.zip(known.token).is_some_and(|(told, known)| told < known);
-            if is_stale {
-                return false;
+            let before = known.clone();
+            if !is_stale {
+                known.token = token.or(known.token);
+                change(known);
             }
-            let is_new = token.is_some() && token != known.token;
-            known.token = token.or(known.token);
-            change(known) || is_new
+            *known != before
         });
     }
 }

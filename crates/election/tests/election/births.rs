@@ -173,9 +173,30 @@ async fn an_election_that_is_over_can_be_forgotten() {
     assert_eq!(elections.forget("job").await.unwrap(), Forgotten::Done);
     assert_eq!(elections.forget("job").await.unwrap(), Forgotten::Unknown);
     assert!(elections.leaders().await.unwrap().is_empty());
-    // One whose token this very moment would give again stays.
+    // What was started a moment ago may still run.
     hands.set(frazil_coord::time::unix_ms());
     soon(candidate.campaign()).await.unwrap().resign().await.unwrap();
-    assert_eq!(elections.forget("job").await.unwrap(), Forgotten::Recent);
+    let forgotten = elections.forget("job").await.unwrap();
+    let Forgotten::Recent { wait } = forgotten else { panic!("{forgotten:?}") };
+    assert!((Duration::from_secs(15)..=Duration::from_secs(20)).contains(&wait), "{wait:?}");
     assert_eq!(elections.leaders().await.unwrap().len(), 1);
+}
+
+/// Within one millisecond, and with a clock that went back by a year.
+#[tokio::test]
+async fn the_token_of_an_election_that_was_forgotten_does_not_return() {
+    let elections = Elections::new(Arc::new(MemoryStore::new()));
+    let hands = Hands::at(START);
+    let settings = Settings { window: None, ..hands.settings("one") };
+    let candidate = elections.candidate("job", settings).unwrap();
+    let mut last = None;
+    for back in [0, 0, 1, 365 * 86_400_000] {
+        hands.set(START - back);
+        let leadership = soon(candidate.campaign()).await.unwrap();
+        let token = leadership.token();
+        assert!(Some(token) > last, "{token} came after {last:?}, {back} ms back");
+        last = Some(token);
+        leadership.resign().await.unwrap();
+        assert_eq!(elections.forget("job").await.unwrap(), Forgotten::Done);
+    }
 }

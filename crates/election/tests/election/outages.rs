@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use frazil_conformance::{Chances, Faulty};
 use frazil_coord::Store;
 use frazil_coord::stores::memory::MemoryStore;
-use frazil_coord::{Chances, Faulty, Group, Slot};
+use frazil_coord::{Group, Slot};
 use frazil_election::{Elections, LeaderLoss, State};
 
 use crate::stage::{Client, Kind, Stage, on_every_store, settings, soon};

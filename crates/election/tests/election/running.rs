@@ -57,9 +57,10 @@ async fn work_is_run_again_after_a_loss() {
     let store = MemoryStore::new();
     let elections = Elections::new(Arc::new(store.clone()));
     let candidate = elections.candidate("job", settings("a")).unwrap();
-    let mut round = 0;
+    let (mut round, mut tokens) = (0, Vec::new());
     let rounds = run(&candidate, |proof| {
         round += 1;
+        tokens.push(proof.token());
         let (round, store) = (round, store.clone());
         async move {
             if round < 3 {
@@ -70,6 +71,7 @@ async fn work_is_run_again_after_a_loss() {
         }
     });
     assert_eq!(soon(rounds).await.unwrap(), 3);
+    assert!(tokens.is_sorted_by(|one, next| one < next), "after a wipe too: {tokens:?}");
 }
 
 #[tokio::test]

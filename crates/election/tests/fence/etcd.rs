@@ -97,6 +97,7 @@ fn meta() -> Meta {
         last_worker: 1023,
         window_ms: WINDOW_MS,
         quarantine: 0,
+        token_floor: Token::default(),
         created: unix_ms(),
     }
 }

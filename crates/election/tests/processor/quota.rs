@@ -43,7 +43,7 @@ async fn a_full_node_claims_nothing() {
     // Renewals make views, and at each of them nine campaigns ask.
     let claims = || {
         let count = |outcome| store.operations(Act::Acquire, outcome).count;
-        Outcome::ALL.iter().map(|outcome| count(*outcome)).sum::<u64>()
+        Outcome::all().map(count).sum::<u64>()
     };
     assert!(!within(Duration::from_secs(2), || claims() > 3).await, "two jobs and a place");
     assert_eq!(claims(), 3);

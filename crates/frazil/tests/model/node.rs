@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use frazil_coord::Found;
+use frazil_coord::{Found, Token};
 use frazil_id::{Ask, Bounds, Moment, Reading, Rollback, Rules, step};
 
-use crate::state::{Known, Node, Note, Pending, Reply, Request, State, Stint, nonce};
+use crate::state::{Node, Note, Pending, Reply, Request, State, Stint, nonce};
 use crate::store::look;
 use crate::variant::{Scope, Variant};
 
@@ -99,10 +99,10 @@ pub(crate) fn hear(state: &mut State, node: usize, request: Request, reply: Repl
             open(state, node, stint, reply);
         }
         Request::Extend { stint, .. } if state.nodes[node].using == Some(stint) => match reply {
-            Reply::Held { horizon, expires, lineage, .. } => {
+            Reply::Held { horizon, .. } => {
                 let known = state.stints[stint];
                 let horizon = horizon.max(known.horizon);
-                state.stints[stint] = Stint { horizon, expires, lineage, ..known };
+                state.stints[stint] = Stint { horizon, ..known };
             }
             Reply::NotNow | Reply::Lost => state.nodes[node].lost = true,
         },
@@ -112,14 +112,14 @@ pub(crate) fn hear(state: &mut State, node: usize, request: Request, reply: Repl
 
 /// Closes what was used before and starts above all of it.
 fn open(state: &mut State, node: usize, stint: usize, reply: Reply) {
-    let Reply::Held { token, floor, horizon, expires, lineage } = reply else { return };
+    let Reply::Held { token, floor, horizon } = reply else { return };
     let last = state.nodes[node].using.map_or(0, |old| state.stints[old].last);
     if let Some(old) = state.nodes[node].using.replace(stint) {
         close(state, old);
     }
     state.nodes[node].lost = false;
     let floor = floor.max(last);
-    state.stints[stint] = Stint { token, floor, horizon, expires, lineage, ..Stint::default() };
+    state.stints[stint] = Stint { token, floor, horizon, ..Stint::default() };
 }
 
 /// Uses the next time that production allows, at a reading of the clock that allows it.
@@ -166,7 +166,6 @@ fn close(state: &mut State, stint: usize) {
     state.stints[stint] = Stint { stamped, ..Stint::default() };
 }
 
-fn known(state: &State, stint: usize) -> Known {
-    let Stint { token, expires, lineage, .. } = state.stints[stint];
-    Known { token, expires, lineage }
+fn known(state: &State, stint: usize) -> Token {
+    state.stints[stint].token
 }

@@ -79,7 +79,7 @@ impl Model for Scope {
             }
             actions.push(Action::Vanish { request });
         }
-        if store::may_expire(self, state) {
+        if store::may_expire(state) {
             actions.push(Action::Expire);
         }
         self.calamity_actions(state, actions);
@@ -137,7 +137,7 @@ impl Scope {
         if state.clock < self.clock_max {
             actions.push(Action::Tick);
         }
-        let copies = matches!(self.calamity, Calamity::FailOver | Calamity::Rollback);
+        let copies = self.calamity == Calamity::Rollback;
         // Only the latest copy would matter, so there is one.
         let is_first = !state.store.struck && state.store.copy.is_none();
         if copies && is_first && state.store.cell.is_some() {

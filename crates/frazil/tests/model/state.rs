@@ -29,9 +29,7 @@ pub(crate) struct StoreState {
     pub(crate) cell: Option<Cell>,
     /// `None` once it was forgotten.
     pub(crate) meta: Option<MetaState>,
-    /// Which history this is.
-    pub(crate) lineage: u64,
-    /// What a replica has, or a snapshot.
+    /// What a snapshot has.
     pub(crate) copy: Option<Cell>,
     pub(crate) struck: bool,
 }
@@ -42,8 +40,6 @@ pub(crate) struct Cell {
     /// `None` once it was lost.
     pub(crate) record: Option<Record>,
     pub(crate) present: bool,
-    /// The history in which it was written.
-    pub(crate) lineage: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -77,9 +73,6 @@ pub(crate) struct Stint {
     /// As acknowledged.
     pub(crate) horizon: u64,
     pub(crate) last: u64,
-    /// Until when presence was acknowledged, and in which history.
-    pub(crate) expires: u64,
-    pub(crate) lineage: u64,
     /// One bit for each tick.
     pub(crate) stamped: u64,
 }
@@ -87,17 +80,9 @@ pub(crate) struct Stint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Request {
     Acquire { stint: usize, node: usize, read: Version, meta: MetaState, now: u64 },
-    Extend { stint: usize, tenure: Known, now: u64 },
-    Release { stint: usize, tenure: Known, last: u64 },
+    Extend { stint: usize, tenure: Token, now: u64 },
+    Release { stint: usize, tenure: Token, last: u64 },
     Mend { read: Version, now: u64 },
-}
-
-/// What a holder tells the store of its tenure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Known {
-    pub(crate) token: Token,
-    pub(crate) expires: u64,
-    pub(crate) lineage: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -106,8 +91,6 @@ pub(crate) enum Reply {
         token: Token,
         floor: u64,
         horizon: u64,
-        expires: u64,
-        lineage: u64,
     },
     /// Taken, full or based on another meta: nothing was acquired.
     NotNow,
@@ -132,8 +115,7 @@ pub(crate) enum Note {
 impl State {
     pub(crate) fn new(clock: u64) -> Self {
         let meta = MetaState { version: Version(1), quarantine: 0 };
-        let store =
-            StoreState { cell: None, meta: Some(meta), lineage: 0, copy: None, struck: false };
+        let store = StoreState { cell: None, meta: Some(meta), copy: None, struck: false };
         Self {
             clock,
             store,

@@ -9,13 +9,11 @@ use frazil_coord::{
     Version, mend,
 };
 
-use crate::state::{Cell, Known, MetaState, Note, Reply, Request, State, nonce};
+use crate::state::{Cell, MetaState, Note, Reply, Request, State, nonce};
 use crate::variant::{Calamity, Scope, Variant};
 
 /// The length of a tick: what a floor may be ahead of now is one tick.
 const TICK_MS: u64 = RUN_AHEAD_MS;
-/// How long presence lasts where it lasts its time, in ticks.
-const TTL: u64 = 1;
 
 const fn ms(ticks: u64) -> UnixMs {
     ticks * TICK_MS
@@ -54,7 +52,7 @@ fn acquire(scope: &Scope, state: &mut State, request: Request) -> Reply {
             && record.nonce.is_some()
             && record.holder == claim.holder;
         if record.nonce == Some(claim.nonce) || by_name {
-            return repeated(scope, state, record);
+            return repeated(state, record);
         }
     }
     let compared = version == read || scope.variant == Variant::TakeIfFree;
@@ -81,35 +79,24 @@ fn acquire(scope: &Scope, state: &mut State, request: Request) -> Reply {
     if state.store.struck {
         state.note = Note::TakenAfterCalamity;
     }
-    write(scope, state, record)
+    write(state, record)
 }
 
-/// The answer to a claim whose nonce the record carries. What a replica says of another lineage
-/// may have been overtaken in what was lost.
-fn repeated(scope: &Scope, state: &mut State, record: &Record) -> Reply {
-    let written = state.store.cell.as_ref().map_or(0, |cell| cell.lineage);
-    let guarded = scope.variant != Variant::RepeatInAnotherLineage;
-    if guarded && written != state.store.lineage {
-        return Reply::NotNow;
-    }
+/// The answer to a claim whose nonce the record carries.
+fn repeated(state: &mut State, record: &Record) -> Reply {
     state.note = Note::Repeated;
-    held(state, record)
+    held(record)
 }
 
-fn extend(scope: &Scope, state: &mut State, stint: usize, known: Known, now: u64) -> Reply {
+fn extend(scope: &Scope, state: &mut State, stint: usize, token: Token, now: u64) -> Reply {
     let (_, found, present) = look(state);
     let (Found::Known(record), Some(_)) = (found, state.store.meta) else {
         return Reply::Lost;
     };
-    let mut tenure = tenure(stint, known);
+    let mut tenure = tenure(stint, token);
     if scope.variant == Variant::ExtendWithoutToken {
         tenure.token = record.token;
         tenure.nonce = record.nonce.unwrap_or(tenure.nonce);
-    }
-    let guarded = scope.variant != Variant::ExtendInAnotherLineage;
-    if guarded && known.lineage != state.store.lineage && state.clock >= known.expires {
-        // The lineage guard: presence may have lapsed in what was lost, and others have come.
-        return Reply::Lost;
     }
     let ask = Ask {
         horizon: ms(now + scope.window),
@@ -122,13 +109,13 @@ fn extend(scope: &Scope, state: &mut State, stint: usize, known: Known, now: u64
     if !present {
         state.note = Note::Reattached;
     }
-    write(scope, state, record)
+    write(state, record)
 }
 
-fn release(state: &mut State, stint: usize, known: Known, last: u64) {
+fn release(state: &mut State, stint: usize, token: Token, last: u64) {
     let (_, found, _) = look(state);
     let Found::Known(record) = found else { return };
-    if let Ok(record) = rules::release(&record, &tenure(stint, known), ms(last)) {
+    if let Ok(record) = rules::release(&record, &tenure(stint, token), ms(last)) {
         put(state, record, false);
     }
 }
@@ -151,16 +138,12 @@ pub(crate) fn expire(scope: &Scope, state: &mut State) {
     }
 }
 
-/// Whether presence may end now: at any moment, unless its time matters.
-pub(crate) fn may_expire(scope: &Scope, state: &State) -> bool {
-    state.store.cell.as_ref().is_some_and(|cell| {
-        let expires = cell.record.as_ref().and_then(|record| record.expires);
-        let is_due = expires.is_none_or(|expires| expires <= ms(state.clock));
-        cell.present && (is_due || scope.calamity != Calamity::FailOver)
-    })
+/// Whether presence may end now: at any moment.
+pub(crate) fn may_expire(state: &State) -> bool {
+    state.store.cell.as_ref().is_some_and(|cell| cell.present)
 }
 
-/// A copy is made: the replica catches up, or a snapshot is taken.
+/// A snapshot is taken.
 pub(crate) fn copy(state: &mut State) {
     state.store.copy.clone_from(&state.store.cell);
 }
@@ -179,11 +162,6 @@ pub(crate) fn strike(scope: &Scope, state: &mut State) {
         Calamity::Wipe => {
             store.cell = None;
             store.meta = None;
-        }
-        Calamity::FailOver => {
-            store.cell = store.copy.take();
-            store.lineage += 1;
-            quarantine(scope, state);
         }
         Calamity::Rollback => {
             store.cell = store.copy.take();
@@ -217,33 +195,24 @@ pub(crate) fn look(state: &State) -> (Version, Found, bool) {
     }
 }
 
-fn write(scope: &Scope, state: &mut State, mut record: Record) -> Reply {
-    let timed = scope.calamity == Calamity::FailOver;
-    record.expires = timed.then(|| ms(state.clock + TTL));
+fn write(state: &mut State, mut record: Record) -> Reply {
     // For people to read only, and a state of its own for each value.
     record.renewed = 0;
-    let reply = held(state, &record);
+    let reply = held(&record);
     put(state, record, true);
     reply
 }
 
 fn put(state: &mut State, record: Record, present: bool) {
-    let (version, lineage) = (state.next_version(), state.store.lineage);
-    state.store.cell = Some(Cell { version, record: Some(record), present, lineage });
+    let version = state.next_version();
+    state.store.cell = Some(Cell { version, record: Some(record), present });
 }
 
-fn held(state: &State, record: &Record) -> Reply {
-    Reply::Held {
-        token: record.token,
-        floor: ticks(record.floor),
-        horizon: ticks(record.horizon),
-        expires: record.expires.map_or(0, ticks),
-        lineage: state.store.lineage,
-    }
+const fn held(record: &Record) -> Reply {
+    Reply::Held { token: record.token, floor: ticks(record.floor), horizon: ticks(record.horizon) }
 }
 
-/// What the store may have lost before now: a fail-over is made up for by its quarantine here, and
-/// by the lineage that holders know.
+/// Nothing that was acknowledged is lost here without anybody's knowing.
 fn history() -> History {
     History::default()
 }
@@ -270,16 +239,17 @@ fn claim(
     }
 }
 
-fn tenure(stint: usize, known: Known) -> Tenure {
+fn tenure(stint: usize, token: Token) -> Tenure {
     Tenure {
         slot: Slot::worker(0),
-        token: known.token,
+        token,
         nonce: nonce(stint),
         holder: String::new(),
         info: BTreeMap::new(),
         version: Version(0),
         floor: 0,
         horizon: 0,
+        renewed: 0,
         usable: 0,
         expires: None,
         store_now: None,

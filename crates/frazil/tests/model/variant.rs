@@ -24,10 +24,6 @@ pub(crate) enum Variant {
     ResumedAfterRelease,
     /// A claim takes whatever is free; who holds is known by a mark that the client minted.
     TakeIfFree,
-    /// After a fail-over any holder that the promoted replica knows may extend.
-    ExtendInAnotherLineage,
-    /// After a fail-over a claim is answered from what the promoted replica knows of it.
-    RepeatInAnotherLineage,
     /// A slot whose floor is far ahead is taken at once, with a window above its floor.
     StackedFloors,
     /// A store that went back in its history is used as it is.
@@ -43,8 +39,6 @@ pub(crate) enum Variant {
 pub(crate) enum Calamity {
     /// Nothing: every clock reading is arbitrary.
     None,
-    /// A replica that lacks the latest writes is promoted. Presence lasts its time.
-    FailOver,
     /// Everything is forgotten; the namespace is created anew with a quarantine.
     Wipe,
     /// The slot's record is lost, and that is known.

@@ -32,7 +32,7 @@ pub(super) fn ready(shared: &Shared, request: &Request<Incoming>) -> Result<Answ
     Ok(answer::text(status, text + word + "\n"))
 }
 
-/// A line for each lane, and one for what is left without the store.
+/// A line for each lane and each missing replica, and one for what is left without the store.
 fn verbose_text(shared: &Shared) -> String {
     let info = self_portrait::info(shared);
     let mut text = String::new();
@@ -49,6 +49,13 @@ fn verbose_text(shared: &Shared) -> String {
     let up = info.store.as_ref().is_some_and(|store| store.up);
     let _ =
         writeln!(text, "[{}] store: {}", sign(up), if up { "answers" } else { "does not answer" });
+    for replica in shared.replicas.last().iter() {
+        let _ = writeln!(
+            text,
+            "[-] replica {replica}: not connected, and takeovers wait for it; if it is gone for \
+             good: frazil store forget-replica {replica}"
+        );
+    }
     let left = info.node.issuable_seconds;
     let _ = writeln!(text, "[{}] issuable: {left:.1} s left without the store", sign(left > 0.0));
     if let Some(reason) = info.node.reason {

@@ -76,6 +76,7 @@ fn no_worker(state: &LeaseState) -> ApiError {
                 let left = Duration::from_millis(until.saturating_sub(unix_ms()));
                 (Reason::Quarantined, left.max(LOOK_AGAIN))
             }
+            Waiting::WrongTimes { .. } => (Reason::Quarantined, LOOK_AGAIN),
             Waiting::Clock { .. } => (Reason::ClockUntrusted, LOOK_AGAIN),
             _ => (Reason::NoWorker, LOOK_AGAIN),
         },

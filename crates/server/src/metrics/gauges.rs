@@ -44,6 +44,8 @@ pub(crate) struct Seen<'a> {
     /// Elections: whether this node leads, and how often the leader changed.
     pub(crate) elections: &'a [(&'a str, bool, u64)],
     pub(crate) stale: Stale,
+    /// By address.
+    pub(crate) missing_replicas: &'a [String],
 }
 
 /// Everything that is not counted with a request.
@@ -65,6 +67,7 @@ pub(crate) struct Gauges {
     clock_error: FloatGauge,
     clock_synchronized: Gauge,
     store_up: Gauge,
+    missing_replicas: Family<Labels, Gauge>,
     operations: Family<Labels, Counter>,
     renewals: Family<Labels, Counter>,
     pub(super) renew_seconds: Histogram,
@@ -96,6 +99,7 @@ impl Gauges {
             clock_error: FloatGauge::default(),
             clock_synchronized: Gauge::default(),
             store_up: Gauge::default(),
+            missing_replicas: Family::default(),
             operations: Family::default(),
             renewals: Family::default(),
             renew_seconds: Histogram::of_seconds(&RENEW_BUCKETS),
@@ -145,6 +149,9 @@ impl Gauges {
 
     fn register_leases(&self, to: &mut Registry) {
         to.register("store_up", "Whether the store answered last time", self.store_up.clone());
+        let help =
+            "1 for each replica of the store that is not connected and that takeovers wait for";
+        to.register("store_replicas_missing", help, self.missing_replicas.clone());
         to.register("store_operations", "Operations on the store", self.operations.clone());
         to.register("lease_renewals", "Renewals of leases", self.renewals.clone());
         let help = "How long renewals took";
@@ -185,6 +192,7 @@ impl Gauges {
         self.refresh_clock();
         self.refresh_pool(seen.pool);
         self.refresh_operations(seen.node);
+        self.refresh_replicas(seen.missing_replicas);
         self.refresh_info(seen.info);
         self.refresh_utilization(seen, requests);
     }
@@ -223,6 +231,14 @@ impl Gauges {
             }
         }
         set(&self.conflicts, conflicts);
+    }
+
+    /// One that is back, or that was given up, is not shown.
+    fn refresh_replicas(&self, missing: &[String]) {
+        self.missing_replicas.clear();
+        for replica in missing {
+            self.missing_replicas.get_or_create(&one("replica", replica)).set(1);
+        }
     }
 
     fn refresh_info(&self, info: Option<&NodeInfo>) {

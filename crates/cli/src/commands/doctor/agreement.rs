@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use frazil::coord::keeper::{FirstUse, Refusal, Setup};
-use frazil::coord::{Group, Meta, Store, neighbours};
+use frazil::coord::keeper::{FirstUse, Refusal, Setup, repair_command};
+use frazil::coord::rules::is_plainly_wrong;
+use frazil::coord::time::unix_ms;
+use frazil::coord::{ErrorKind, Group, Meta, Store, neighbours};
 use frazil::{fixed_worker, layout_mark};
 
 use super::case::Case;
 use super::reach::failed;
 use super::report::Row;
 use crate::commands::place::pool_meta;
-use crate::words::{count, printable, span};
+use crate::words::{count, instant, printable, span};
 
 const CHECK: &str = "namespace";
 /// No pool has a worker beyond this, whatever its layout: a node looks at them one by one.
@@ -21,7 +23,8 @@ pub(super) async fn look(case: &Case, store: &dyn Store) -> Vec<Row> {
         Err(error) => vec![failed(CHECK, &error)],
         Ok(Some(meta)) => {
             let mut rows = judge(case, &meta.value);
-            rows.extend(overlapping(case, (meta.value.first_worker, meta.value.last_worker)).await);
+            let workers = (meta.value.first_worker, meta.value.last_worker);
+            rows.extend(overlapping(case, store, workers).await);
             rows
         }
         Ok(None) => vec![missing(case, store).await],
@@ -54,6 +57,13 @@ fn judge(case: &Case, meta: &Meta) -> Vec<Row> {
     let detail =
         format!("{name:?} has this layout, workers {first} to {last}, a window of {seconds} s");
     let mut rows = vec![Row::ok(CHECK, detail)];
+    if is_plainly_wrong(meta.quarantine, unix_ms()) {
+        rows.push(Row::fail(
+            CHECK,
+            format!("nobody uses it before {}, which is plainly wrong", instant(meta.quarantine)),
+            repair_command(&case.url, Some(&case.namespace)),
+        ));
+    }
     if budget.as_millis() > u128::from(window) {
         rows.push(Row::warn(
             CHECK,
@@ -68,9 +78,13 @@ fn judge(case: &Case, meta: &Meta) -> Vec<Row> {
 }
 
 /// Other namespaces of the store that issue the same Ids.
-async fn overlapping(case: &Case, workers: (u32, u32)) -> Vec<Row> {
+async fn overlapping(case: &Case, store: &dyn Store, workers: (u32, u32)) -> Vec<Row> {
     let mark = layout_mark(&case.layout);
-    match neighbours(&case.url, &case.namespace, &mark, workers).await {
+    match neighbours(store, &mark, workers).await {
+        // Whoever may see its own namespace alone is set up well.
+        Err(error) if error.kind() == ErrorKind::Denied => {
+            vec![Row::ok(CHECK, format!("other namespaces of the store cannot be seen: {error}"))]
+        }
         Err(error) => vec![failed(CHECK, &error)],
         Ok(found) => found
             .iter()

@@ -11,7 +11,7 @@ use super::deadline::Deadline;
 use super::signals::{Signals, number};
 use super::terms::Terms;
 use super::ward::Ward;
-use crate::args::ElectArgs;
+use crate::args::ElectRunArgs;
 use crate::output::{self, Exit, Failure, say};
 use crate::words::{printable, span};
 
@@ -21,7 +21,7 @@ const RESIGN_PATIENCE: Duration = Duration::from_secs(5);
 /// machine sleeps, and deadlines do not.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-pub(super) async fn run(args: &ElectArgs, terms: &Terms) -> Result<(), Failure> {
+pub(super) async fn run(args: &ElectRunArgs, terms: &Terms) -> Result<(), Failure> {
     let mut signals = Signals::new()?;
     let mut deadline = Deadline::new().map_err(|error| {
         Failure::new(Exit::Unavailable, format_args!("no file in memory: {error}"))

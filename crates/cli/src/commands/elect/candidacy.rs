@@ -6,14 +6,14 @@ use tokio::time::timeout;
 use super::period::Period;
 use super::reach::{Purpose, reach};
 use super::terms::Terms;
-use crate::args::ElectArgs;
+use crate::args::ElectRunArgs;
 use crate::output::{Exit, Failure, say};
 use crate::words::{instant, printable, span};
 
 /// Opens the store and waits until elected, for as long as may be waited. `None` if the command has
 /// been run in this period, which is said.
 pub(super) async fn elected(
-    args: &ElectArgs,
+    args: &ElectRunArgs,
     terms: &Terms,
 ) -> Result<Option<Leadership>, Failure> {
     let Some(limit) = args.wait else { return elected_some_day(args, terms).await };
@@ -24,7 +24,10 @@ pub(super) async fn elected(
     })
 }
 
-async fn elected_some_day(args: &ElectArgs, terms: &Terms) -> Result<Option<Leadership>, Failure> {
+async fn elected_some_day(
+    args: &ElectRunArgs,
+    terms: &Terms,
+) -> Result<Option<Leadership>, Failure> {
     let elections = Elections::new(reach(args, terms, Purpose::Contend).await?);
     let candidate = elections.candidate(&terms.name, terms.settings.clone());
     let candidate = candidate.map_err(Failure::usage)?;

@@ -6,11 +6,11 @@ use serde::Serialize;
 use super::reach::{Purpose, reach};
 use super::signals::Signals;
 use super::terms::Terms;
-use crate::args::ElectArgs;
+use crate::args::ElectRunArgs;
 use crate::output::{Data, Exit, Failure};
 use crate::words::{instant, printable};
 
-pub(super) async fn run(args: &ElectArgs, terms: &Terms) -> Result<(), Failure> {
+pub(super) async fn run(args: &ElectRunArgs, terms: &Terms) -> Result<(), Failure> {
     let mut signals = Signals::new()?;
     tokio::select! {
         outcome = follow(args, terms) => outcome,
@@ -18,7 +18,7 @@ pub(super) async fn run(args: &ElectArgs, terms: &Terms) -> Result<(), Failure> 
     }
 }
 
-async fn follow(args: &ElectArgs, terms: &Terms) -> Result<(), Failure> {
+async fn follow(args: &ElectRunArgs, terms: &Terms) -> Result<(), Failure> {
     let elections = Elections::new(reach(args, terms, Purpose::Look).await?);
     if args.once {
         let leader = elections.leader(&terms.name).await?;
@@ -32,7 +32,7 @@ async fn follow(args: &ElectArgs, terms: &Terms) -> Result<(), Failure> {
     }
 }
 
-fn print(args: &ElectArgs, terms: &Terms, leader: Option<&LeaderInfo>) -> Result<(), Failure> {
+fn print(args: &ElectRunArgs, terms: &Terms, leader: Option<&LeaderInfo>) -> Result<(), Failure> {
     let mut data = Data::new();
     let name = &terms.name;
     match leader {

@@ -7,7 +7,7 @@ use frazil::coord::{Scheme, Store};
 use frazil::election::store_url;
 
 use super::terms::Terms;
-use crate::args::ElectArgs;
+use crate::args::ElectRunArgs;
 use crate::commands::place::warn_of_memory;
 use crate::output::{Failure, say};
 
@@ -22,7 +22,7 @@ pub(super) enum Purpose {
 
 /// Opens the store. One that is away is waited for, which is said, unless it is to be tried once.
 pub(super) async fn reach(
-    args: &ElectArgs,
+    args: &ElectRunArgs,
     terms: &Terms,
     purpose: Purpose,
 ) -> Result<Arc<dyn Store>, Failure> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use frazil::coord::{Group, Slot};
 use frazil::election::Settings;
 
-use crate::args::{ElectArgs, TermsArg};
+use crate::args::{ElectRunArgs, TermsArg};
 use crate::output::Failure;
 use crate::words::span;
 
@@ -20,8 +20,8 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    pub(super) fn of(args: &ElectArgs) -> Result<Self, Failure> {
-        let name = args.name.clone();
+    pub(super) fn of(args: &ElectRunArgs) -> Result<Self, Failure> {
+        let name = args.name.clone().unwrap_or_default();
         Slot::named(Group::Elections, &name).map_err(Failure::usage)?;
         let settings = settings(&args.terms)?;
         settings.checked().map_err(Failure::usage)?;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use frazil::StartError;
-use frazil::coord::keeper::Waiting;
+use frazil::coord::keeper::{Waiting, repair_command};
 use frazil::coord::time::unix_ms;
 use frazil::coord::{Guard, Standing};
 
@@ -33,6 +33,10 @@ impl Shortage {
                     until.saturating_sub(unix_ms()).div_ceil(1000) + 1
                 ),
             },
+            Waiting::WrongTimes { .. } => Self {
+                exit: Exit::Refused,
+                message: format!("no worker, waiting for {why}: {}", run_this(args)),
+            },
             Waiting::Clock { .. } => Self {
                 exit: Exit::Refused,
                 message: format!("no worker, waiting for {why}: set the clock right"),
@@ -42,7 +46,7 @@ impl Shortage {
                 // What the lease saw is true too, if less.
                 Err(_) => Self::of_lease(why),
             },
-            Waiting::Answer | Waiting::Store(_) => Self::of_lease(why),
+            Waiting::Answer | Waiting::Store(_) | Waiting::Settling(_) => Self::of_lease(why),
         }
     }
 
@@ -64,6 +68,12 @@ impl Shortage {
         let message = format!("no free worker within {patience} s: {}", described(pool));
         Self { exit: Exit::Unavailable, message }
     }
+}
+
+/// The command that brings wrong times down.
+fn run_this(args: &NextArgs) -> String {
+    let url = args.place.url().map(|url| url.to_string());
+    repair_command(&url.unwrap_or_default(), Some(&args.place.namespace))
 }
 
 async fn look(args: &NextArgs) -> Result<Pool, Failure> {

@@ -49,7 +49,9 @@ fn next_step(kind: ErrorKind, is_local: bool, text: &str) -> Option<&'static str
         ErrorKind::Unavailable if says(&["lookup", "resolve", "not known", "dns"]) => {
             "check the name of the host"
         }
-        ErrorKind::Unavailable if says(&["TLS", "wants", "master"]) => return None,
+        ErrorKind::Unavailable if says(&["TLS", "wants", "master", "forget-replica"]) => {
+            return None;
+        }
         ErrorKind::Unavailable => {
             "check that the server runs and can be reached; ?timeout= is how long it may take"
         }

@@ -8,14 +8,14 @@ use frazil::coord::rules::WINDOW_MAX_MS;
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
 use frazil::coord::{
-    Found, Leasing, Meta, Presence, Put, Record, Slot, Standing, Store, Version, Versioned,
+    Found, Leasing, Meta, Presence, Put, Record, Slot, Standing, Store, Token, Version, Versioned,
 };
 use serde::Serialize;
 
 use super::export::{Line, is_outside, tell_of_outsiders};
 use super::quarantine::{SKEW_MS, raise};
 use crate::args::ImportArgs;
-use crate::commands::place::version_to_fill;
+use crate::commands::place::{over_blank, version_to_fill};
 use crate::commands::workers::Pool;
 use crate::output::{Data, Exit, Failure, say};
 use crate::words::{Called, count, instant};
@@ -55,6 +55,7 @@ pub(super) async fn run(args: &ImportArgs) -> Result<(), Failure> {
     let created = Meta { quarantine: unfinished.max(quarantine), ..export.meta.clone() };
     let outside = export.records.iter().filter(|(slot, _)| is_outside(slot, &export.meta)).count();
     let (meta, is_new) = agree(&store, &created).await?;
+    let created = Meta { token_floor: meta.value.token_floor, ..created };
     let quarantine = match is_new {
         true => quarantine,
         false => raise(store.as_ref(), meta, quarantine).await?,
@@ -119,11 +120,12 @@ async fn agree(
 ) -> Result<(Versioned<Meta>, bool), Failure> {
     let known = store.meta().await?;
     let blank = version_to_fill(known.as_ref());
+    let created = over_blank(exported.clone(), known.as_ref());
     if let Some(meta) = known.filter(|meta| !meta.value.is_blank()) {
         let agrees =
             meta.value.layout == exported.layout && meta.value.workers() == exported.workers();
         return if agrees {
-            Ok((meta, false))
+            Ok((with_token_floor(store, meta, exported.token_floor).await?, false))
         } else {
             Err(Failure::new(
                 Exit::Refused,
@@ -140,10 +142,29 @@ async fn agree(
             ))
         };
     }
-    match store.put_meta(blank, exported).await? {
-        Put::Done(version) => Ok((Versioned { version, value: exported.clone() }, true)),
+    match store.put_meta(blank, &created).await? {
+        Put::Done(version) => Ok((Versioned { version, value: created }, true)),
         Put::Conflict => {
             Err(Failure::new(Exit::No, "the namespace was created meanwhile: import again"))
+        }
+    }
+}
+
+/// Meta with a floor of tokens that is at least this: elections that the export has forgotten may be
+/// held again.
+async fn with_token_floor(
+    store: &Arc<dyn Store>,
+    meta: Versioned<Meta>,
+    floor: Token,
+) -> Result<Versioned<Meta>, Failure> {
+    if meta.value.token_floor >= floor {
+        return Ok(meta);
+    }
+    let raised = Meta { token_floor: floor, ..meta.value };
+    match store.put_meta(Some(meta.version), &raised).await? {
+        Put::Done(version) => Ok(Versioned { version, value: raised }),
+        Put::Conflict => {
+            Err(Failure::new(Exit::No, "the namespace was changed meanwhile: import again"))
         }
     }
 }

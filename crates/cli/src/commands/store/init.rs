@@ -5,7 +5,7 @@ use frazil::coord::{Group, Leasing, Put};
 
 use super::new_meta::Wish;
 use crate::args::InitArgs;
-use crate::commands::place::version_to_fill;
+use crate::commands::place::{over_blank, version_to_fill};
 use crate::output::{Data, Exit, Failure, say};
 
 pub(super) async fn run(args: &InitArgs) -> Result<(), Failure> {
@@ -16,6 +16,7 @@ pub(super) async fn run(args: &InitArgs) -> Result<(), Failure> {
     let store = args.place.open(Copied::Refuse).await?;
     let known = store.meta().await?;
     let blank = version_to_fill(known.as_ref());
+    let meta = over_blank(meta, known.as_ref());
     let is_new = known.is_none() || blank.is_some();
     if is_new && !store.list(Group::Workers).await?.is_empty() {
         let why = "there are records without meta: the namespace is not new. Use frazil store \

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use frazil::coord::rules::WINDOW_MAX_MS;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{FORMAT, Meta, Nonce, StoreUrl, Timing};
+use frazil::coord::{FORMAT, Meta, Nonce, StoreUrl, Timing, Token};
 use frazil::{fixed_timing, fixed_worker};
 use frazil_id::Layout;
 
@@ -34,6 +34,7 @@ impl Wish<'_> {
             last_worker,
             window_ms: millis(window),
             quarantine: 0,
+            token_floor: Token::default(),
             created: unix_ms(),
         })
     }

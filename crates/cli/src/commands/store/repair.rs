@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use frazil::coord::rules::WINDOW_MAX_MS;
+use frazil::coord::keeper::repair_command;
+use frazil::coord::rules::{WINDOW_MAX_MS, is_plainly_wrong};
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Claim, Group, Leasing, Meta, Put, Standing, Store, Versioned, mend};
+use frazil::coord::{Claim, Group, Leasing, Meta, Put, Standing, Store, UnixMs, Versioned, mend};
 use serde::Serialize;
 
 use super::new_meta::Wish;
 use super::quarantine::SKEW_MS;
 use crate::args::RepairArgs;
-use crate::commands::place::{pool_meta, version_to_fill};
+use crate::commands::place::{over_blank, pool_meta, version_to_fill};
 use crate::commands::workers::Pool;
 use crate::output::{Data, Exit, Failure, say};
 use crate::words::{count, instant};
@@ -34,6 +35,7 @@ pub(super) async fn run(args: &RepairArgs) -> Result<(), Failure> {
         _ => format!(", which blocks them for {} s", meta.value.window_ms / 1000),
     };
     say(format_args!("{} got a new one{blocked}", count(mended, "lost record")));
+    let is_wrong = warn_of_wrong_times(args, &meta.value, store.time().await?.unwrap_or(now));
     let pool = Pool::read(store.as_ref(), meta, now).await?;
     let views = pool.views.iter().filter(|view| view.state == Standing::Poisoned);
     let poisoned: Vec<_> = views.map(|view| view.worker).collect();
@@ -42,13 +44,27 @@ pub(super) async fn run(args: &RepairArgs) -> Result<(), Failure> {
             "worker {worker} is poisoned: frazil workers repair {worker} --last-issued ID"
         ));
     }
-    let is_well = poisoned.is_empty();
+    let is_well = poisoned.is_empty() && !is_wrong;
     if args.json {
         let mut data = Data::new();
         data.json(&Repaired { mended, meta_created, poisoned })?;
         data.flush()?;
     }
     if is_well { Ok(()) } else { Err(Failure::Reported(Exit::No)) }
+}
+
+/// Says so if nobody can use a worker because a clock was plainly wrong; whether it is so.
+fn warn_of_wrong_times(args: &RepairArgs, meta: &Meta, now: UnixMs) -> bool {
+    let is_wrong = is_plainly_wrong(meta.quarantine, now);
+    if is_wrong {
+        let store = args.place.url().map(|url| url.to_string()).unwrap_or_default();
+        say(format_args!(
+            "no worker is used before {}, which is plainly wrong: {}",
+            instant(meta.quarantine),
+            repair_command(&store, Some(&args.place.namespace))
+        ));
+    }
+    is_wrong
 }
 
 /// Opens the namespace; creates its meta anew if only that is gone, and whether it did.
@@ -62,10 +78,10 @@ async fn open(args: &RepairArgs) -> Result<(Arc<dyn Store>, Versioned<Meta>, boo
     args.loss.check(store.as_ref()).await?;
     let known = store.meta().await?;
     let blank = version_to_fill(known.as_ref());
-    if let Some(meta) = known.filter(|meta| !meta.value.is_blank()) {
+    if let Some(meta) = known.clone().filter(|meta| !meta.value.is_blank()) {
         return Ok((store, meta, false));
     }
-    let meta = create(args)?;
+    let meta = over_blank(create(args)?, known.as_ref());
     match store.put_meta(blank, &meta).await? {
         Put::Done(version) => {
             say(format_args!(

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use frazil::coord::keeper::repair_command;
+use frazil::coord::rules::is_plainly_wrong;
 use frazil::coord::time::unix_ms;
 use frazil::coord::{Guarantees, Guard, Meta, Store, Tally};
 use serde::Serialize;
@@ -90,6 +92,11 @@ fn text(shown: &Shown) -> String {
             line("created", &instant(meta.created));
             if meta.quarantine > unix_ms() {
                 line("quarantine", &format!("until {}", instant(meta.quarantine)));
+                if is_plainly_wrong(meta.quarantine, unix_ms()) {
+                    let namespace = shown.namespace.parse().ok();
+                    let run = repair_command(&shown.store, namespace.as_ref());
+                    line("", &format!("which is plainly wrong: {run}"));
+                }
             }
         }
     }

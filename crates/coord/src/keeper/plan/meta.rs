@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::{Now, Phase, Plan, millis};
+use super::{Now, Phase, Plan, Policy, millis};
 use crate::birth::Birth;
 use crate::error::Error;
 use crate::keeper::status::{ClockSkew, Waiting};
 use crate::lease::Loss;
 use crate::nonce::Nonce;
-use crate::record::{Meta, UnixMs, Versioned};
-use crate::rules::{CLOCK_BOUND_MS, WINDOW_MAX_MS};
+use crate::record::{Meta, Token, UnixMs, Versioned};
+use crate::rules::{CLOCK_BOUND_MS, HEARD_FOR, META_EVERY, WINDOW_MAX_MS};
 use crate::store::{Look, Put};
 
 /// Before meta is read again that could not be read, by somebody whom others count on.
@@ -28,16 +28,20 @@ impl Plan {
         let Look { meta, clock, .. } = match read {
             Ok(look) => look,
             Err(error) => {
+                self.ended();
                 self.failed_to_read_meta(now, error);
                 return None;
             }
         };
-        self.meta_seen = now.boot;
+        self.meta_seen = self.asked;
+        let incarnation = meta.as_ref().map(|meta| meta.value.incarnation);
+        self.owes |= self.granted.is_some() && incarnation != self.granted_in;
+        self.ended();
         let loss = self.is_forgotten_by(meta.as_ref()).then_some(Loss::Vanished);
         if let Some(loss) = &loss {
             self.lose(loss.clone(), now);
         }
-        let holds = matches!(self.phase, Phase::Holding { .. } | Phase::Returning(_));
+        let holds = matches!(self.phase, Phase::Holding { .. } | Phase::Leaving { .. });
         if !holds {
             self.answered();
         }
@@ -45,21 +49,28 @@ impl Plan {
             // A holder has nothing to decide about it.
             Some(meta) if holds => self.meta = Some(meta),
             _ if self.is_clock_wrong(clock, now) => self.meta = None,
-            Some(meta) if meta.value.is_blank() => {
-                // The same namespace goes on: those who campaign in it need not notice.
-                let Meta { incarnation, created, quarantine, .. } = meta.value;
-                let new = self.new_meta(now, orphans);
-                let quarantine = new.quarantine.max(quarantine);
-                let filled = Meta { incarnation, created, quarantine, ..new };
-                self.draft = Some((Some(meta.version), filled));
-            }
-            Some(meta) => match self.setup.disagreement(&meta.value) {
-                Some(refusal) => self.refuse(refusal),
-                None => self.adopt(meta),
-            },
-            None => self.draft = Some((None, self.new_meta(now, orphans))),
+            Some(meta) => self.agree(meta, orphans, now),
+            None => self.draft = Some((None, self.new_meta(now, clock, orphans))),
         }
         loss
+    }
+
+    /// Goes by the namespace's meta record, if that is possible.
+    fn agree(&mut self, meta: Versioned<Meta>, orphans: bool, now: Now) {
+        let Policy::Worker(worker) = &self.policy else { return self.adopt(meta, now) };
+        if meta.value.is_blank() {
+            // The same namespace goes on: those who campaign in it need not notice.
+            let Meta { incarnation, created, quarantine, token_floor, .. } = meta.value;
+            let new = self.new_meta(now, None, orphans);
+            let quarantine = new.quarantine.max(quarantine);
+            let filled = Meta { incarnation, created, quarantine, token_floor, ..new };
+            self.draft = Some((Some(meta.version), filled));
+            return;
+        }
+        match worker.setup.disagreement(&meta.value) {
+            Some(refusal) => self.refuse(refusal),
+            None => self.adopt(meta, now),
+        }
     }
 
     /// A holder's own requests tell whether the store is in trouble.
@@ -78,70 +89,97 @@ impl Plan {
 
     /// Judges the clock before anything is written that is counted from it.
     fn is_clock_wrong(&mut self, store_clock: Option<UnixMs>, now: Now) -> bool {
-        let Some(store_now) = store_clock else { return false };
+        let Some(store_now) = store_clock.filter(|_| self.uses_times()) else { return false };
         self.store_has_clock = true;
         let is_wrong = now.unix.abs_diff(store_now) > CLOCK_BOUND_MS;
         if is_wrong {
             self.wait_for(Waiting::Clock(ClockSkew::to_store(now.unix, store_now)));
-            self.not_before = now.boot + self.setup.timing.heartbeat;
+            self.not_before = now.boot + self.heartbeat;
         }
         is_wrong
     }
 
-    fn adopt(&mut self, meta: Versioned<Meta>) {
+    fn adopt(&mut self, meta: Versioned<Meta>, now: Now) {
         self.met = true;
         self.widest_window_ms = self.widest_window_ms.max(meta.value.window_ms);
-        let needed = self.owed(meta.value.incarnation);
-        if meta.value.quarantine < needed {
-            let raised = Meta { quarantine: needed, ..meta.value };
-            self.draft = Some((Some(meta.version), raised));
+        let Meta { incarnation, quarantine, token_floor, .. } = meta.value;
+        let raised = Meta {
+            quarantine: quarantine.max(self.owed(incarnation)),
+            token_floor: token_floor.max(self.owed_token(incarnation)),
+            ..meta.value.clone()
+        };
+        if raised == meta.value {
+            self.covered_by(meta, now);
         } else {
-            self.covered_by(meta);
+            self.draft = Some((Some(meta.version), raised));
         }
     }
 
     /// What the quarantine of a namespace must be for nobody to use what was granted here.
     fn owed(&self, incarnation: Nonce) -> UnixMs {
         let is_other = self.granted_in != Some(incarnation);
-        let granted = self.status.grant.filter(|_| is_other).map(|grant| grant.horizon);
+        let granted = self.granted.filter(|_| is_other);
         granted.max(self.forgotten).unwrap_or(0)
     }
 
-    fn covered_by(&mut self, meta: Versioned<Meta>) {
+    /// The token that the next leader in a namespace must be above: one that was seen before the
+    /// namespace was created anew.
+    fn owed_token(&self, incarnation: Nonce) -> Token {
+        let is_other = self.granted_in.is_some_and(|known| known != incarnation);
+        if is_other { self.token } else { Token::default() }
+    }
+
+    fn covered_by(&mut self, meta: Versioned<Meta>, now: Now) {
+        if self.owes && now.boot > self.heard + HEARD_FOR {
+            // Others may have come before: a process that was stopped cannot tell.
+            (self.granted, self.status.grant) = (None, None);
+        }
+        self.owes = false;
         self.forgotten = None;
         self.granted_in = Some(meta.value.incarnation);
         self.meta = Some(meta);
     }
 
-    fn new_meta(&self, now: Now, orphans: bool) -> Meta {
-        let window_ms =
-            millis(self.setup.timing.outage_budget).max(self.widest_window_ms).min(WINDOW_MAX_MS);
-        let workers = self.setup.workers.unwrap_or((0, self.setup.last_worker));
+    fn new_meta(&self, now: Now, clock: Option<UnixMs>, orphans: bool) -> Meta {
+        // Where nobody leases workers yet there is no layout and no window.
+        let (mut layout, mut window_ms) = (None, 0);
+        if let Policy::Worker(worker) = &self.policy {
+            let setup = &worker.setup;
+            layout = Some((setup.layout.as_str(), setup.workers.unwrap_or((0, setup.last_worker))));
+            let budget = millis(setup.timing.outage_budget);
+            window_ms = budget.max(self.widest_window_ms).min(WINDOW_MAX_MS);
+        }
+        // A clock that no times come from was not judged: the store's is nearer to everybody's.
+        let own = now.unix;
+        let now_ms = if self.uses_times() { own } else { clock.unwrap_or(own) };
         let birth = Birth {
-            layout: Some((&self.setup.layout, workers)),
+            layout,
             window_ms,
-            first_use: self.setup.first_use,
-            was_there: self.met || orphans,
+            first_use: self.first_use,
+            was_there: layout.is_some() && (self.met || orphans),
             owed: self.owed(now.nonce),
-            now: now.unix,
+            now: now_ms,
             incarnation: now.nonce,
         };
-        birth.meta()
+        Meta { token_floor: self.owed_token(now.nonce), ..birth.meta() }
     }
 
     /// Meta was written, or not.
     pub fn meta_written(&mut self, now: Now, written: Result<Put, Error>) {
         // A draft counts its quarantine from when it was made: one that failed is made anew.
         let draft = self.draft.take();
+        if let (Ok(Put::Done(version)), Some((_, value))) = (&written, draft) {
+            self.met = true;
+            self.covered_by(Versioned { version: *version, value }, now);
+        } else {
+            // Whoever may still use times reads meta again soon.
+            self.meta_seen = now.boot.saturating_sub(META_EVERY);
+            self.meta_not_before = now.boot + META_RETRY;
+        }
+        self.ended();
         match written {
             Err(error) => self.failed(now, error),
-            Ok(put) => {
-                self.answered();
-                if let (Put::Done(version), Some((_, value))) = (put, draft) {
-                    self.met = true;
-                    self.covered_by(Versioned { version, value });
-                }
-            }
+            Ok(_) => self.answered(),
         }
     }
 }

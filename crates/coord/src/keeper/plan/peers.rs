@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::{CLOCK_BOUND_MS, Now, millis};
+use super::{Now, millis};
 use crate::keeper::status::{ClockSkew, Judge};
 use crate::record::UnixMs;
+use crate::rules::CLOCK_BOUND_MS;
 use crate::slot::Slot;
 use crate::store::{Entry, Found, Presence};
 

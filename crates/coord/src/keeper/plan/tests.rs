@@ -1,6 +1,7 @@
 //! What a plan decides, told as conversations with a store.
 
 mod holding;
+mod leading;
 mod looking;
 mod meta;
 mod seeking;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use super::{Effect, Next, Now, Plan};
 use crate::error::{Error, ErrorKind};
 use crate::keeper::{FirstUse, Grant, Setup};
-use crate::lease::{Acquired, Ask, Claim, Extended, Tenure};
+use crate::lease::{Acquired, Ask, Claim, Extended, Released, Tenure};
 use crate::nonce::Nonce;
 use crate::record::{FORMAT, Meta, Token, UnixMs, Version, Versioned};
 use crate::slot::Slot;
@@ -55,6 +56,7 @@ fn meta() -> Meta {
         last_worker: 1023,
         window_ms: BUDGET_MS,
         quarantine: 0,
+        token_floor: Token::default(),
         created: START,
     }
 }
@@ -175,6 +177,19 @@ impl Talk {
         }
     }
 
+    /// Ends the plan; what it gives back, if anything, once that is known to be done.
+    fn end(&mut self) -> Option<(Tenure, UnixMs)> {
+        self.plan.end(self.now, Some(self.now.last));
+        match self.next() {
+            Next::Release(tenure, last) => {
+                self.plan.released(self.now, &Ok(Released::Done));
+                Some((tenure, last))
+            }
+            Next::Stop => None,
+            other => panic!("wanted the end, got {other:?}"),
+        }
+    }
+
     fn extension(&mut self) -> (Tenure, Ask) {
         match self.next() {
             Next::Extend(tenure, ask) => (tenure, ask),
@@ -206,6 +221,7 @@ fn tenure(claim: &Claim, worker: u32, horizon: UnixMs) -> Tenure {
         horizon,
         expires: None,
         store_now: None,
+        renewed: 0,
         usable: horizon,
         holder: claim.holder.clone(),
         info: claim.info.clone(),

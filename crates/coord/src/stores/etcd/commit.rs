@@ -9,13 +9,12 @@ use std::collections::HashMap;
 
 use etcd_client::{Compare, CompareOp, PutOptions, Txn, TxnOp, TxnOpResponse, TxnResponse};
 
+use super::EtcdStore;
 use super::failure::Failure;
 use super::remote::{Call, Nature};
 use super::snapshot::{Revisions, ServedClaim, Snapshot, revision, revisions, written};
-use super::{EtcdStore, json};
-use crate::error::Error;
 use crate::nonce::Nonce;
-use crate::record::Version;
+use crate::record::{Version, json};
 use crate::slot::Slot;
 use crate::store::{Change, Commit, Committed, Look, Present, Stay};
 
@@ -44,46 +43,42 @@ struct Branch {
     operations: Vec<TxnOp>,
 }
 
-enum Outcome {
-    /// A branch was carried out.
-    Done { branch: usize, found: Snapshot },
-    /// None was.
-    Conflict(Snapshot),
-}
-
 impl EtcdStore {
-    pub(super) async fn write(&self, call: &Call<'_>, commit: &Commit) -> Result<Committed, Error> {
+    pub(super) async fn write(
+        &self,
+        call: &Call<'_>,
+        commit: &Commit,
+    ) -> Result<Committed, Failure> {
         let changes = &commit.changes[..commit.changes.len().min(CHANGES_MAX)];
         let mut learned = Learned::default();
         for _ in 0..ROUNDS_MAX {
             let leases = self.leases_of(call, changes).await?;
-            let branches = self.branches(changes, &leases, &learned);
+            let once = commit.served_once();
+            let branches = self.branches(changes, &leases, &learned, once);
             let indexes: Vec<usize> = branches.iter().map(|branch| branch.index).collect();
             let txn = self.transaction(commit, changes, branches, learned.claim);
             let answer = match call.transact(Nature::Writes, txn).await {
-                Ok(answer) => answer,
                 Err(Failure::NoLease) => {
                     for lease in leases.into_iter().flatten() {
                         self.leases.forget(call, lease).await;
                     }
                     continue;
                 }
-                Err(failure) => return Err(call.error(Nature::Writes, &failure)),
+                answer => answer?,
             };
-            let snapshot = match self.outcome(&answer, indexes.len()) {
-                Outcome::Done { branch, found } => {
-                    // It is written, whatever meta looks like.
-                    let look = found.look(call, &self.keys).map_err(Error::into_unknown)?;
-                    let (index, version) = (indexes[branch], written(&answer));
-                    return Ok(Committed::Done { index, version, expires: None, look });
-                }
-                Outcome::Conflict(snapshot) => snapshot,
-            };
-            if let Some(look) = self.conflict(call, changes, &snapshot, &mut learned).await? {
+            let (branch, found) = self.outcome(&answer, indexes.len());
+            if let Some(branch) = branch {
+                // It is written, whatever meta looks like.
+                let unsure = |failure: Failure| Failure::Unanswered(failure.message().to_owned());
+                let look = found.look(&self.keys).map_err(unsure)?;
+                let (index, version) = (indexes[branch], written(&answer));
+                return Ok(Committed::Done { index, version, expires: None, look });
+            }
+            if let Some(look) = self.conflict(call, changes, once, &found, &mut learned).await? {
                 return Ok(Committed::Conflict(look));
             }
         }
-        Err(call.error(Nature::Writes, &Failure::NoLease))
+        Err(Failure::NoLease)
     }
 
     /// The lease that each change's presence is to hang on.
@@ -91,14 +86,11 @@ impl EtcdStore {
         &self,
         call: &Call<'_>,
         changes: &[Change],
-    ) -> Result<Vec<Option<i64>>, Error> {
+    ) -> Result<Vec<Option<i64>>, Failure> {
         let mut leases = Vec::with_capacity(changes.len());
         for change in changes {
             leases.push(match change.stay {
-                Stay::For(ttl) => {
-                    let fresh = self.leases.fresh(call, ttl).await;
-                    Some(fresh.map_err(|failure| call.error(Nature::Reads, &failure))?)
-                }
+                Stay::For(ttl) => Some(self.leases.fresh(call, ttl).await?),
                 Stay::Ended => None,
             });
         }
@@ -128,7 +120,7 @@ impl EtcdStore {
             let meta = revision(meta.0);
             conditions.push(Compare::mod_revision(self.keys.meta(), CompareOp::Equal, meta));
         }
-        if let Some(nonce) = served_once(changes) {
+        if let Some(nonce) = commit.served_once() {
             let key = self.keys.claim(nonce);
             conditions.push(Compare::mod_revision(&*key, CompareOp::Equal, claim));
             gets.push(TxnOp::get(key, None));
@@ -141,8 +133,9 @@ impl EtcdStore {
         changes: &[Change],
         leases: &[Option<i64>],
         learned: &Learned,
+        once: Option<Nonce>,
     ) -> Vec<Branch> {
-        let claim = served_once(changes).map(|nonce| self.keys.claim(nonce));
+        let claim = once.map(|nonce| self.keys.claim(nonce));
         let mut branches = Vec::new();
         for (index, (change, lease)) in changes.iter().zip(leases).enumerate() {
             let own = self.keys.own(&change.slot);
@@ -214,19 +207,19 @@ impl EtcdStore {
         writes
     }
 
-    /// Which branch was carried out, and what was read.
-    fn outcome(&self, answer: &TxnResponse, branches: usize) -> Outcome {
+    /// Which branch was carried out, if one was, and what was read.
+    fn outcome(&self, answer: &TxnResponse, branches: usize) -> (Option<usize>, Snapshot) {
         let mut responses = answer.op_responses();
         if answer.succeeded() {
             for branch in 0..branches {
                 let Some(TxnOpResponse::Txn(tried)) = responses.pop() else { break };
                 responses = tried.op_responses();
                 if tried.succeeded() {
-                    return Outcome::Done { branch, found: Snapshot::of(&self.keys, responses) };
+                    return (Some(branch), Snapshot::of(&self.keys, responses));
                 }
             }
         }
-        Outcome::Conflict(Snapshot::of(&self.keys, responses))
+        (None, Snapshot::of(&self.keys, responses))
     }
 
     /// What is there instead of what was read. `None`: something was learned, try again.
@@ -234,10 +227,11 @@ impl EtcdStore {
         &self,
         call: &Call<'_>,
         changes: &[Change],
+        once: Option<Nonce>,
         snapshot: &Snapshot,
         learned: &mut Learned,
-    ) -> Result<Option<Look>, Error> {
-        if let (Some(served), Some(nonce)) = (snapshot.served_claim(), served_once(changes)) {
+    ) -> Result<Option<Look>, Failure> {
+        if let (Some(served), Some(nonce)) = (snapshot.served_claim(), once) {
             learned.claim = served.revision;
             return self.served_with(call, served, nonce).await;
         }
@@ -245,7 +239,7 @@ impl EtcdStore {
             return Ok(None);
         }
         let slots = changes.iter().map(|change| &change.slot);
-        snapshot.look_at(call, &self.keys, slots).map(Some)
+        snapshot.look_at(&self.keys, slots).map(Some)
     }
 
     /// The slot that a commit was served with before. `None` if it does not carry the nonce any
@@ -255,7 +249,7 @@ impl EtcdStore {
         call: &Call<'_>,
         served: &ServedClaim,
         nonce: Nonce,
-    ) -> Result<Option<Look>, Error> {
+    ) -> Result<Option<Look>, Failure> {
         let Some(slot) = &served.slot else { return Ok(None) };
         let look = self.look_at(call, std::slice::from_ref(slot)).await?;
         Ok(Some(look).filter(|look| look.carrying(nonce).is_some()))
@@ -268,7 +262,7 @@ impl Learned {
         let known = self.texts.len();
         for change in changes {
             let Some(cell) = snapshot.cell(&change.slot) else { continue };
-            let is_as_read = cell.version() == change.version && cell.nonce() == change.nonce;
+            let is_as_read = change.is_as_read(cell.version(), &cell.found());
             if let Some(text) = cell.text().filter(|_| is_as_read)
                 && !text.starts_with(&beginning(change.nonce))
             {
@@ -281,15 +275,7 @@ impl Learned {
 
 /// What the text of a record with this nonce begins with.
 fn beginning(nonce: Option<Nonce>) -> Vec<u8> {
-    [b"{\"nonce\":", &json(&nonce)[..]].concat()
-}
-
-/// The nonce that a commit is served for at most once: that of several changes.
-fn served_once(changes: &[Change]) -> Option<Nonce> {
-    match changes {
-        [first, _, ..] => first.record.nonce,
-        _ => None,
-    }
+    format!("{{\"nonce\":{}", json(&nonce)).into_bytes()
 }
 
 #[cfg(test)]
@@ -311,7 +297,7 @@ mod tests {
                 released: false,
                 info: std::collections::BTreeMap::new(),
             };
-            assert!(json(&record).starts_with(&beginning(nonce)), "{record:?}");
+            assert!(json(&record).as_bytes().starts_with(&beginning(nonce)), "{record:?}");
         }
     }
 }

@@ -1,7 +1,5 @@
 //! The members of a cluster: addresses, TLS and login.
 
-use std::fmt;
-use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -9,20 +7,15 @@ use etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions};
 
 use super::failure::Failure;
 use crate::error::{Error, ErrorKind};
-use crate::url::{Scheme, Secret, StoreUrl};
+use crate::url::{PemFiles, Scheme, Secret, StoreUrl};
 
 /// How often a connection that carries streams is probed. etcd closes a connection that is probed
 /// more often than every 5 s.
 const PROBE_EVERY: Duration = Duration::from_secs(10);
 
-const NO_PASSWORD: &str = "the user has no password: write etcd://USER:PASSWORD@host, name a file \
-                           with ?password_file=, or set FRAZIL_STORE_PASSWORD";
-const NO_USER: &str = "the password has no user: write etcd://USER@host, or unset \
-                       FRAZIL_STORE_PASSWORD";
-
 /// How to reach each member of a cluster.
 pub(super) struct Endpoints {
-    url: StoreUrl,
+    pub(super) url: StoreUrl,
     tls: Option<TlsOptions>,
     login: Option<(String, Secret)>,
     /// The server asked for no login although there is one.
@@ -41,36 +34,19 @@ pub(super) enum Use {
 impl Endpoints {
     pub(super) fn new(url: &StoreUrl) -> Result<Self, Error> {
         if url.scheme != Scheme::Etcd {
-            return Err(unusable(url, "it is not an etcd URL"));
+            return Err(url.unusable("it is not an etcd URL"));
         }
-        let tls = if url.tls { Some(tls_options(url)?) } else { None };
-        let login = match (url.user.clone(), url.secret()?) {
-            (Some(user), Some(password)) => Some((user, password)),
-            (None, None) => None,
-            (Some(_), None) => return Err(unusable(url, NO_PASSWORD)),
-            (None, Some(_)) => return Err(unusable(url, NO_USER)),
-        };
-        Ok(Self { url: url.clone(), tls, login, login_ignored: AtomicBool::new(false) })
+        Ok(Self {
+            url: url.clone(),
+            tls: url.tls.then(|| tls_options(url)).transpose()?,
+            login: url.login()?,
+            login_ignored: AtomicBool::new(false),
+        })
     }
 
     /// How many members are known.
     pub(super) fn count(&self) -> usize {
         self.url.hosts.len().max(1)
-    }
-
-    /// Where each of them is.
-    pub(super) fn addresses(&self) -> impl Iterator<Item = String> {
-        self.url.addresses()
-    }
-
-    /// Whether connections are encrypted.
-    pub(super) fn is_tls(&self) -> bool {
-        self.tls.is_some()
-    }
-
-    /// How long a request may take.
-    pub(super) fn timeout(&self) -> Duration {
-        self.url.timeout()
     }
 
     /// Whether the server asked for no login although there is one.
@@ -105,11 +81,10 @@ impl Endpoints {
                 Failure::Unanswered(format!("{why}; if the server wants TLS, write etcds:"))
             }
             // Whether the end of a handshake that is not understood arrives as such is a race.
-            Failure::Unanswered(why) if self.is_tls() && is_reset(&why) => {
-                Failure::Unanswered(speaks_tls(&why))
-            }
-            Failure::Undone(why) if self.is_tls() && is_reset(&why) => {
-                Failure::Undone(speaks_tls(&why))
+            Failure::Unanswered(why) | Failure::Undone(why)
+                if self.url.tls && why.to_ascii_lowercase().contains("connection reset") =>
+            {
+                Failure::Undone(format!("{why}; does it speak TLS? etcd: is without"))
             }
             other => other,
         }
@@ -117,11 +92,12 @@ impl Endpoints {
 
     fn options(&self, index: usize, usage: Use) -> ConnectOptions {
         // A member without a leader answers with an error instead of waiting for one.
+        let timeout = self.url.timeout();
         let mut options =
-            ConnectOptions::new().with_require_leader(true).with_connect_timeout(self.timeout());
+            ConnectOptions::new().with_require_leader(true).with_connect_timeout(timeout);
         if usage == Use::Streams {
             options = options
-                .with_keep_alive(PROBE_EVERY, self.timeout())
+                .with_keep_alive(PROBE_EVERY, timeout)
                 // etcd closes a connection that is probed while it carries nothing.
                 .with_keep_alive_while_idle(false);
         }
@@ -132,45 +108,14 @@ impl Endpoints {
     }
 }
 
-fn is_reset(why: &str) -> bool {
-    why.to_ascii_lowercase().contains("connection reset")
-}
-
-fn speaks_tls(why: &str) -> String {
-    format!("{why}; does it speak TLS? etcd: is without")
-}
-
 fn tls_options(url: &StoreUrl) -> Result<TlsOptions, Error> {
-    let options = match url.option("ca") {
-        Some(path) => {
-            let pem = read(url, "ca", path)?;
-            if !pem.contains("-----BEGIN CERTIFICATE-----") {
-                return Err(unusable(url, format_args!("ca {path:?} has no certificate in PEM")));
-            }
-            TlsOptions::new().ca_certificate(Certificate::from_pem(pem))
-        }
+    let PemFiles { authorities, identity } = url.pem_files()?;
+    let options = match authorities {
+        Some(pem) => TlsOptions::new().ca_certificate(Certificate::from_pem(pem)),
         None => TlsOptions::new().with_native_roots(),
     };
-    match (url.option("cert"), url.option("key")) {
-        (Some(cert), Some(key)) => {
-            let identity = Identity::from_pem(read(url, "cert", cert)?, read(url, "key", key)?);
-            Ok(options.identity(identity))
-        }
-        _ => Ok(options),
-    }
-}
-
-fn read(url: &StoreUrl, option: &str, path: &str) -> Result<String, Error> {
-    fs::read_to_string(path)
-        .map_err(|error| unusable(url, format_args!("{option} {path:?} cannot be read: {error}")))
-}
-
-fn unusable(url: &StoreUrl, why: impl fmt::Display) -> Error {
-    Error::new(ErrorKind::InvalidConfig, "connect", url, why)
-}
-
-impl fmt::Display for Endpoints {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.url, f)
-    }
+    Ok(match identity {
+        Some((cert, key)) => options.identity(Identity::from_pem(cert, key)),
+        None => options,
+    })
 }

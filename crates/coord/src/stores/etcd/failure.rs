@@ -5,7 +5,6 @@ use std::io;
 
 use etcd_client::Error as ClientError;
 
-use super::history::Regressed;
 use crate::error::ErrorKind;
 
 /// Why a request was not answered as wished.
@@ -43,14 +42,21 @@ mod code {
 const NOT_PROPOSED: [&str; 3] = ["no leader", "not supported for learner", "not capable"];
 
 impl Failure {
-    /// The kind to report. A request that only reads never leaves anything unknown.
-    pub(super) const fn kind(&self, writes: bool) -> ErrorKind {
+    /// The same failure of a request that writes nothing, and leaves nothing unknown.
+    pub(super) fn of_read(self) -> Self {
+        match self {
+            Self::Unanswered(why) => Self::Undone(why),
+            other => other,
+        }
+    }
+
+    /// The kind to report.
+    pub(super) const fn kind(&self) -> ErrorKind {
         match self {
             Self::Undone(_) | Self::NoLease => ErrorKind::Unavailable,
             Self::Login(_) => ErrorKind::Denied,
             Self::Refused(kind, _) => *kind,
-            Self::Unanswered(_) if writes => ErrorKind::Unknown,
-            Self::Unanswered(_) => ErrorKind::Unavailable,
+            Self::Unanswered(_) => ErrorKind::Unknown,
             Self::Regressed => ErrorKind::Unsafe,
         }
     }
@@ -74,12 +80,6 @@ impl Failure {
     pub(super) fn is_auth_disabled(error: &ClientError) -> bool {
         matches!(error, ClientError::GRpcStatus(status)
             if status.message().contains("authentication is not enabled"))
-    }
-}
-
-impl From<Regressed> for Failure {
-    fn from(_: Regressed) -> Self {
-        Self::Regressed
     }
 }
 
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     fn kind(code: i32, message: &str) -> ErrorKind {
-        of_status(code, false, message.into()).kind(true)
+        of_status(code, false, message.into()).kind()
     }
 
     #[test]
@@ -202,8 +202,8 @@ mod tests {
         for code in [1, 2, 4, 13] {
             assert_eq!(kind(code, "Timeout expired"), ErrorKind::Unknown, "{code}");
         }
-        let failure = of_status(4, false, String::new());
-        assert_eq!(failure.kind(false), ErrorKind::Unavailable, "reading leaves nothing unknown");
+        let failure = of_status(4, false, String::new()).of_read();
+        assert_eq!(failure.kind(), ErrorKind::Unavailable, "reading leaves nothing unknown");
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
         let full = "etcdserver: mvcc: database space exceeded";
         assert_eq!(kind(code::RESOURCE_EXHAUSTED, full), ErrorKind::Unavailable);
         let refused = of_status(code::UNAVAILABLE, true, "tcp connect error".into());
-        assert_eq!(refused.kind(true), ErrorKind::Unavailable);
+        assert_eq!(refused.kind(), ErrorKind::Unavailable);
     }
 
     #[test]

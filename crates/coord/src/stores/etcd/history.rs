@@ -1,8 +1,10 @@
 //! Whether the store still is what it was: revisions of one cluster never fall.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use etcd_client::{TxnOpResponse, TxnResponse};
+
+use crate::sync::lock;
 
 /// The furthest point of the store's history that was seen.
 ///
@@ -12,9 +14,7 @@ use etcd_client::{TxnOpResponse, TxnResponse};
 /// whoever was told can write down that something was forgotten. Every other tenure finds out by
 /// its own record, which is gone or older than it was.
 #[derive(Debug, Default)]
-pub(super) struct History {
-    seen: Mutex<Seen>,
-}
+pub(super) struct History(Mutex<Seen>);
 
 /// What an answer to a request sent now must not fall behind of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -23,42 +23,30 @@ pub(super) struct Seen {
     revision: i64,
 }
 
-/// The store went back in its history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Regressed;
-
 impl History {
     /// To be asked before a request is sent: answers may overtake each other.
     pub(super) fn seen(&self) -> Seen {
-        *self.lock()
+        *lock(&self.0)
     }
 
-    /// To be told what the answer was.
-    pub(super) fn observe(&self, before: Seen, answer: &TxnResponse) -> Result<(), Regressed> {
-        match answer.header() {
-            Some(header) => {
-                let now = Seen { cluster: Some(header.cluster_id()), revision: header.revision() };
-                self.advance(before, now, has_put(answer))
-            }
-            None => Ok(()),
-        }
+    /// To be told what the answer was. Whether the store has not gone back.
+    pub(super) fn observe(&self, before: Seen, answer: &TxnResponse) -> bool {
+        answer.header().is_none_or(|header| {
+            let now = Seen { cluster: Some(header.cluster_id()), revision: header.revision() };
+            self.advance(before, now, has_put(answer))
+        })
     }
 
-    fn advance(&self, before: Seen, now: Seen, has_put: bool) -> Result<(), Regressed> {
-        let mut seen = self.lock();
+    fn advance(&self, before: Seen, now: Seen, has_put: bool) -> bool {
+        let mut seen = lock(&self.0);
         let is_same = before.cluster.is_none() || before.cluster == now.cluster;
         // What was put has a revision of its own, which must not hide one that was lost.
         if !is_same || now.revision - i64::from(has_put) < before.revision {
             *seen = now;
-            return Err(Regressed);
+            return false;
         }
         *seen = Seen { revision: seen.revision.max(now.revision), ..now };
-        Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Seen> {
-        // Every change is complete before anything can panic.
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        true
     }
 }
 
@@ -83,32 +71,32 @@ mod tests {
     fn answers_that_overtake_each_other_are_no_regression() {
         let history = History::default();
         let (first, second) = (history.seen(), history.seen());
-        assert_eq!(history.advance(second, at(1, 12), false), Ok(()));
-        assert_eq!(history.advance(first, at(1, 10), true), Ok(()));
+        assert!(history.advance(second, at(1, 12), false));
+        assert!(history.advance(first, at(1, 10), true));
         assert_eq!(history.seen().revision, 12);
     }
 
     #[test]
     fn a_lower_revision_is_a_regression_and_then_where_history_goes_on() {
         let history = History::default();
-        history.advance(history.seen(), at(1, 12), true).unwrap();
-        assert_eq!(history.advance(history.seen(), at(1, 11), false), Err(Regressed));
-        assert_eq!(history.advance(history.seen(), at(1, 11), false), Ok(()));
-        assert_eq!(history.advance(history.seen(), at(1, 10), false), Err(Regressed));
+        assert!(history.advance(history.seen(), at(1, 12), true));
+        assert!(!history.advance(history.seen(), at(1, 11), false));
+        assert!(history.advance(history.seen(), at(1, 11), false));
+        assert!(!history.advance(history.seen(), at(1, 10), false));
     }
 
     #[test]
     fn what_is_written_does_not_hide_what_was_lost() {
         let history = History::default();
-        history.advance(history.seen(), at(1, 12), true).unwrap();
-        assert_eq!(history.advance(history.seen(), at(1, 13), true), Ok(()));
-        assert_eq!(history.advance(history.seen(), at(1, 13), true), Err(Regressed));
+        assert!(history.advance(history.seen(), at(1, 12), true));
+        assert!(history.advance(history.seen(), at(1, 13), true));
+        assert!(!history.advance(history.seen(), at(1, 13), true));
     }
 
     #[test]
     fn another_cluster_is_a_regression() {
         let history = History::default();
-        history.advance(history.seen(), at(1, 12), false).unwrap();
-        assert_eq!(history.advance(history.seen(), at(2, 13), false), Err(Regressed));
+        assert!(history.advance(history.seen(), at(1, 12), false));
+        assert!(!history.advance(history.seen(), at(2, 13), false));
     }
 }

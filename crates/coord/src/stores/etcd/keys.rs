@@ -35,6 +35,12 @@ impl Keys {
         Self { prefix: crate::etcd_prefix(root, namespace) }
     }
 
+    /// What the keys of all namespaces of the same root start with.
+    pub(super) fn root(&self) -> &str {
+        let above = self.prefix.trim_end_matches('/').rfind('/').unwrap_or(0);
+        &self.prefix[..=above]
+    }
+
     pub(super) fn meta(&self) -> String {
         format!("{}meta", self.prefix)
     }

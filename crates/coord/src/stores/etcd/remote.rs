@@ -1,7 +1,7 @@
 //! Requests to whichever member of the cluster answers.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use etcd_client::{Client, StatusResponse, Txn, TxnResponse};
@@ -11,6 +11,7 @@ use super::endpoints::{Endpoints, Use};
 use super::failure::Failure;
 use super::history::History;
 use crate::error::Error;
+use crate::sync::lock;
 use crate::time::boot_time;
 
 /// The largest answer that is taken: the records of 65,536 workers at 1 KiB each.
@@ -64,6 +65,9 @@ pub(super) struct Member {
     pub(super) index: usize,
 }
 
+/// What came of asking a member for its status.
+type Probed = Result<(Member, StatusResponse), Failure>;
+
 impl Remote {
     pub(super) fn new(endpoints: Endpoints) -> Self {
         Self {
@@ -79,7 +83,7 @@ impl Remote {
 
     /// Takes a connection into use.
     fn adopt(&self, member: Member) {
-        let mut connection = self.lock();
+        let mut connection = lock(&self.connection);
         let serial = connection.serial + 1;
         *connection = Connection { client: Some(member.client), index: member.index, serial };
     }
@@ -90,7 +94,7 @@ impl Remote {
             return Ok(Member { client, index });
         }
         let client = self.endpoints.open(index, Use::Requests).await?;
-        let mut current = self.lock();
+        let mut current = lock(&self.connection);
         if current.serial == connection.serial {
             current.client = Some(client.clone());
         }
@@ -99,50 +103,55 @@ impl Remote {
 
     /// Gives up a connection, unless somebody did already.
     fn leave(&self, serial: u64, step: usize) {
-        let mut connection = self.lock();
+        let mut connection = lock(&self.connection);
         if connection.serial == serial {
             let index = (connection.index + step) % self.endpoints.count();
             *connection = Connection { client: None, index, serial: serial + 1 };
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Connection> {
-        // Every change is complete before anything can panic.
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Call<'_> {
     /// What is left of the time for this act.
     pub(super) fn remaining(&self) -> Duration {
-        (self.started + self.remote.endpoints.timeout()).saturating_sub(boot_time())
+        (self.started + self.remote.endpoints.url.timeout()).saturating_sub(boot_time())
     }
 
-    /// Asks all members at once, and takes the first that answers into use.
-    pub(super) async fn find_member(&self) -> Result<StatusResponse, Failure> {
+    /// Asks all members at once, each by its index.
+    pub(super) fn probe_all(&self) -> JoinSet<(usize, Probed)> {
+        let (endpoints, patience) = (&self.remote.endpoints, self.remaining());
         let mut asked = JoinSet::new();
-        for index in 0..self.remote.endpoints.count() {
-            let endpoints = Arc::clone(&self.remote.endpoints);
-            asked.spawn(async move { probe(&endpoints, index).await });
+        for index in 0..endpoints.count() {
+            let endpoints = Arc::clone(endpoints);
+            asked.spawn(async move {
+                let answer = tokio::time::timeout(patience, probe(&endpoints, index)).await;
+                let silence = |_| Failure::Undone(format!("no answer within {patience:?}"));
+                (index, answer.map_err(silence).flatten())
+            });
         }
-        let mut said = None;
-        loop {
-            let limit = self.remote.endpoints.timeout();
-            let silence = || Failure::Unanswered(format!("no answer within {limit:?}"));
-            match tokio::time::timeout(self.remaining(), asked.join_next()).await {
-                Ok(Some(Ok(Ok((member, status))))) => {
+        asked
+    }
+
+    /// Asks all members, and takes the first that answers into use.
+    pub(super) async fn find_member(&self) -> Result<StatusResponse, Failure> {
+        let mut asked = self.probe_all();
+        let mut said = Failure::Undone("no member answers".into());
+        while let Some(answer) = asked.join_next().await {
+            match answer {
+                Ok((_, Ok((member, status)))) => {
                     self.remote.adopt(member);
                     return Ok(status);
                 }
                 // A refusal tells more than silence, whoever comes first.
-                Ok(Some(Ok(Err(failure)))) => match said {
-                    Some(Failure::Refused(..) | Failure::Login(_)) => {}
-                    _ => said = Some(self.remote.endpoints.hint(failure)),
-                },
-                Ok(Some(Err(_))) => {}
-                Ok(None) | Err(_) => return Err(said.unwrap_or_else(silence)),
+                Ok((_, Err(failure)))
+                    if !matches!(said, Failure::Refused(..) | Failure::Login(_)) =>
+                {
+                    said = self.remote.endpoints.hint(failure);
+                }
+                Ok((_, Err(_))) | Err(_) => {}
             }
         }
+        Err(said.of_read())
     }
 
     /// Carries out a transaction, and checks that the store has not gone back.
@@ -155,8 +164,10 @@ impl Call<'_> {
                 async move { Ok(kv.txn(txn).await?) }
             })
             .await?;
-        self.remote.history.observe(before, &answer)?;
-        Ok(answer)
+        match self.remote.history.observe(before, &answer) {
+            true => Ok(answer),
+            false => Err(Failure::Regressed),
+        }
     }
 
     /// Asks the member in use, and then the others as long as asking again does no harm.
@@ -169,7 +180,7 @@ impl Call<'_> {
         let mut untried = members;
         let mut logged_in = false;
         loop {
-            let connection = self.remote.lock().clone();
+            let connection = lock(&self.remote.connection).clone();
             let serial = connection.serial;
             let share = match nature {
                 Nature::Reads => self.remaining() / u32::try_from(untried).unwrap_or(1).max(1),
@@ -196,20 +207,15 @@ impl Call<'_> {
                 untried -= 1;
             }
             if !again {
-                return Err(failure);
+                return Err(if nature == Nature::Reads { failure.of_read() } else { failure });
             }
         }
     }
 
-    /// The error that a failed request is to the caller.
-    pub(super) fn error(&self, nature: Nature, failure: &Failure) -> Error {
-        let kind = failure.kind(nature == Nature::Writes);
-        Error::new(kind, self.act, &*self.remote.endpoints, failure.message())
-    }
-
-    /// An error that is none of a request.
-    pub(super) fn problem(&self, kind: crate::ErrorKind, why: impl std::fmt::Display) -> Error {
-        Error::new(kind, self.act, &*self.remote.endpoints, why)
+    /// How the act ended, for the caller.
+    pub(super) fn end<T>(&self, ended: Result<T, Failure>) -> Result<T, Error> {
+        let url = &self.remote.endpoints.url;
+        ended.map_err(|failure| Error::new(failure.kind(), self.act, url, failure.message()))
     }
 }
 
@@ -218,16 +224,13 @@ impl Call<'_> {
 /// A server that turns a client's certificate down says so right after the handshake, and at
 /// times the client library loses what was said together with the connection. Asking again soon
 /// gets to hear it.
-pub(super) async fn probe(
-    endpoints: &Endpoints,
-    index: usize,
-) -> Result<(Member, StatusResponse), Failure> {
+async fn probe(endpoints: &Endpoints, index: usize) -> Probed {
     let mut tries = 0;
     loop {
         tries += 1;
         let client = endpoints.open(index, Use::Requests).await?;
         match client.maintenance_client().status().await.map_err(Failure::from) {
-            Err(Failure::Unanswered(_)) if endpoints.is_tls() && tries < TLS_TRIES_MAX => {}
+            Err(Failure::Unanswered(_)) if endpoints.url.tls && tries < TLS_TRIES_MAX => {}
             Err(failure) => return Err(failure),
             Ok(status) => return Ok((Member { client, index }, status)),
         }
@@ -244,8 +247,7 @@ mod tests {
         let url = "etcd://127.0.0.1:1,127.0.0.1:1?timeout=2s".parse().unwrap();
         let remote = Remote::new(Endpoints::new(&url).unwrap());
         let call = remote.call("write");
-        let failure = call.transact(Nature::Writes, Txn::new()).await.unwrap_err();
-        let error = call.error(Nature::Writes, &failure);
+        let error = call.end(call.transact(Nature::Writes, Txn::new()).await).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     }
 }

@@ -3,16 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use etcd_client::{GetOptions, KeyValue, Txn, TxnOp, TxnOpResponse, TxnResponse};
-use serde::Deserialize;
 
 use super::failure::Failure;
 use super::keys::{self, Keys, Place};
 use super::remote::{Call, Nature};
-use crate::error::{Error, ErrorKind};
-use crate::nonce::Nonce;
-use crate::record::{FORMAT, Meta, Record, Version, Versioned};
+use crate::record::{Version, Versioned, parse_meta};
 use crate::slot::{Group, Slot};
-use crate::store::{Entry, Found, History, Look, Presence};
+use crate::store::{Entry, Found, Look, Presence};
 
 /// How many slots are read one by one. Servers take 128 operations in a transaction, unless told
 /// otherwise, and a slot is three of them.
@@ -151,44 +148,26 @@ impl Snapshot {
     }
 
     /// Meta and every slot that was found.
-    pub(super) fn look(&self, call: &Call<'_>, keys: &Keys) -> Result<Look, Error> {
-        let removal = format_args!("etcdctl del {}", keys.meta()).to_string();
-        let meta = self.meta(call).map_err(|error| error.with_way_out(removal))?;
-        Ok(Look { meta, entries: self.entries(), clock: None, history: History::default() })
+    pub(super) fn look(&self, keys: &Keys) -> Result<Look, Failure> {
+        let meta = self.meta.as_ref().map(|(revision, text)| {
+            let value = parse_meta(text, format_args!("etcdctl del {}", keys.meta()))?;
+            Ok(Versioned { version: version(*revision), value })
+        });
+        let meta = meta.transpose().map_err(|(kind, why)| Failure::Refused(kind, why))?;
+        Ok(Look { meta, entries: self.entries(), ..Look::default() })
     }
 
     /// Meta and these slots, also those that were never used.
     pub(super) fn look_at<'a>(
         &self,
-        call: &Call<'_>,
         keys: &Keys,
         slots: impl Iterator<Item = &'a Slot>,
-    ) -> Result<Look, Error> {
+    ) -> Result<Look, Failure> {
         let entry = |slot: &Slot| match self.cells.get(slot) {
             Some(cell) => cell.entry(slot.clone()),
             None => Entry::unused(slot.clone()),
         };
-        Ok(Look { entries: slots.map(entry).collect(), ..self.look(call, keys)? })
-    }
-
-    fn meta(&self, call: &Call<'_>) -> Result<Option<Versioned<Meta>>, Error> {
-        #[derive(Deserialize)]
-        struct Format {
-            format: u32,
-        }
-        let Some((revision, text)) = &self.meta else { return Ok(None) };
-        // A newer format may have other fields, so its number is looked at first.
-        match serde_json::from_slice::<Format>(text) {
-            Ok(Format { format }) if format > FORMAT => {
-                let why = format_args!("meta has format {format}, this version knows {FORMAT}");
-                return Err(call.problem(ErrorKind::NewerFormat, why));
-            }
-            _ => {}
-        }
-        match serde_json::from_slice(text) {
-            Ok(value) => Ok(Some(Versioned { version: version(*revision), value })),
-            Err(error) => Err(call.problem(ErrorKind::Corrupt, format_args!("meta: {error}"))),
-        }
+        Ok(Look { entries: slots.map(entry).collect(), ..self.look(keys)? })
     }
 }
 
@@ -202,11 +181,6 @@ fn group_gets(keys: &Keys, group: Group) -> [TxnOp; 3] {
 }
 
 impl Cell {
-    /// The nonce in the record.
-    pub(super) fn nonce(&self) -> Option<Nonce> {
-        self.parsed()?.nonce
-    }
-
     /// The text of the record.
     pub(super) fn text(&self) -> Option<&[u8]> {
         self.record.as_ref().map(|(_, text)| &text[..])
@@ -220,17 +194,9 @@ impl Cell {
         }
     }
 
-    fn parsed(&self) -> Option<Record> {
-        serde_json::from_slice(self.text()?).ok()
-    }
-
-    fn found(&self) -> Found {
-        match self.parsed() {
-            Some(record) => Found::Known(record),
-            // Presence alone is a trace of use too.
-            None if self.record.is_none() && self.born == 0 && !self.is_held => Found::New,
-            None => Found::Lost,
-        }
+    pub(super) fn found(&self) -> Found {
+        // Presence alone is a trace of use too.
+        Found::of(self.text(), self.born != 0 || self.is_held)
     }
 
     fn entry(&self, slot: Slot) -> Entry {

@@ -59,23 +59,21 @@ impl Survey {
 
     /// What weakens the promises, or makes leases end early.
     fn weaknesses(&self) -> Vec<Finding> {
-        let mut found = Vec::new();
-        if loses_data(&self.version) {
+        let (mut found, version) = (Vec::new(), &self.version);
+        if loses_data(version) {
             found.push(Finding::danger(
                 format!(
-                    "etcd {} can lose data when a member ends unexpectedly under load, and members \
-                     then differ",
-                    self.version
+                    "etcd {version} can lose data when a member ends unexpectedly under load, and \
+                     members then differ"
                 ),
                 "upgrade to 3.5.3 or later, best to the latest 3.5 or 3.6",
             ));
         }
-        if ends_live_leases(&self.version) {
+        if ends_live_leases(version) {
             found.push(Finding::warning(
                 format!(
-                    "etcd {} can end leases that are being renewed, after its leader was stuck: a \
-                     leader may be replaced early, ids stay unique",
-                    self.version
+                    "etcd {version} can end leases that are being renewed, after its leader was \
+                     stuck: a leader may be replaced early, ids stay unique"
                 ),
                 "upgrade to 3.4.31, 3.5.13 or later",
             ));

@@ -1,17 +1,15 @@
 //! One lock file and the file beside it that only the holder of the lock replaces.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::Trouble;
-use crate::error::ErrorKind;
-use crate::record::{Record, Version};
+use crate::failure::Failure;
+use crate::record::{Record, Version, Versioned, json};
 use crate::store::Found;
 use crate::time::{boot_time, unix_ms};
 
@@ -24,14 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 /// No record is longer; what is, is not ours.
 const RECORD_BYTES_MAX: u64 = 1 << 20;
-
-/// What is in a file: a value and which write of it this is.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Stored<T> {
-    pub(super) version: Version,
-    #[serde(flatten)]
-    pub(super) value: T,
-}
 
 /// The files of a slot, or of meta.
 #[derive(Clone, Debug)]
@@ -63,11 +53,7 @@ impl Cell {
 
     /// The content of the record file; cut off where it is longer than any record.
     pub(super) fn read(&self) -> io::Result<Option<Vec<u8>>> {
-        let file = match File::open(&self.record) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let Some(file) = if_there(File::open(&self.record))? else { return Ok(None) };
         let mut bytes = Vec::new();
         file.take(RECORD_BYTES_MAX + 1).read_to_end(&mut bytes)?;
         Ok(Some(bytes))
@@ -76,20 +62,16 @@ impl Cell {
     /// What is known of the slot.
     pub(super) fn find(&self) -> io::Result<(Version, Found)> {
         let Some(bytes) = self.read()? else {
-            let used = match fs::metadata(&self.lock) {
-                Ok(data) => data.len() > 0,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-                Err(error) => return Err(error),
-            };
+            let lock = if_there(fs::metadata(&self.lock))?;
             // What is gone has another version than what never was: neither is taken for the other.
-            return Ok(match used {
+            return Ok(match lock.is_some_and(|data| data.len() > 0) {
                 true => (fingerprint(&[]), Found::Lost),
                 false => (Version(0), Found::New),
             });
         };
-        Ok(match parse::<Record>(&bytes) {
-            Some(stored) => (stored.version, Found::Known(stored.value)),
-            None => (fingerprint(&bytes), Found::Lost),
+        Ok(match serde_json::from_slice::<Versioned<Record>>(&bytes) {
+            Ok(stored) => (stored.version, Found::Known(stored.value)),
+            Err(_) => (fingerprint(&bytes), Found::Lost),
         })
     }
 
@@ -119,10 +101,9 @@ impl Cell {
 
     /// Whether somebody has it locked. To see that, it is shared for a moment.
     pub(super) fn is_locked(&self) -> io::Result<bool> {
-        match File::open(&self.lock) {
-            Ok(file) => Ok(!succeeds(file.try_lock_shared())?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
+        match if_there(File::open(&self.lock))? {
+            Some(file) => Ok(!succeeds(file.try_lock_shared())?),
+            None => Ok(false),
         }
     }
 
@@ -165,17 +146,14 @@ impl LockedCell {
     /// Whether the file that is locked is the one that others would lock.
     pub(super) fn is_in_place(&self) -> io::Result<bool> {
         let ours = self.lock.metadata()?;
-        match fs::metadata(&self.cell.lock) {
-            Ok(theirs) => Ok((ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+        let theirs = if_there(fs::metadata(&self.cell.lock))?;
+        Ok(theirs.is_some_and(|theirs| is_same(&ours, &theirs)))
     }
 
     /// Replaces the value; it is on disk when this returns, and a missing one is a lost one from
     /// now on.
-    pub(super) fn write<T: Serialize>(&self, old: Version, value: &T) -> Result<Version, Trouble> {
-        let version = self.replace(old, value)?;
+    pub(super) fn write<T: Serialize>(&self, old: Version, value: &T) -> Result<Version, Failure> {
+        let version = self.write_lazily(old, value)?;
         let sealed = File::open(&self.cell.directory).and_then(|directory| {
             directory.sync_all()?;
             self.mark_used()
@@ -183,8 +161,22 @@ impl LockedCell {
         match sealed {
             Ok(()) => Ok(version),
             // Everybody can see it already.
-            Err(error) => Err(Trouble::Kind(ErrorKind::Unknown, error.to_string())),
+            Err(error) => Err(Failure::Silent(error.to_string())),
         }
+    }
+
+    /// Removes all files of the cell. Wherever this is cut short, the record is whole, or the cell
+    /// looks as if it was never used. Whoever waits for the lock notices that its file is out of
+    /// place.
+    pub(super) fn erase(&self) -> Result<(), Failure> {
+        self.lock.set_len(0)?;
+        for file in [&self.cell.record, &self.cell.draft] {
+            if_there(fs::remove_file(file))?;
+        }
+        let sealed = fs::remove_file(&self.cell.lock)
+            .and_then(|()| File::open(&self.cell.directory))
+            .and_then(|directory| directory.sync_all());
+        sealed.map_err(|error| Failure::Silent(error.to_string()))
     }
 
     /// Replaces the value, and leaves it to the system when everybody will find it there after a
@@ -194,31 +186,9 @@ impl LockedCell {
         old: Version,
         value: &T,
     ) -> io::Result<Version> {
-        self.replace(old, value)
-    }
-
-    /// Removes all files of the cell. Wherever this is cut short, the record is whole, or the cell
-    /// looks as if it was never used. Whoever waits for the lock notices that its file is out of
-    /// place.
-    pub(super) fn erase(&self) -> Result<(), Trouble> {
-        self.lock.set_len(0)?;
-        for file in [&self.cell.record, &self.cell.draft] {
-            match fs::remove_file(file) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-                _ => {}
-            }
-        }
-        let sealed = fs::remove_file(&self.cell.lock)
-            .and_then(|()| File::open(&self.cell.directory))
-            .and_then(|directory| directory.sync_all());
-        sealed.map_err(|error| Trouble::Kind(ErrorKind::Unknown, error.to_string()))
-    }
-
-    fn replace<T: Serialize>(&self, old: Version, value: &T) -> io::Result<Version> {
         // Follows real time, so that a record that was lost does not begin again with old numbers.
         let version = Version(unix_ms().max(old.0.saturating_add(1)));
-        let mut bytes = serde_json::to_vec(&Stored { version, value })?;
-        bytes.push(b'\n');
+        let bytes = (json(&Versioned { version, value }) + "\n").into_bytes();
         if bytes.len() as u64 > RECORD_BYTES_MAX {
             let why = format!("a record of {} bytes is too long", bytes.len());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
@@ -257,8 +227,18 @@ fn succeeds(locking: Result<(), TryLockError>) -> io::Result<bool> {
     }
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Option<Stored<T>> {
-    serde_json::from_slice(bytes).ok()
+/// What was found; `None` if it is not there.
+pub(super) fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether both are of one file or directory.
+pub(super) fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 /// A version for bytes that have none (FNV-1a).

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use super::Trouble;
 use super::cell::LockedCell;
 use super::directory::{Opened, Place};
 use super::shared::{Holding, Shared};
-use crate::error::ErrorKind;
-use crate::record::{Meta, Record, Version, Versioned};
+use crate::failure::Failure;
+use crate::record::{Meta, Version, Versioned};
 use crate::slot::{Group, Slot};
-use crate::store::{Change, Commit, Committed, Found, Look, Present, Put, Stay};
+use crate::store::{Change, Commit, Committed, Look, Present, Put, Stay};
 
 impl Shared {
-    pub(super) fn commit(&self, commit: &Commit) -> Result<Committed, Trouble> {
+    pub(super) fn commit(&self, commit: &Commit) -> Result<Committed, Failure> {
         let _writing = self.writing();
         let holdings: Vec<_> = commit.changes.iter().map(|change| self.holding(change)).collect();
         for (change, holding) in commit.changes.iter().zip(&holdings) {
@@ -25,11 +24,11 @@ impl Shared {
             }
         }
         let directory = self.enter()?;
-        if let [Change { record: Record { nonce: Some(nonce), .. }, .. }, _, ..] =
-            &commit.changes[..]
-            && let Some(served) = self.served(*nonce)?
+        if let Some(nonce) = commit.served_once()
+            && let Some(served) = self.served(nonce)?
         {
-            return Ok(Committed::Conflict(Self::look(self.meta()?, vec![served])));
+            let (meta, entries) = (self.meta()?, vec![served]);
+            return Ok(Committed::Conflict(Look { meta, entries, ..Look::default() }));
         }
         // Held while the record is written, so that meta cannot move in between.
         let _meta_locked =
@@ -41,7 +40,7 @@ impl Shared {
         for (index, (change, holding)) in commit.changes.iter().zip(holdings).enumerate() {
             let has_namespace = meta.is_some() || change.present == Present::Nobody;
             if has_namespace && let Some(version) = self.attempt(change, holding, &directory)? {
-                let look = Self::look(meta, Vec::new());
+                let look = Look { meta, ..Look::default() };
                 return Ok(Committed::Done { index, version, expires: None, look });
             }
         }
@@ -77,10 +76,11 @@ impl Shared {
         change: &Change,
         holding: Option<Holding>,
         directory: &Arc<Opened>,
-    ) -> Result<Option<Version>, Trouble> {
+    ) -> Result<Option<Version>, Failure> {
         let cell = self.cell(&change.slot);
         // Before the lock file is created: a refusal leaves nothing behind.
-        if !is_as_read(&cell.find()?, change) {
+        let (version, found) = cell.find()?;
+        if !change.is_as_read(version, &found) {
             return Ok(None);
         }
         let locked = match holding.and_then(|holding| holding.locked) {
@@ -90,11 +90,11 @@ impl Shared {
                 None => return Ok(None),
             },
         };
-        let found = locked.find()?;
-        if !is_as_read(&found, change) {
+        let (version, found) = locked.find()?;
+        if !change.is_as_read(version, &found) {
             return Ok(None);
         }
-        self.write(change, found.0, locked, directory).map(Some)
+        self.write(change, version, locked, directory).map(Some)
     }
 
     fn write(
@@ -103,7 +103,7 @@ impl Shared {
         old: Version,
         locked: Arc<LockedCell>,
         directory: &Arc<Opened>,
-    ) -> Result<Version, Trouble> {
+    ) -> Result<Version, Failure> {
         let keep = |locked| {
             if let (Stay::For(_), Some(nonce)) = (change.stay, change.record.nonce) {
                 let holding = Holding { nonce, locked, directory: directory.clone() };
@@ -123,7 +123,7 @@ impl Shared {
                     Ok(_) => keep(Some(locked)),
                     // The record is there, and may not be on disk: it is found by its nonce, nobody
                     // is present in it, and so it is written again.
-                    Err(Trouble::Kind(ErrorKind::Unknown, _)) => keep(None),
+                    Err(Failure::Silent(_)) => keep(None),
                     Err(_) => {}
                 }
                 written
@@ -136,7 +136,7 @@ impl Shared {
         &self,
         commit: &Commit,
         meta: Option<Versioned<Meta>>,
-    ) -> Result<Committed, Trouble> {
+    ) -> Result<Committed, Failure> {
         let mut entries = Vec::new();
         for change in &commit.changes {
             let entry = self.entry(&change.slot)?;
@@ -147,10 +147,10 @@ impl Shared {
             }
             entries.push(entry);
         }
-        Ok(Committed::Conflict(Self::look(meta, entries)))
+        Ok(Committed::Conflict(Look { meta, entries, ..Look::default() }))
     }
 
-    pub(super) fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Trouble> {
+    pub(super) fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Failure> {
         let _writing = self.writing();
         self.enter()?;
         let cell = self.cell(slot);
@@ -164,12 +164,4 @@ impl Shared {
         locked.erase()?;
         Ok(Put::Done(Version(0)))
     }
-}
-
-fn is_as_read((version, found): &(Version, Found), change: &Change) -> bool {
-    let nonce = match found {
-        Found::Known(record) => record.nonce,
-        Found::New | Found::Lost => None,
-    };
-    *version == change.version && nonce == change.nonce
 }

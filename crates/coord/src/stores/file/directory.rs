@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-use super::cell::FILE_MODE;
+use super::cell::{FILE_MODE, if_there, is_same};
 use crate::error::ErrorKind;
 use crate::finding::Finding;
 use crate::nonce::Nonce;
@@ -64,10 +64,7 @@ pub(super) fn prepare(
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => ErrorKind::InvalidConfig,
             _ => ErrorKind::Unavailable,
         };
-        let hint = match kind {
-            ErrorKind::InvalidConfig => "; name a directory",
-            _ => "",
-        };
+        let hint = if kind == ErrorKind::InvalidConfig { "; name a directory" } else { "" };
         (kind, format!("{}: {error}{hint}", root.display()))
     };
     let create = |path: &Path| {
@@ -87,17 +84,14 @@ pub(super) fn prepare(
             }
         }
     }
-    check_identity(root, entrance).map_err(|error| match error {
-        Mismatch::Io(error) => broken(error),
-        Mismatch::Copy => (
-            ErrorKind::Unsafe,
-            format!(
-                "{} was copied or restored from a backup; the same Ids could be issued here and \
-                 there. If the original is not used any more: frazil store quarantine --adopt",
-                root.display()
-            ),
-        ),
-    })?;
+    if !is_accepted(root, entrance).map_err(broken)? {
+        let why = format!(
+            "{} was copied or restored from a backup; the same Ids could be issued here and there. \
+             If the original is not used any more: frazil store quarantine --adopt",
+            root.display()
+        );
+        return Err((ErrorKind::Unsafe, why));
+    }
     let mode = fs::metadata(root).map_err(broken)?.mode() & 0o077;
     if mode != 0 {
         weaknesses.push(Finding::warning(
@@ -134,15 +128,11 @@ impl Opened {
         if ours.nlink() == 0 {
             return Ok(Place::Replaced);
         }
-        match fs::metadata(root) {
-            Ok(theirs) if (theirs.dev(), theirs.ino()) == (ours.dev(), ours.ino()) => {
-                Ok(Place::Same)
-            }
-            Ok(_) if root.join(IDENTITY).exists() => Ok(Place::Replaced),
-            Ok(_) => Ok(Place::Away),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Place::Away),
-            Err(error) => Err(error),
-        }
+        Ok(match if_there(fs::metadata(root))? {
+            Some(theirs) if is_same(&ours, &theirs) => Place::Same,
+            Some(_) if root.join(IDENTITY).exists() => Place::Replaced,
+            Some(_) | None => Place::Away,
+        })
     }
 }
 
@@ -217,39 +207,24 @@ fn kept(magic: u64) -> Kept {
     }
 }
 
-enum Mismatch {
-    Io(io::Error),
-    Copy,
-}
-
-impl From<io::Error> for Mismatch {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-fn check_identity(root: &Path, entrance: Entrance) -> Result<(), Mismatch> {
+/// Whether the directory is the one that it says, or a copy that may be entered.
+fn is_accepted(root: &Path, entrance: Entrance) -> io::Result<bool> {
     let path = root.join(IDENTITY);
     let data = fs::metadata(root)?;
     let born = data.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let here = Identity { inode: data.ino(), born: born.map(|born| born.as_nanos()) };
-    let written = match fs::read(&path) {
-        Ok(bytes) => serde_json::from_slice::<Identity>(&bytes).ok(),
+    let written = match if_there(fs::read(&path))? {
+        Some(bytes) => serde_json::from_slice::<Identity>(&bytes).ok(),
         // It is written before anything else, so it was left out when the rest was copied.
-        Err(error) if error.kind() == io::ErrorKind::NotFound && root.join("meta").exists() => None,
-        Err(error) if error.kind() == io::ErrorKind::NotFound && entrance == Entrance::Look => {
-            return Ok(());
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return write_identity(&path, &here).map_err(Mismatch::Io);
-        }
-        Err(error) => return Err(error.into()),
+        None if root.join("meta").exists() => None,
+        None if entrance == Entrance::Look => return Ok(true),
+        None => return write_identity(&path, &here).map(|()| true),
     };
     match entrance {
-        _ if written.as_ref() == Some(&here) => Ok(()),
-        Entrance::Look | Entrance::Use(Copied::Refuse) => Err(Mismatch::Copy),
-        Entrance::Use(Copied::Accept) => Ok(()),
-        Entrance::Use(Copied::Adopt) => write_identity(&path, &here).map_err(Mismatch::Io),
+        _ if written.as_ref() == Some(&here) => Ok(true),
+        Entrance::Look | Entrance::Use(Copied::Refuse) => Ok(false),
+        Entrance::Use(Copied::Accept) => Ok(true),
+        Entrance::Use(Copied::Adopt) => write_identity(&path, &here).map(|()| true),
     }
 }
 

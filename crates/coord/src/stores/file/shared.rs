@@ -1,21 +1,21 @@
 //! The state of an open directory, and what is read from it.
 
 use std::collections::HashMap;
-use std::io;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use serde::Deserialize;
-
-use super::cell::{self, Cell, LockedCell};
+use super::Purpose;
+use super::cell::{Cell, LockedCell, if_there};
 use super::directory::{self, Copied, Entrance, Opened, Place};
-use super::{Purpose, Trouble};
 use crate::error::ErrorKind;
+use crate::failure::Failure;
 use crate::finding::Finding;
+use crate::namespace::Namespace;
 use crate::nonce::Nonce;
-use crate::record::{FORMAT, Meta, Version, Versioned};
+use crate::record::{Meta, Version, Versioned, parse_meta};
 use crate::slot::{Group, Slot};
-use crate::store::{Entry, Found, History, Look, Presence, Put};
+use crate::store::{Entry, Found, Look, Presence, Put};
+use crate::sync::lock;
 
 pub(super) struct Shared {
     /// The namespace's own directory.
@@ -51,12 +51,6 @@ pub(super) struct Holding {
     pub(super) directory: Arc<Opened>,
 }
 
-/// Of meta, what every format has.
-#[derive(Deserialize)]
-struct Format {
-    format: u32,
-}
-
 impl Shared {
     pub(super) fn open(
         root: PathBuf,
@@ -64,7 +58,7 @@ impl Shared {
         any_filesystem: bool,
         purpose: Purpose,
         entrance: Entrance,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, Failure> {
         let weaknesses = directory::prepare(&root, any_filesystem, entrance)?;
         let is_look = entrance == Entrance::Look;
         let opened = if is_look { None } else { Some(Arc::new(Opened::at(&root)?)) };
@@ -74,24 +68,23 @@ impl Shared {
     }
 
     pub(super) fn known(&self) -> MutexGuard<'_, Known> {
-        // A panic leaves it as it was: entries are whole.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 
     pub(super) fn writing(&self) -> MutexGuard<'_, ()> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.writing)
     }
 
     /// The directory to act in: the one that was opened, or the one that has taken its place, if it
     /// is no copy.
-    pub(super) fn enter(&self) -> Result<Arc<Opened>, Trouble> {
+    pub(super) fn enter(&self) -> Result<Arc<Opened>, Failure> {
         let mut known = self.known();
         if let Some(opened) = &known.opened {
             match opened.place(&self.root)? {
                 Place::Same => return Ok(opened.clone()),
                 Place::Away => {
                     let why = format!("{} is not there: is it mounted?", self.root.display());
-                    return Err(Trouble::Kind(ErrorKind::Unavailable, why));
+                    return Err(Failure::Definite(ErrorKind::Unavailable, why));
                 }
                 Place::Replaced => {
                     let entrance = Entrance::Use(Copied::Refuse);
@@ -109,7 +102,7 @@ impl Shared {
     }
 
     /// As [`enter`](Self::enter), but whoever only looks takes what is there.
-    pub(super) fn enter_to_read(&self) -> Result<(), Trouble> {
+    pub(super) fn enter_to_read(&self) -> Result<(), Failure> {
         if self.is_look { Ok(()) } else { self.enter().map(drop) }
     }
 
@@ -121,28 +114,32 @@ impl Shared {
         Cell::new(&self.root, "meta")
     }
 
-    pub(super) fn meta(&self) -> Result<Option<Versioned<Meta>>, Trouble> {
-        let corrupt = |why| Trouble::Kind(ErrorKind::Corrupt, format!("meta: {why}"));
-        let Some(bytes) = self.meta_cell().read()? else {
-            // A directory without anything has not forgotten: it may be about to be filled.
-            if !self.is_look {
-                directory::require_identity(&self.root)?;
-            }
-            return Ok(None);
-        };
-        // First, since nothing else is known of a newer format.
-        let Format { format } =
-            serde_json::from_slice(&bytes).map_err(|error| corrupt(error.to_string()))?;
-        if format > FORMAT {
-            let why = format!("format {format}, this version knows {FORMAT}");
-            return Err(Trouble::Kind(ErrorKind::NewerFormat, why));
+    pub(super) fn meta(&self) -> Result<Option<Versioned<Meta>>, Failure> {
+        let meta = read_meta(&self.root)?;
+        // A directory without anything has not forgotten: it may be about to be filled.
+        if meta.is_none() && !self.is_look {
+            directory::require_identity(&self.root)?;
         }
-        let stored: cell::Stored<Meta> =
-            serde_json::from_slice(&bytes).map_err(|error| corrupt(error.to_string()))?;
-        Ok(Some(Versioned { version: stored.version, value: stored.value }))
+        Ok(meta)
     }
 
-    pub(super) fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Trouble> {
+    /// See [`Store::neighbours`](crate::store::Store::neighbours).
+    pub(super) fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Failure> {
+        let Some(parent) = self.root.parent() else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(parent)?.take(most) {
+            let path = entry?.path();
+            let name = path.file_name().and_then(|name| name.to_str()?.parse().ok());
+            if let (Some(name), Ok(Some(meta))) = (name, read_meta(&path))
+                && path != self.root
+            {
+                found.push((name, meta.value));
+            }
+        }
+        Ok(found)
+    }
+
+    pub(super) fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Failure> {
         self.enter()?;
         let locked = self.meta_cell().lock_patiently()?;
         let old = self.meta()?.map(|meta| meta.version);
@@ -152,18 +149,14 @@ impl Shared {
         Ok(Put::Done(locked.write(old.unwrap_or_default(), meta)?))
     }
 
-    pub(super) fn look(meta: Option<Versioned<Meta>>, entries: Vec<Entry>) -> Look {
-        Look { meta, entries, clock: None, history: History::default() }
-    }
-
-    pub(super) fn read(&self, slots: &[Slot]) -> Result<Look, Trouble> {
+    pub(super) fn read(&self, slots: &[Slot]) -> Result<Look, Failure> {
         self.enter_to_read()?;
         let meta = self.meta()?;
         let entries = slots.iter().map(|slot| self.entry(slot)).collect::<Result<_, _>>()?;
-        Ok(Self::look(meta, entries))
+        Ok(Look { meta, entries, ..Look::default() })
     }
 
-    pub(super) fn entry(&self, slot: &Slot) -> Result<Entry, Trouble> {
+    pub(super) fn entry(&self, slot: &Slot) -> Result<Entry, Failure> {
         let cell = self.cell(slot);
         let is_locked = cell.is_locked()?;
         let (version, found) = cell.find()?;
@@ -182,7 +175,7 @@ impl Shared {
     }
 
     /// The slot that carries a nonce which this process wrote.
-    pub(super) fn served(&self, nonce: Nonce) -> Result<Option<Entry>, Trouble> {
+    pub(super) fn served(&self, nonce: Nonce) -> Result<Option<Entry>, Failure> {
         let known = self.known();
         let mut present = known.present.iter();
         let slot = present.find(|(_, of)| of.nonce == nonce).map(|(slot, _)| slot.clone());
@@ -192,18 +185,14 @@ impl Shared {
     }
 
     /// Whether somebody is present in a slot; without a look where this process is.
-    pub(super) fn is_held(&self, slot: &Slot) -> Result<bool, Trouble> {
+    pub(super) fn is_held(&self, slot: &Slot) -> Result<bool, Failure> {
         let is_ours = self.known().present.get(slot).is_some_and(|of| of.locked.is_some());
         Ok(is_ours || self.cell(slot).is_locked()?)
     }
 
-    pub(super) fn list(&self, group: Group) -> Result<Vec<Entry>, Trouble> {
-        let names = match directory::slot_names(&self.root.join(group.letter())) {
-            Err(error) if self.is_look && error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Vec::new());
-            }
-            names => names?,
-        };
+    pub(super) fn list(&self, group: Group) -> Result<Vec<Entry>, Failure> {
+        let names = directory::slot_names(&self.root.join(group.letter()));
+        let names = if self.is_look { if_there(names)?.unwrap_or_default() } else { names? };
         let slots = names.iter().filter_map(|name| Slot::named(group, name).ok());
         let entries = slots.map(|slot| self.entry(&slot)).collect::<Result<Vec<_>, _>>()?;
         // An empty lock file without a record: somebody was about to use the slot for the first
@@ -220,4 +209,11 @@ impl Shared {
         // A directory that cannot be looked at is an outage.
         directory.is_some_and(|opened| !matches!(opened.place(&self.root), Ok(Place::Replaced)))
     }
+}
+
+/// The meta record in the directory of a namespace.
+fn read_meta(root: &Path) -> Result<Option<Versioned<Meta>>, Failure> {
+    let Some(bytes) = Cell::new(root, "meta").read()? else { return Ok(None) };
+    let file = root.join("meta");
+    Ok(Some(parse_meta(&bytes, format_args!("rm {}", file.display()))?))
 }

@@ -2,22 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use super::Trouble;
 use super::shared::Shared;
-use crate::record::UnixMs;
+use crate::failure::Failure;
 use crate::slot::{Group, Slot};
-use crate::store::{Entry, Found, Presence, Vacancies, Wanted};
+use crate::store::{Entry, Look, Presence, Vacancies, Wanted};
 
 /// Numbers to look at before all are. One look costs microseconds, a look at a pool of 1,024
 /// milliseconds; while a pool fills up, one claim in 65 needs all.
 const GUESSES: u32 = 64;
 
 impl Shared {
-    pub(super) fn vacancies(&self, wanted: &Wanted, enough: usize) -> Result<Vacancies, Trouble> {
+    pub(super) fn vacancies(&self, wanted: &Wanted, enough: usize) -> Result<Vacancies, Failure> {
         self.enter()?;
         let meta = self.meta()?;
         let offer = |entries, is_complete, held| {
-            let look = Self::look(meta, entries);
+            let look = Look { meta, entries, ..Look::default() };
             Ok(Vacancies { look, is_complete, held })
         };
         if let Some(served) = self.served(wanted.nonce)? {
@@ -32,7 +31,7 @@ impl Shared {
                 continue;
             }
             let (version, found) = self.cell(&slot).find()?;
-            passed += usize::from(has_passed(&found, wanted.now));
+            passed += usize::from(found.has_passed(wanted.now));
             entries.push(Entry { slot, version, found, presence: Presence::Free });
             if passed == enough {
                 break;
@@ -66,12 +65,4 @@ fn sample(wanted: &Wanted) -> Vec<u32> {
     let favourite = wanted.favourite.filter(|number| range.contains(number));
     let mut seen = BTreeSet::new();
     favourite.into_iter().chain((0..guesses).map(guess)).filter(|n| seen.insert(*n)).collect()
-}
-
-fn has_passed(found: &Found, now: UnixMs) -> bool {
-    match found {
-        Found::New => true,
-        Found::Lost => false,
-        Found::Known(record) => record.horizon <= now,
-    }
 }

@@ -1,10 +1,11 @@
 //! The stores of this process by name: whoever opens the same URL meets in the same store.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use super::State;
 use crate::namespace::Namespace;
+use crate::sync::lock;
 
 type Stores = HashMap<(String, Namespace), Arc<Mutex<State>>>;
 
@@ -14,15 +15,11 @@ static STORES: LazyLock<Mutex<Stores>> = LazyLock::new(Mutex::default);
 
 /// The store of a name and a namespace.
 pub(super) fn shared(name: &str, namespace: &Namespace) -> Arc<Mutex<State>> {
-    lock().entry((name.to_owned(), namespace.clone())).or_default().clone()
+    lock(&STORES).entry((name.to_owned(), namespace.clone())).or_default().clone()
 }
 
 /// The namespaces of a name.
 pub(super) fn namespaces(name: &str) -> Vec<Namespace> {
     let named = |(stored, _): &&(String, Namespace)| stored == name;
-    lock().keys().filter(named).map(|(_, namespace)| namespace.clone()).collect()
-}
-
-fn lock() -> MutexGuard<'static, Stores> {
-    STORES.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&STORES).keys().filter(named).map(|(_, namespace)| namespace.clone()).collect()
 }

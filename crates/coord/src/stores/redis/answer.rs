@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::history::Stored;
+use super::keys::Keys;
 use super::text;
 use crate::error::ErrorKind;
-use crate::record::{Meta, UnixMs, Versioned};
+use crate::record::{Meta, UnixMs, Versioned, parse_meta};
 use crate::slot::{Group, Slot};
 use crate::store::{Entry, Found, Presence};
 
@@ -38,6 +39,7 @@ impl Answer {
     pub(super) fn of(
         words: &[String],
         more: usize,
+        keys: &Keys,
         group: Group,
     ) -> Result<Self, (ErrorKind, String)> {
         let strange = || (ErrorKind::Corrupt, format!("the script answered {words:?}"));
@@ -52,7 +54,11 @@ impl Answer {
         };
         let clock = micros.parse::<u64>().map_err(|_| strange())? / 1000;
         let history: [&str; 7] = history.try_into().map_err(|_| strange())?;
-        let meta = if meta.is_empty() { None } else { Some(text::meta(meta)?) };
+        let meta = if meta.is_empty() {
+            None
+        } else {
+            Some(parse_meta(meta.as_bytes(), format_args!("DEL {}", keys.meta()))?)
+        };
         Ok(Self {
             status: status.clone(),
             more: more.to_vec(),
@@ -87,7 +93,8 @@ impl Answer {
     }
 }
 
-fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+/// A field of what `INFO` says.
+pub(super) fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     let mut pairs = info.lines().filter_map(|line| line.trim_end().split_once(':'));
     pairs.find_map(|(known, value)| (known == name).then_some(value))
 }

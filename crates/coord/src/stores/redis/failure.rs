@@ -1,9 +1,13 @@
 //! What the client library's errors mean.
 
+use std::fmt;
+
 use redis::{ErrorKind as Kind, RedisError, ServerErrorKind as Server};
 
 use super::settings::Settings;
 use crate::error::{Error, ErrorKind};
+
+const TO_PLAIN: &str = "; if the server does not speak TLS, use the scheme without it";
 
 /// What an error answers to: was it carried out, and what can be done about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +83,11 @@ impl Settings {
         Error::new(Meaning::of(error).kind(), act, &self.url, self.redacted(error))
     }
 
+    /// The error of not being let in.
+    pub(super) fn refused(&self, kind: ErrorKind, why: impl fmt::Display) -> Error {
+        Error::new(kind, "connect", &self.url, why)
+    }
+
     /// The error of getting in: nothing was asked yet.
     pub(super) fn shut_out(&self, place: &str, error: &RedisError) -> Error {
         let text = self.redacted(error);
@@ -91,12 +100,11 @@ impl Settings {
                 _ => (ErrorKind::Unavailable, ""),
             },
         };
-        Error::new(kind, "connect", &self.url, format_args!("{place}: {text}{hint}"))
+        self.refused(kind, format_args!("{place}: {text}{hint}"))
     }
 
     /// The library hands rustls's errors on inside an I/O error, where only their words are left.
     fn shut_out_by(&self, text: &str) -> (ErrorKind, &'static str) {
-        const TO_PLAIN: &str = "; if the server does not speak TLS, use the scheme without it";
         const TO_TLS: &str = "; if the server speaks TLS, use the scheme with it, such as rediss:";
         if text.contains("invalid peer certificate") || text.contains("certificate not valid") {
             (ErrorKind::Denied, "; is ca the right one?")
@@ -114,12 +122,9 @@ impl Settings {
     /// The error of getting in when no answer came.
     pub(super) fn silent(&self, place: &str) -> Error {
         let waited = self.timeout;
-        let hint = match self.url.tls {
-            true => "; if the server does not speak TLS, use the scheme without it",
-            false => "",
-        };
+        let hint = if self.url.tls { TO_PLAIN } else { "" };
         let why = format_args!("{place} did not answer within {waited:?}{hint}");
-        Error::new(ErrorKind::Unavailable, "connect", &self.url, why)
+        self.refused(ErrorKind::Unavailable, why)
     }
 }
 

@@ -15,15 +15,21 @@ use crate::slot::Group;
 /// | `...:w:idx` | a sorted set: free workers by horizon |
 /// | `...:w:held` | a sorted set: held workers by expiry |
 /// | `...:w:nonces` | a hash: which worker a claim of any got |
+/// | `...:forgotten_replicas` | a set: addresses of replicas that an operator has given up |
 /// | `...:ev` | a channel: which slot changed |
 #[derive(Clone, Debug)]
 pub(super) struct Keys {
     tag: String,
+    namespace: Namespace,
 }
 
 impl Keys {
     pub(super) fn new(prefix: &str, namespace: &Namespace) -> Self {
-        Self { tag: format!("{{{prefix}:{namespace}}}") }
+        Self { tag: format!("{{{prefix}:{namespace}}}"), namespace: namespace.clone() }
+    }
+
+    pub(super) const fn namespace(&self) -> &Namespace {
+        &self.namespace
     }
 
     /// What all begin with.
@@ -55,6 +61,10 @@ impl Keys {
 
     pub(super) fn born(&self) -> String {
         format!("{}:born", self.tag)
+    }
+
+    pub(super) fn forgotten_replicas(&self) -> String {
+        format!("{}:forgotten_replicas", self.tag)
     }
 
     pub(super) fn channel(&self) -> String {

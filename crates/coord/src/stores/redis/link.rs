@@ -45,20 +45,19 @@ impl Link {
     /// Finds the master and enters it.
     pub(super) async fn open(settings: &Settings, keys: &Keys) -> Result<Self, Error> {
         match settings.url.scheme {
-            Scheme::RedisSentinel => by_sentinels(settings, keys).await,
-            Scheme::RedisCluster => by_nodes(settings, keys).await,
+            // Boxed: whoever opens a store in the depth of a program would exceed the compiler's limit.
+            Scheme::RedisSentinel => Box::pin(by_sentinels(settings, keys)).await,
+            Scheme::RedisCluster => Box::pin(by_nodes(settings, keys)).await,
             _ => match meet(settings, keys, &settings.url.hosts[0]).await? {
                 Met::Master(link) => Ok(*link),
-                Met::Replica => Err(refused(
-                    settings,
-                    "the server is a replica: name the master, or use redis+sentinel:",
-                )),
-                Met::Moved(_) => Err(Error::new(
-                    ErrorKind::InvalidConfig,
-                    "connect",
-                    &settings.url,
-                    "the server is a node of a cluster: use redis+cluster:",
-                )),
+                Met::Replica => {
+                    let why = "the server is a replica: name the master, or use redis+sentinel:";
+                    Err(settings.refused(ErrorKind::Unsafe, why))
+                }
+                Met::Moved(_) => {
+                    let why = "the server is a node of a cluster: use redis+cluster:";
+                    Err(settings.url.unusable(why))
+                }
             },
         }
     }
@@ -98,30 +97,44 @@ fn share(settings: &Settings) -> Duration {
     settings.timeout / addresses.saturating_add(1)
 }
 
-async fn by_sentinels(settings: &Settings, keys: &Keys) -> Result<Link, Error> {
-    let mut last = None;
-    for sentinel in &settings.url.hosts {
-        let place = format!("sentinel {}", shown(sentinel));
-        let found = async {
-            let master = master_of(settings, sentinel).await?;
-            match meet(settings, keys, &master).await? {
-                Met::Master(link) => Ok(*link),
-                // The sentinel has not heard of a fail-over yet, or it is under way.
-                Met::Replica | Met::Moved(_) => Err(Error::new(
-                    ErrorKind::Unavailable,
-                    "connect",
-                    &settings.url,
-                    format_args!("{place} names {}, which is no master", shown(&master)),
-                )),
-            }
+/// The first good answer of the hosts in turn, each of which has its share of the time.
+async fn first_answer<'a, T, F>(
+    settings: &'a Settings,
+    kind: &str,
+    ask: impl Fn(&'a Address) -> F,
+) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    let mut last: Option<Error> = None;
+    for host in &settings.url.hosts {
+        let error = match timeout(share(settings), ask(host)).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => error,
+            Err(_) => settings.silent(&format!("{kind} {}", shown(host))),
         };
-        match timeout(share(settings), found).await {
-            Ok(Ok(link)) => return Ok(link),
-            Ok(Err(error)) => last = worse(last, error),
-            Err(_) => last = worse(last, settings.silent(&place)),
+        // Of two errors the one that waiting does not cure tells more.
+        if last.as_ref().is_none_or(|known| known.kind().is_retryable()) {
+            last = Some(error);
         }
     }
-    Err(last.unwrap_or_else(|| settings.silent("no sentinel")))
+    Err(last.unwrap_or_else(|| settings.silent(&format!("no {kind}"))))
+}
+
+async fn by_sentinels(settings: &Settings, keys: &Keys) -> Result<Link, Error> {
+    first_answer(settings, "sentinel", |sentinel| async move {
+        let master = master_of(settings, sentinel).await?;
+        match meet(settings, keys, &master).await? {
+            Met::Master(link) => Ok(*link),
+            // The sentinel has not heard of a fail-over yet, or it is under way.
+            Met::Replica | Met::Moved(_) => {
+                let (sentinel, master) = (shown(sentinel), shown(&master));
+                let why = format_args!("sentinel {sentinel} names {master}, which is no master");
+                Err(settings.refused(ErrorKind::Unavailable, why))
+            }
+        }
+    })
+    .await
 }
 
 /// Asks a sentinel something about the master.
@@ -148,17 +161,26 @@ async fn ask_sentinel<T: FromRedisValue>(
 async fn master_of(settings: &Settings, sentinel: &Address) -> Result<Address, Error> {
     let answer: Option<Address> =
         ask_sentinel(settings, sentinel, "GET-MASTER-ADDR-BY-NAME").await?;
-    answer.ok_or_else(|| {
-        let why = format_args!("the sentinels know no master called {:?}", settings.url.path);
-        Error::new(ErrorKind::InvalidConfig, "connect", &settings.url, why)
-    })
+    let unknown = || {
+        settings
+            .url
+            .unusable(format_args!("the sentinels know no master called {:?}", settings.url.path))
+    };
+    answer.ok_or_else(unknown)
 }
 
 /// The addresses of all servers that could be promoted in the place of this master, as sentinels or
 /// the cluster know them; those that are away too.
 pub(super) async fn promotable(settings: &Settings, link: &Link) -> Result<Vec<String>, Error> {
     match settings.url.scheme {
-        Scheme::RedisSentinel => by_any_sentinel(settings).await,
+        Scheme::RedisSentinel => {
+            let replicas: Vec<HashMap<String, String>> =
+                first_answer(settings, "sentinel", |sentinel| {
+                    ask_sentinel(settings, sentinel, "REPLICAS")
+                })
+                .await?;
+            Ok(replicas.iter().filter_map(promotable_address).collect())
+        }
         Scheme::RedisCluster => {
             let mut connection = link.connection.clone();
             let nodes = redis::cmd("CLUSTER").arg("NODES").query_async(&mut connection).await;
@@ -168,21 +190,6 @@ pub(super) async fn promotable(settings: &Settings, link: &Link) -> Result<Vec<S
         }
         _ => Ok(Vec::new()),
     }
-}
-
-async fn by_any_sentinel(settings: &Settings) -> Result<Vec<String>, Error> {
-    let mut last = None;
-    for sentinel in &settings.url.hosts {
-        let asked = ask_sentinel::<Vec<HashMap<String, String>>>(settings, sentinel, "REPLICAS");
-        match timeout(share(settings), asked).await {
-            Ok(Ok(replicas)) => {
-                return Ok(replicas.iter().filter_map(promotable_address).collect());
-            }
-            Ok(Err(error)) => last = worse(last, error),
-            Err(_) => last = worse(last, settings.silent(&shown(sentinel))),
-        }
-    }
-    Err(last.unwrap_or_else(|| settings.silent("no sentinel")))
 }
 
 /// The address of a replica, unless it is never promoted.
@@ -211,35 +218,19 @@ fn replicas_of_myself(nodes: &str) -> Vec<String> {
 }
 
 async fn by_nodes(settings: &Settings, keys: &Keys) -> Result<Link, Error> {
-    let mut last = None;
-    for node in &settings.url.hosts {
-        let found = async {
-            let mut address = node.clone();
-            for _ in 0..REDIRECTS_MAX {
-                match meet(settings, keys, &address).await? {
-                    Met::Master(link) => return Ok(*link),
-                    Met::Moved(owner) => address = owner_address(&owner, &address),
-                    Met::Replica => break,
-                }
+    first_answer(settings, "node", |node| async move {
+        let mut address = node.clone();
+        for _ in 0..REDIRECTS_MAX {
+            match meet(settings, keys, &address).await? {
+                Met::Master(link) => return Ok(*link),
+                Met::Moved(owner) => address = owner_address(&owner, &address),
+                Met::Replica => break,
             }
-            let why = format_args!("{} does not lead to the owner of the slot", shown(node));
-            Err(Error::new(ErrorKind::Unavailable, "connect", &settings.url, why))
-        };
-        match timeout(share(settings), found).await {
-            Ok(Ok(link)) => return Ok(link),
-            Ok(Err(error)) => last = worse(last, error),
-            Err(_) => last = worse(last, settings.silent(&shown(node))),
         }
-    }
-    Err(last.unwrap_or_else(|| settings.silent("no node")))
-}
-
-/// Of two errors the one that waiting does not cure: it tells more.
-fn worse(known: Option<Error>, error: Error) -> Option<Error> {
-    match known {
-        Some(known) if !known.kind().is_retryable() => Some(known),
-        _ => Some(error),
-    }
+        let why = format_args!("{} does not lead to the owner of the slot", shown(node));
+        Err(settings.refused(ErrorKind::Unavailable, why))
+    })
+    .await
 }
 
 /// Of `host:port`, where an empty host means the one that was asked.
@@ -294,7 +285,7 @@ fn not_master(settings: &Settings, address: &Address, error: &RedisError) -> Res
             let why = settings.redacted(error);
             let rule = "the user needs +eval and the keys and channels of the prefix";
             let why = format_args!("{}: {why}; {rule}", shown(address));
-            Err(Error::new(ErrorKind::Denied, "connect", &settings.url, why))
+            Err(settings.refused(ErrorKind::Denied, why))
         }
         _ => Err(settings.shut_out(&shown(address), error)),
     }
@@ -305,11 +296,7 @@ fn denied(settings: &Settings, keys: &Keys, rules: &str) -> Error {
         "the user lacks {rules}, for the keys and channels that begin with {}",
         keys.tag()
     );
-    Error::new(ErrorKind::Denied, "connect", &settings.url, why)
-}
-
-fn refused(settings: &Settings, why: &str) -> Error {
-    Error::new(ErrorKind::Unsafe, "connect", &settings.url, why)
+    settings.refused(ErrorKind::Denied, why)
 }
 
 pub(super) fn shown((host, port): &Address) -> String {

@@ -83,41 +83,21 @@ impl Call {
 }
 
 /// The commands that the scripts and the store use, each with as many arguments as it needs.
-const COMMANDS: [&str; 24] = [
-    "info replication",
-    "time",
-    "ping",
-    "wait 0 1",
-    "get KEY",
-    "set KEY 1",
-    "exists KEY",
-    "hget KEY f",
-    "hset KEY f 1",
-    "hdel KEY f",
-    "hmget KEY f",
-    "hkeys KEY",
-    "hlen KEY",
-    "sadd KEY m",
-    "srem KEY m",
-    "sismember KEY m",
-    "smembers KEY",
-    "zadd KEY 1 m",
-    "zrem KEY m",
-    "zrange KEY 0 1",
-    "zrangebyscore KEY 0 1",
-    "zcard KEY",
-    "zcount KEY 0 1",
-    "evalsha x 1 KEY",
-];
+const COMMANDS: &str = "info replication, time, ping, wait 0 1, get KEY, set KEY 1, exists KEY, \
+                        hget KEY f, hset KEY f 1, hdel KEY f, hmget KEY f, hkeys KEY, hlen KEY, \
+                        sadd KEY m, srem KEY m, sismember KEY m, smembers KEY, zadd KEY 1 m, \
+                        zrem KEY m, zrange KEY 0 1, zrangebyscore KEY 0 1, zcard KEY, \
+                        zcount KEY 0 1, evalsha x 1 KEY, publish CHANNEL m, subscribe CHANNEL";
 
 /// Asks which rights the user lacks, and in a cluster, who owns the namespace's slot.
 pub(super) fn probe(keys: &Keys) -> Cmd {
-    let (key, channel) = (keys.born(), keys.channel());
-    let filled = |word: &str| if word == "KEY" { key.clone() } else { word.to_owned() };
-    let mut needed: Vec<Vec<String>> =
-        COMMANDS.iter().map(|command| command.split(' ').map(filled).collect()).collect();
-    needed.push(vec!["publish".into(), channel.clone(), "m".into()]);
-    needed.push(vec!["subscribe".into(), channel]);
+    let filled = |word: &str| match word {
+        "KEY" => keys.born(),
+        "CHANNEL" => keys.channel(),
+        other => other.to_owned(),
+    };
+    let words = |command: &str| command.split(' ').map(filled).collect::<Vec<_>>();
+    let needed: Vec<Vec<String>> = COMMANDS.split(", ").map(words).collect();
     let needed = serde_json::to_string(&needed).expect("texts are JSON");
     let mut command = redis::cmd("EVAL");
     command.arg(include_str!("lua/probe.lua")).arg(1).arg(keys.born()).arg(needed);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use redis::aio::MultiplexedConnection;
 
+use super::answer::field;
 use super::settings::Settings;
 use crate::error::{Error, ErrorKind};
 use crate::url::Scheme;
@@ -22,7 +23,7 @@ pub(super) struct Server {
     pub(super) run_id: String,
     /// Another with every start and every promotion.
     pub(super) lineage: String,
-    pub(super) replicas: u32,
+    pub(super) replicas: u64,
     /// Whether it was promoted since it started.
     pub(super) was_promoted: bool,
     /// Whether it stops acknowledging when its replicas are out of reach.
@@ -64,12 +65,9 @@ impl Server {
     }
 
     fn of_info(info: &str) -> Self {
-        let field = |name: &str| {
-            let mut pairs = info.lines().filter_map(|line| line.trim_end().split_once(':'));
-            pairs.find_map(|(known, value)| (known == name).then_some(value))
-        };
+        let field = |name: &str| field(info, name);
         let text = |name: &str| field(name).unwrap_or_default().to_owned();
-        let bytes = |name: &str| field(name).and_then(|n| n.parse().ok()).unwrap_or(0);
+        let number = |name: &str| field(name).and_then(|n| n.parse().ok()).unwrap_or(0);
         let fails = |name: &str| field(name) == Some("err");
         Self {
             version: text("redis_version"),
@@ -77,12 +75,12 @@ impl Server {
             in_cluster: field("cluster_enabled").map(|enabled| enabled == "1"),
             run_id: text("run_id"),
             lineage: text("master_replid"),
-            replicas: field("connected_slaves").and_then(|n| n.parse().ok()).unwrap_or(0),
+            replicas: number("connected_slaves"),
             was_promoted: text("master_replid2").chars().any(|c| c != '0'),
             needs_replicas: field("min_slaves_good_slaves").is_some(),
             maxmemory_policy: text("maxmemory_policy"),
-            maxmemory: bytes("maxmemory"),
-            used_memory: bytes("used_memory"),
+            maxmemory: number("maxmemory"),
+            used_memory: number("used_memory"),
             disk_fails: fails("aof_last_write_status") || fails("rdb_last_bgsave_status"),
             keeps_log: field("aof_enabled") == Some("1"),
             log_sync: None,
@@ -116,13 +114,12 @@ impl Server {
             }
             _ => return Ok(()),
         };
-        Err(Error::new(ErrorKind::InvalidConfig, "connect", &settings.url, why))
+        Err(settings.url.unusable(why))
     }
 
     /// Refuses a server that may forget records without anybody noticing.
     pub(super) fn check(&self, settings: &Settings) -> Result<(), Error> {
-        let refuse =
-            |why: String| Err(Error::new(ErrorKind::Unsafe, "connect", &settings.url, why));
+        let refuse = |why: String| Err(settings.refused(ErrorKind::Unsafe, why));
         let major = self.version.split('.').next().and_then(|major| major.parse::<u32>().ok());
         if major.is_none_or(|major| major < OLDEST_MAJOR) {
             return refuse(format!("Redis {} is too old: use 6.0 or newer", self.version));
@@ -156,6 +153,24 @@ mod tests {
         assert!(server.is_master && server.keeps_log && server.needs_replicas);
         assert_eq!((server.replicas, server.lineage.as_str()), (2, "abc"));
         assert!(!server.was_promoted && !server.is_alone() && !server.syncs_each_write());
+    }
+
+    #[test]
+    fn only_a_log_that_is_known_to_be_synced_is_counted_on() {
+        for (log_sync, skips_sync, each_write, soon) in [
+            (Some("always"), false, true, true),
+            (Some("everysec"), false, false, true),
+            (Some("no"), false, false, false),
+            (Some("always"), true, false, false),
+            // The user may not read it.
+            (None, false, false, false),
+        ] {
+            let log_sync = log_sync.map(str::to_owned);
+            let server = Server { keeps_log: true, log_sync, skips_sync, ..Server::default() };
+            assert_eq!((server.syncs_each_write(), server.syncs_soon()), (each_write, soon));
+            let none = Server { keeps_log: false, ..server };
+            assert!(!none.syncs_each_write() && !none.syncs_soon());
+        }
     }
 
     #[test]

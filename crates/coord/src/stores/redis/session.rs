@@ -1,10 +1,10 @@
 //! Requests to the master: sent once, answered in time, repeated only where that is safe.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use redis::{Cmd, RedisError};
+use redis::{Cmd, FromRedisValue, RedisError};
 use tokio::time::timeout;
 
 use super::answer::Answer;
@@ -18,7 +18,8 @@ use super::settings::{Durability, Settings};
 use crate::error::{Error, ErrorKind};
 use crate::record::UnixMs;
 use crate::slot::Group;
-use crate::store::History;
+use crate::store::{Act, History};
+use crate::sync::lock;
 use crate::time::boot_time;
 
 /// How often one request may be sent: once, once more over a new connection, and once more if that
@@ -72,7 +73,7 @@ impl Session {
 
     /// The server as of the latest connection.
     pub(super) fn server(&self) -> Arc<Server> {
-        self.server.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.server).clone()
     }
 
     /// Carries a step out, within the time-out.
@@ -84,24 +85,42 @@ impl Session {
                 return Err(self.late(step.act, step.writes && was_sent.load(Ordering::Relaxed)));
             }
         };
-        let answer = Answer::of(&words, step.more, step.group)
+        let answer = Answer::of(&words, step.more, &self.keys, step.group)
             .map_err(|(kind, why)| Error::new(kind, step.act, &self.settings.url, why))?;
-        self.mark().observe(&answer, began, boot_time());
+        lock(&self.mark).observe(&answer, began, boot_time());
         Ok(answer)
+    }
+
+    /// Sends a command that does no harm if it is carried out twice, within the time-out.
+    pub(super) async fn command<T: FromRedisValue>(
+        &self,
+        act: Act,
+        command: &Cmd,
+    ) -> Result<T, Error> {
+        let sent = async {
+            let mut link = self.link().await?;
+            command.query_async(&mut link.connection).await.map_err(|error| {
+                self.learn(&link, &error);
+                match act {
+                    Act::Read => self.nothing_written(act.word(), &error),
+                    _ => self.settings.failed(act.word(), &error),
+                }
+            })
+        };
+        match timeout(self.settings.timeout, sent).await {
+            Ok(answer) => answer,
+            Err(_) => Err(self.late(act.word(), act != Act::Read)),
+        }
     }
 
     /// The history that an answer shows.
     pub(super) fn history(&self, answer: &Answer) -> History {
-        history::seen(answer, &self.server(), &self.settings, &self.mark())
+        history::seen(answer, &self.server(), &self.settings, &lock(&self.mark))
     }
 
     /// What was written in a history up to this time is on the master's disk.
     pub(super) fn settled(&self, history: &str) -> UnixMs {
-        self.mark().settled(history)
-    }
-
-    fn mark(&self) -> MutexGuard<'_, Watermark> {
-        self.mark.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.mark).settled(history)
     }
 
     async fn attempt(&self, step: &Step<'_>, was_sent: &AtomicBool) -> Result<Vec<String>, Error> {
@@ -137,9 +156,20 @@ impl Session {
             }
             return Err(match meaning {
                 _ if is_in_doubt => self.settings.failed(step.act, &failed).into_unknown(),
-                Meaning::Broken if !step.writes => self.nothing_written(step.act, &failed),
+                _ if !step.writes => self.nothing_written(step.act, &failed),
                 _ => self.settings.failed(step.act, &failed),
             });
+        }
+    }
+
+    /// The error of a request that only reads: nothing is in doubt.
+    fn nothing_written(&self, act: &'static str, error: &RedisError) -> Error {
+        match Meaning::of(error) {
+            Meaning::Broken => {
+                let why = self.settings.redacted(error);
+                Error::new(ErrorKind::Unavailable, act, &self.settings.url, why)
+            }
+            _ => self.settings.failed(act, error),
         }
     }
 
@@ -196,26 +226,23 @@ impl Session {
             return Ok(link.clone());
         }
         *held = None;
-        let link = Link::open(&self.settings, &self.keys).await.map_err(|error| {
+        // Boxed: what connects is nested deeply, and so would be every future that it is a part of.
+        let opened = Box::pin(Link::open(&self.settings, &self.keys)).await;
+        let link = opened.map_err(|error| {
             // What was fine when the store was opened, and is refused now, may be so for a moment:
             // an address that is led from one server to another, or a server being set up again.
             let was_fine = self.server().is_master;
             match error.kind() {
                 ErrorKind::Unsafe if was_fine => {
-                    Error::new(ErrorKind::Unavailable, "connect", &self.settings.url, error)
+                    self.settings.refused(ErrorKind::Unavailable, error)
                 }
                 _ => error,
             }
         })?;
-        self.remember(&link);
+        tracing::debug!(address = %shown(&link.address), lineage = %link.server.lineage, "connected");
+        *lock(&self.server) = link.server.clone();
         *held = Some(link.clone());
         Ok(link)
-    }
-
-    fn remember(&self, link: &Link) {
-        let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
-        tracing::debug!(address = %shown(&link.address), lineage = %link.server.lineage, "connected");
-        *server = link.server.clone();
     }
 
     /// What an error means, and that the connection is of no more use if it says so.
@@ -225,16 +252,6 @@ impl Session {
             link.mark_lost();
         }
         meaning
-    }
-
-    fn nothing_written(&self, act: &'static str, error: &RedisError) -> Error {
-        match Meaning::of(error) {
-            Meaning::Broken => {
-                let why = self.settings.redacted(error);
-                Error::new(ErrorKind::Unavailable, act, &self.settings.url, why)
-            }
-            _ => self.settings.failed(act, error),
-        }
     }
 
     /// The time is over.

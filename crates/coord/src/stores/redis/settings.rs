@@ -1,6 +1,5 @@
 //! What the URL says, checked.
 
-use std::fs;
 use std::time::Duration;
 
 use redis::{
@@ -8,8 +7,8 @@ use redis::{
     RedisConnectionInfo, TlsCertificates,
 };
 
-use crate::error::{Error, ErrorKind};
-use crate::url::{Scheme, Secret, StoreUrl, duration};
+use crate::error::Error;
+use crate::url::{PemFiles, Scheme, Secret, StoreUrl, duration};
 
 /// How long an old master may go on acknowledging after its successor was promoted, unless the URL
 /// says otherwise: the default of a cluster's `cluster-node-timeout`, and more than Sentinel's usual
@@ -61,10 +60,8 @@ pub(super) enum Login {
 
 impl Settings {
     pub(super) fn of(url: &StoreUrl) -> Result<Self, Error> {
-        let bad = |why: String| Error::new(ErrorKind::InvalidConfig, "connect", url, why);
-        let is_redis =
-            matches!(url.scheme, Scheme::Redis | Scheme::RedisSentinel | Scheme::RedisCluster);
-        if !is_redis || url.hosts.is_empty() {
+        let bad = |why: String| url.unusable(why);
+        if !url.scheme.is_redis() || url.hosts.is_empty() {
             return Err(bad("this is not the URL of a Redis store".into()));
         }
         if url.scheme == Scheme::Redis && url.hosts.len() > 1 {
@@ -83,16 +80,14 @@ impl Settings {
             isolation: isolation(url).map_err(&bad)?,
             durability: durability(url).map_err(&bad)?,
             secret,
-            certificates: certificates(url).map_err(&bad)?,
+            certificates: certificates(url)?,
             url: url.clone(),
         })
     }
 
     /// A client of one server.
     pub(super) fn client(&self, address: &Address, login: Login) -> Result<Client, Error> {
-        let bad = |why: redis::RedisError| {
-            Error::new(ErrorKind::InvalidConfig, "connect", &self.url, self.redacted(&why))
-        };
+        let bad = |why: redis::RedisError| self.url.unusable(self.redacted(&why));
         let mut settings = RedisConnectionInfo::default()
             // Version 3 tells at once when the connection is lost, and brings announcements.
             .set_protocol(ProtocolVersion::RESP3)
@@ -160,19 +155,11 @@ fn durability(url: &StoreUrl) -> Result<Durability, String> {
     }
 }
 
-fn certificates(url: &StoreUrl) -> Result<TlsCertificates, String> {
-    let read = |name: &str| -> Result<Option<Vec<u8>>, String> {
-        let Some(path) = url.option(name) else { return Ok(None) };
-        let text = fs::read(path).map_err(|error| format!("{name} {path:?}: {error}"))?;
-        let wanted: &[u8] = if name == "key" { b"PRIVATE KEY-----" } else { b"BEGIN CERTIFICATE" };
-        match text.windows(wanted.len()).any(|part| part == wanted) {
-            true => Ok(Some(text)),
-            false => Err(format!("{name} {path:?} holds no PEM of that kind")),
-        }
-    };
-    let client_tls = match (read("cert")?, read("key")?) {
-        (Some(client_cert), Some(client_key)) => Some(ClientTlsConfig { client_cert, client_key }),
-        _ => None,
-    };
-    Ok(TlsCertificates { client_tls, root_cert: read("ca")? })
+fn certificates(url: &StoreUrl) -> Result<TlsCertificates, Error> {
+    let PemFiles { authorities, identity } = url.pem_files()?;
+    let client_tls = identity.map(|(cert, key)| ClientTlsConfig {
+        client_cert: cert.into_bytes(),
+        client_key: key.into_bytes(),
+    });
+    Ok(TlsCertificates { client_tls, root_cert: authorities.map(String::into_bytes) })
 }

@@ -1,27 +1,18 @@
-//! Records and meta as text: JSON with the version in it.
-
-use serde::Deserialize;
+//! Records as text: JSON with the version in it, and numbers that scripts can read.
 
 use super::scripts::sha1;
-use crate::error::ErrorKind;
-use crate::record::{FORMAT, Meta, Record, Version, Versioned};
+use crate::record::{Record, Version, Versioned};
 
 /// The largest number that scripts compute with exactly.
 pub(super) const EXACT_MAX: u64 = (1 << 53) - 1;
 
-/// A record with the version that scripts put into its text.
-#[derive(Deserialize)]
-struct Stored<T> {
-    version: u64,
-    #[serde(flatten)]
-    value: T,
-}
-
 /// What a stored text says: its version, and its record if scripts can read it too.
 pub(super) fn record(text: &str) -> (Version, Option<Record>) {
-    match serde_json::from_str::<Stored<Record>>(text) {
-        Ok(Stored { version, value }) if version > 0 && version <= EXACT_MAX && fits(&value) => {
-            (Version(version), Some(value))
+    match serde_json::from_str::<Versioned<Record>>(text) {
+        Ok(Versioned { version, value })
+            if (1..=EXACT_MAX).contains(&version.0) && fits(&value) =>
+        {
+            (version, Some(value))
         }
         _ => (fingerprint(text), None),
     }
@@ -37,25 +28,6 @@ pub(super) fn fits(record: &Record) -> bool {
 /// scripts compute the same.
 fn fingerprint(text: &str) -> Version {
     Version(u64::from_str_radix(&sha1(text)[..12], 16).unwrap_or(1))
-}
-
-/// What the text of meta says.
-pub(super) fn meta(text: &str) -> Result<Versioned<Meta>, (ErrorKind, String)> {
-    #[derive(Deserialize)]
-    struct Format {
-        format: u32,
-    }
-    let corrupt = |error: serde_json::Error| (ErrorKind::Corrupt, format!("meta: {error}"));
-    let Format { format } = serde_json::from_str(text).map_err(corrupt)?;
-    if format > FORMAT {
-        return Err((ErrorKind::NewerFormat, newer(format)));
-    }
-    let Stored { version, value } = serde_json::from_str(text).map_err(corrupt)?;
-    Ok(Versioned { version: Version(version), value })
-}
-
-pub(super) fn newer(format: impl std::fmt::Display) -> String {
-    format!("meta has format {format}, and this program knows up to {FORMAT}: use a newer one")
 }
 
 #[cfg(test)]
@@ -85,13 +57,5 @@ mod tests {
             let (version, found) = record(&text);
             assert!(found.is_none() && version.0 > 0, "{text}");
         }
-    }
-
-    #[test]
-    fn meta_of_a_newer_format_is_told_from_meta_that_is_broken() {
-        let kind = |text: &str| meta(text).map_err(|(kind, _)| kind);
-        assert_eq!(kind("{\"format\":99}"), Err(ErrorKind::NewerFormat));
-        assert_eq!(kind("{\"format\":1}"), Err(ErrorKind::Corrupt));
-        assert_eq!(kind("nonsense"), Err(ErrorKind::Corrupt));
     }
 }

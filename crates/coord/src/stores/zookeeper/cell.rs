@@ -8,15 +8,13 @@
 //! which rises whenever the record is created: a record that was deleted and created in between
 //! is noticed too.
 
-use serde::Deserialize;
 use zookeeper_client::{SessionId, Stat};
 
-use super::failure::Failure;
 use super::paths::Paths;
 use super::session::{Get, Node, Read};
-use crate::error::ErrorKind;
+use crate::failure::Failure;
 use crate::nonce::Nonce;
-use crate::record::{FORMAT, Meta, Version, Versioned};
+use crate::record::{Meta, Version, Versioned, parse_meta};
 use crate::slot::Slot;
 use crate::store::{Entry, Found, Presence};
 
@@ -56,7 +54,7 @@ impl Snapshot {
 
     /// The version of meta, if there is one that can be read.
     pub(super) fn meta_version(&self) -> Option<Version> {
-        parse_meta(self.meta.as_ref()?).ok().map(|meta| meta.version)
+        meta_of(self.meta.as_ref()?, "").ok().map(|meta| meta.version)
     }
 }
 
@@ -71,11 +69,7 @@ impl Cell {
     }
 
     pub(super) fn found(&self) -> Found {
-        match (&self.record, &self.born) {
-            (Some(node), _) => serde_json::from_slice(&node.data).map_or(Found::Lost, Found::Known),
-            (None, Some(_)) => Found::Lost,
-            (None, None) => Found::New,
-        }
+        Found::of(self.record.as_ref().map(|node| &node.data[..]), self.born.is_some())
     }
 
     pub(super) fn entry(&self) -> Entry {
@@ -102,19 +96,8 @@ pub(super) fn version_of_meta(stat: &Stat, incarnation: Nonce) -> Version {
     Version(version_of(stat).0 ^ folded)
 }
 
-/// Meta out of its node.
-pub(super) fn parse_meta(node: &Node) -> Result<Versioned<Meta>, Failure> {
-    /// What every format has.
-    #[derive(Deserialize)]
-    struct Format {
-        format: u32,
-    }
-    let corrupt = |error| Failure::Definite(ErrorKind::Corrupt, format!("meta: {error}"));
-    let Format { format } = serde_json::from_slice(&node.data).map_err(corrupt)?;
-    if format > FORMAT {
-        let why = format!("meta has format {format}, this version knows {FORMAT}");
-        return Err(Failure::Definite(ErrorKind::NewerFormat, why));
-    }
-    let value: Meta = serde_json::from_slice(&node.data).map_err(corrupt)?;
+/// Meta out of its node. `removal`: what removes it by hand.
+pub(super) fn meta_of(node: &Node, removal: &str) -> Result<Versioned<Meta>, Failure> {
+    let value: Meta = parse_meta(&node.data, removal)?;
     Ok(Versioned { version: version_of_meta(&node.stat, value.incarnation), value })
 }

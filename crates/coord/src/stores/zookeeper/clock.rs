@@ -1,10 +1,11 @@
 //! The servers' clock. They tell it with what is written; in between this machine's boot time goes
 //! on from there.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::record::UnixMs;
+use crate::sync::lock;
 use crate::time::millis;
 
 /// How long the boot time goes on from what was told. The servers' clock may be set right in the
@@ -18,23 +19,18 @@ pub(super) struct Clock(Mutex<Option<(UnixMs, Duration)>>);
 impl Clock {
     /// Sets it by the time of a write that was answered at a boot time.
     pub(super) fn set(&self, told: UnixMs, answered: Duration) {
-        *self.lock() = Some((told, answered));
+        *lock(&self.0) = Some((told, answered));
     }
 
     /// What it shows at a boot time; `None` if nothing was written yet.
     pub(super) fn at(&self, now: Duration) -> Option<UnixMs> {
-        let (told, answered) = (*self.lock())?;
+        let (told, answered) = (*lock(&self.0))?;
         Some(told.saturating_add(millis(now.saturating_sub(answered))))
     }
 
     /// Whether something must be written to know it at a boot time.
     pub(super) fn is_due(&self, now: Duration) -> bool {
-        self.lock().is_none_or(|(_, answered)| now.saturating_sub(answered) > AGE_MAX)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<(UnixMs, Duration)>> {
-        // Every change is complete before anything can panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).is_none_or(|(_, answered)| now.saturating_sub(answered) > AGE_MAX)
     }
 }
 

@@ -1,19 +1,19 @@
-//! The one kind of write: a slot's record together with its mark of birth and its presence.
+//! Writes: a slot's record together with its mark of birth and its presence, and meta.
 
 use std::time::Duration;
 
 use zookeeper_client as zk;
 use zookeeper_client::{CreateMode, SessionId, Stat};
 
-use super::cell::{Cell, Snapshot, version_of};
-use super::failure::Failure;
+use super::cell::{Cell, Snapshot, version_of, version_of_meta};
 use super::session::{Deadline, Sent};
 use super::tree::{Tree, first_set};
-use crate::error::ErrorKind;
+use crate::failure::Failure;
 use crate::nonce::Nonce;
-use crate::record::Version;
+use crate::record::{Meta, Version, json};
 use crate::slot::Slot;
 use crate::store::{Change, Commit, Committed, Look, Present, Put, Stay};
+use crate::sync::lock;
 use crate::time::{boot_time, millis};
 
 /// For how long what was read is good enough to be written over: for the moment in which a claim is
@@ -80,13 +80,13 @@ impl Tree {
 
     /// Keeps what was read for the commit that is decided by it.
     pub(super) fn remember(&self, snapshot: Snapshot) {
-        *self.lock() = Some((boot_time(), snapshot));
+        *lock(&self.recent) = Some((boot_time(), snapshot));
     }
 
     /// What the last look read of the slot, if the change comes from that look. Holders decide by
     /// what they knew long before, and read.
     fn recent(&self, commit: &Commit, change: &Change) -> Option<Snapshot> {
-        let (read, snapshot) = self.lock().take()?;
+        let (read, snapshot) = lock(&self.recent).take()?;
         let is_recent = boot_time().saturating_sub(read) <= RECENT;
         let is_decided_by_it = is_recent && change.present == Present::Nobody;
         let cell = snapshot.possible(commit, change).filter(|_| is_decided_by_it)?.clone();
@@ -101,9 +101,7 @@ impl Tree {
         change: &Change,
         deadline: Deadline,
     ) -> Result<Option<Stat>, Failure> {
-        let data = serde_json::to_vec(&change.record).map_err(|error| {
-            Failure::Definite(ErrorKind::InvalidConfig, format!("the record: {error}"))
-        })?;
+        let data = json(&change.record).into_bytes();
         let build = |multi: &mut zk::MultiWriter<'_>| {
             if let Some(meta) = &read.meta {
                 multi.add_check_version(&self.paths.meta(), meta.stat.version)?;
@@ -175,6 +173,37 @@ impl Tree {
         multi.add_delete(&path, None)
     }
 
+    /// Replaces the version of meta that was read; `None`: it must not exist.
+    pub(super) async fn put_meta(
+        &self,
+        expected: Option<Version>,
+        meta: &Meta,
+        deadline: Deadline,
+    ) -> Result<Put, Failure> {
+        let (path, data) = (self.paths.meta(), json(meta).into_bytes());
+        loop {
+            let read = self.snapshot(&[], true, deadline).await?;
+            if read.meta_version() != expected || read.meta.is_some() != expected.is_some() {
+                return Ok(Put::Conflict);
+            }
+            let build = |multi: &mut zk::MultiWriter<'_>| match &read.meta {
+                Some(node) => multi.add_set_data(&path, &data, Some(node.stat.version)),
+                None => {
+                    multi.add_create(&path, b"", &self.persistent())?;
+                    multi.add_set_data(&path, &data, None)
+                }
+            };
+            match self.session.send(read.session, build, deadline).await? {
+                Sent::Done(results) => {
+                    let stat = first_set(&results)?;
+                    self.told(&stat);
+                    return Ok(Put::Done(version_of_meta(&stat, meta.incarnation)));
+                }
+                Sent::Refused(error) => self.refused(&error, deadline).await?,
+            }
+        }
+    }
+
     /// Removes a slot that nobody is present in.
     pub(super) async fn forget(
         &self,
@@ -221,7 +250,7 @@ impl Snapshot {
                 change.nonce.is_some_and(|nonce| own.data == nonce.to_string().as_bytes())
             }
         };
-        let is_same = cell.version() == change.version && cell.entry().nonce() == change.nonce;
+        let is_same = change.is_as_read(cell.version(), &cell.found());
         (commit.meta.is_none_or(is_meta) && is_same && may_be_present).then_some(cell)
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use rustls::crypto::aws_lc_rs;
 use zookeeper_client as zk;
 
-use crate::error::{Error, ErrorKind};
-use crate::url::StoreUrl;
+use crate::error::Error;
+use crate::url::{PemFiles, StoreUrl};
 
 /// How long a silent client stays present unless the URL says otherwise: the default time to live
 /// of a worker.
@@ -20,32 +20,20 @@ const SILENCE_MIN: Duration = Duration::from_millis(500);
 const SYSTEM_AUTHORITIES: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
-const NO_PASSWORD: &str = "the user has no password: write zk://USER:PASSWORD@host, name a file \
-                           with ?password_file=, or set FRAZIL_STORE_PASSWORD";
-const NO_USER: &str = "the password has no user: write zk://USER@host, or unset \
-                       FRAZIL_STORE_PASSWORD";
-
 /// Everything that it takes to connect.
 #[derive(Clone, Debug)]
 pub(super) struct Endpoints {
     connector: zk::Connector,
     cluster: String,
     pub(super) hosts: Vec<(String, u16)>,
-    pub(super) tls: Option<Pem>,
+    /// With the authorities of the system if the URL names none.
+    pub(super) tls: Option<PemFiles>,
     /// The session time-out to ask for.
     pub(super) session: Duration,
     /// Of a request, and of connecting.
     pub(super) timeout: Duration,
     /// Whether we say who we are.
     pub(super) authenticated: bool,
-}
-
-/// The texts of the files that TLS takes.
-#[derive(Clone)]
-pub(super) struct Pem {
-    pub(super) authorities: String,
-    /// Certificate and key.
-    pub(super) identity: Option<(String, String)>,
 }
 
 impl Endpoints {
@@ -61,13 +49,14 @@ impl Endpoints {
             .with_fail_eagerly()
             // Presence ends by release or by time, never because a client was replaced.
             .with_detached();
-        let login = login(url)?;
-        if let Some(login) = &login {
+        let login = url.login()?;
+        if let Some((user, password)) = &login {
+            let login = format!("{user}:{}", password.reveal());
             connector = connector.with_auth("digest", login.as_bytes());
         }
-        let tls = url.tls.then(|| Pem::read(url)).transpose()?;
+        let tls = url.tls.then(|| pem_files(url)).transpose()?;
         if let Some(pem) = &tls {
-            connector = connector.with_tls(pem.options().map_err(|error| invalid(url, error))?);
+            connector = connector.with_tls(options(pem).map_err(|error| url.unusable(error))?);
         }
         Ok(Self {
             connector,
@@ -96,54 +85,25 @@ impl Endpoints {
     }
 }
 
-fn login(url: &StoreUrl) -> Result<Option<String>, Error> {
-    match (&url.user, url.secret()?) {
-        (None, None) => Ok(None),
-        (Some(user), Some(password)) => Ok(Some(format!("{user}:{}", password.reveal()))),
-        (Some(_), None) => Err(invalid(url, NO_PASSWORD)),
-        (None, Some(_)) => Err(invalid(url, NO_USER)),
+fn pem_files(url: &StoreUrl) -> Result<PemFiles, Error> {
+    // Fails if there is a default already, which is as good.
+    let _ = aws_lc_rs::default_provider().install_default();
+    let mut files = url.pem_files()?;
+    if files.authorities.is_none() {
+        files.authorities =
+            SYSTEM_AUTHORITIES.iter().find_map(|path| fs::read_to_string(path).ok());
+    }
+    match files.authorities {
+        Some(_) => Ok(files),
+        None => Err(url.unusable("this system has no list of authorities: give ca")),
     }
 }
 
-impl Pem {
-    fn read(url: &StoreUrl) -> Result<Self, Error> {
-        // Fails if there is a default already, which is as good.
-        let _ = aws_lc_rs::default_provider().install_default();
-        let authorities = match url.option("ca") {
-            Some(path) => read(url, "ca", path)?,
-            None => SYSTEM_AUTHORITIES
-                .iter()
-                .find_map(|path| fs::read_to_string(path).ok())
-                .ok_or_else(|| invalid(url, "this system has no list of authorities: give ca"))?,
-        };
-        let identity = match (url.option("cert"), url.option("key")) {
-            (Some(cert), Some(key)) => Some((read(url, "cert", cert)?, read(url, "key", key)?)),
-            _ => None,
-        };
-        Ok(Self { authorities, identity })
+fn options(pem: &PemFiles) -> Result<zk::TlsOptions, zk::Error> {
+    let authorities = pem.authorities.as_deref().unwrap_or_default();
+    let options = zk::TlsOptions::new().with_pem_ca(authorities)?;
+    match &pem.identity {
+        Some((cert, key)) => options.with_pem_identity(cert, key),
+        None => Ok(options),
     }
-
-    fn options(&self) -> Result<zk::TlsOptions, zk::Error> {
-        let mut options = zk::TlsOptions::new().with_pem_ca(&self.authorities)?;
-        if let Some((cert, key)) = &self.identity {
-            options = options.with_pem_identity(cert, key)?;
-        }
-        Ok(options)
-    }
-}
-
-impl std::fmt::Debug for Pem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Pem")
-    }
-}
-
-fn read(url: &StoreUrl, option: &str, path: &str) -> Result<String, Error> {
-    let unreadable =
-        |error| invalid(url, format_args!("{option} {path:?} cannot be read: {error}"));
-    fs::read_to_string(path).map_err(unreadable)
-}
-
-fn invalid(url: &StoreUrl, why: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::InvalidConfig, "connect", url, why)
 }

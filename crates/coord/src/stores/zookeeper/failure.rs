@@ -4,27 +4,11 @@
 use zookeeper_client as zk;
 
 use crate::error::ErrorKind;
-
-/// Why a request has no result.
-#[derive(Clone, Debug)]
-pub(super) enum Failure {
-    /// Nothing was written.
-    Definite(ErrorKind, String),
-    /// It was sent, and no answer came.
-    Silent(String),
-}
+use crate::failure::Failure;
 
 impl Failure {
     pub(super) fn unavailable(why: impl Into<String>) -> Self {
         Self::Definite(ErrorKind::Unavailable, why.into())
-    }
-
-    /// The kind as seen by whoever sent a write.
-    pub(super) fn into_parts(self) -> (ErrorKind, String) {
-        match self {
-            Self::Definite(kind, why) => (kind, why),
-            Self::Silent(why) => (ErrorKind::Unknown, why),
-        }
     }
 
     /// The same failure of a request that writes nothing.

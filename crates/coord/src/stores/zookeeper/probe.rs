@@ -10,9 +10,10 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use super::endpoints::{Endpoints, Pem};
-use super::failure::Failure;
+use super::endpoints::Endpoints;
 use crate::error::ErrorKind;
+use crate::failure::Failure;
+use crate::url::PemFiles;
 
 /// No host is tried for longer than this: a reason that takes longer is "no answer".
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -32,7 +33,7 @@ pub(super) async fn diagnose(endpoints: &Endpoints) -> Failure {
     tokio::task::spawn_blocking(probe).await.unwrap_or_else(lost)
 }
 
-fn reason(host: &(String, u16), tls: Option<&Pem>) -> (ErrorKind, String) {
+fn reason(host: &(String, u16), tls: Option<&PemFiles>) -> (ErrorKind, String) {
     let (name, port) = host;
     let (kind, why) = match (connect(host), tls) {
         (Err(error), _) => (ErrorKind::Unavailable, error.to_string()),
@@ -72,7 +73,7 @@ fn connect(host: &(String, u16)) -> io::Result<TcpStream> {
 
 /// Agrees on TLS and waits for an objection: since TLS 1.3 a server objects to a client's
 /// certificate only after the client is done.
-fn handshake(name: &str, mut stream: TcpStream, pem: &Pem) -> io::Result<()> {
+fn handshake(name: &str, mut stream: TcpStream, pem: &PemFiles) -> io::Result<()> {
     let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
     let config = config(pem).map_err(io::Error::other)?;
     let mut connection = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
@@ -87,10 +88,11 @@ fn handshake(name: &str, mut stream: TcpStream, pem: &Pem) -> io::Result<()> {
     }
 }
 
-fn config(pem: &Pem) -> Result<ClientConfig, rustls::Error> {
+fn config(pem: &PemFiles) -> Result<ClientConfig, rustls::Error> {
     let general = |error: rustls::pki_types::pem::Error| rustls::Error::General(error.to_string());
     let mut roots = RootCertStore::empty();
-    for root in CertificateDer::pem_slice_iter(pem.authorities.as_bytes()) {
+    let authorities = pem.authorities.as_deref().unwrap_or_default();
+    for root in CertificateDer::pem_slice_iter(authorities.as_bytes()) {
         // What cannot be used is not trusted; the library does the same.
         let _ = roots.add(root.map_err(general)?);
     }

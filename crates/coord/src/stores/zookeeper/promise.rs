@@ -80,12 +80,10 @@ impl Setup {
             )),
             _ => {}
         }
-        if self.negotiated != self.asked {
+        let (asked, negotiated) = (self.asked, self.negotiated);
+        if negotiated != asked {
             found.push(Finding::warning(
-                format!(
-                    "sessions last {:?} and not {:?} as asked for",
-                    self.negotiated, self.asked
-                ),
+                format!("sessions last {negotiated:?} and not {asked:?} as asked for"),
                 "set the option session within minSessionTimeout and maxSessionTimeout of the \
                  servers (2 and 20 times their tickTime, unless set)",
             ));

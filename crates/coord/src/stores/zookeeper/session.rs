@@ -6,7 +6,7 @@
 //! to send may arrive later; every write names the version it replaces, so it then fails.
 
 use std::future::Future;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
@@ -16,7 +16,8 @@ use zookeeper_client::{
 };
 
 use super::endpoints::Endpoints;
-use super::failure::Failure;
+use crate::failure::Failure;
+use crate::sync::lock;
 
 /// When an act must have ended.
 pub(super) type Deadline = Instant;
@@ -111,7 +112,7 @@ impl Session {
 
     /// How long presence lasts without a sign of life, as negotiated.
     pub(super) fn lasts(&self) -> Duration {
-        self.lock().client.session_timeout()
+        lock(&self.current).client.session_timeout()
     }
 
     /// Whether we say who we are.
@@ -120,7 +121,7 @@ impl Session {
     }
 
     pub(super) fn id(&self) -> SessionId {
-        self.lock().client.session_id()
+        lock(&self.current).client.session_id()
     }
 
     /// Reads nodes as they were at one moment (at several if they are very many). `fresh`: a
@@ -204,7 +205,7 @@ impl Session {
 
     async fn connected(&self, deadline: Deadline) -> Result<Current, Failure> {
         loop {
-            let current = self.lock().clone();
+            let current = lock(&self.current).clone();
             if !current.moved {
                 let patience = deadline.min(Instant::now() + RECONNECT_PATIENCE);
                 // Whether it connected shows below.
@@ -228,7 +229,7 @@ impl Session {
         loop {
             let state = broken.client.state();
             let usable = state == SessionState::SyncConnected && !broken.moved;
-            if self.lock().number != broken.number || usable {
+            if lock(&self.current).number != broken.number || usable {
                 return Ok(());
             }
             expired |= state.is_terminated();
@@ -236,7 +237,7 @@ impl Session {
             match self.endpoints.open(session).await {
                 Ok(client) => {
                     let number = broken.number + 1;
-                    *self.lock() = Current { client, number, moved: false };
+                    *lock(&self.current) = Current { client, number, moved: false };
                     return Ok(());
                 }
                 Err(zk::Error::SessionExpired) => expired = true,
@@ -248,17 +249,12 @@ impl Session {
 
     fn noticed(&self, used: &Current, error: zk::Error) -> Failure {
         if error == zk::Error::SessionMoved {
-            let mut current = self.lock();
+            let mut current = lock(&self.current);
             if current.number == used.number {
                 current.moved = true;
             }
         }
         error.into()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Current> {
-        // Every change is complete before anything can panic.
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

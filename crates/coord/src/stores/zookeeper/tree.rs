@@ -1,19 +1,21 @@
 //! The nodes of one namespace: reading them at one moment, and creating what they are under.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use zookeeper_client as zk;
 use zookeeper_client::{Acl, Acls, AuthId, CreateMode, MultiWriteResult, Permission, Stat};
 
-use super::cell::{Cell, Snapshot, parse_meta};
+use super::cell::{Cell, Snapshot, meta_of};
 use super::clock::Clock;
-use super::failure::Failure;
 use super::paths::{Paths, slot_of_mark};
 use super::session::{Deadline, Get, Session};
-use crate::record::UnixMs;
+use crate::error::ErrorKind;
+use crate::failure::Failure;
+use crate::namespace::Namespace;
+use crate::record::{Meta, UnixMs};
 use crate::slot::{Group, Slot};
-use crate::store::{Entry, History, Look};
+use crate::store::{Entry, Look};
 use crate::time::boot_time;
 
 /// One namespace's nodes, over one session.
@@ -25,7 +27,7 @@ pub(super) struct Tree {
     /// Whether it was opened to be used, and not to be read only.
     writes: bool,
     /// What the last look read, and when in boot time.
-    recent: Mutex<Option<(Duration, Snapshot)>>,
+    pub(super) recent: Mutex<Option<(Duration, Snapshot)>>,
 }
 
 impl Tree {
@@ -58,9 +60,10 @@ impl Tree {
 
     /// What a snapshot shows.
     pub(super) fn look(&self, snapshot: &Snapshot) -> Result<Look, Failure> {
-        let meta = snapshot.meta.as_ref().map(parse_meta).transpose()?;
+        let removal = format_args!("delete {}", self.paths.meta()).to_string();
+        let meta = snapshot.meta.as_ref().map(|node| meta_of(node, &removal)).transpose()?;
         let entries = snapshot.cells.iter().map(Cell::entry).collect();
-        Ok(Look { meta, entries, clock: self.clock.at(boot_time()), history: History::default() })
+        Ok(Look { meta, entries, clock: self.clock.at(boot_time()), ..Look::default() })
     }
 
     /// Every slot of a kind that has a record or a mark of birth.
@@ -79,6 +82,30 @@ impl Tree {
         slots.dedup();
         let snapshot = self.snapshot(&slots, false, deadline).await?;
         Ok(snapshot.cells.iter().map(Cell::entry).collect())
+    }
+
+    /// Other namespaces under the same root. Those that belong to another user are left out.
+    pub(super) async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Failure> {
+        let root = self.paths.root();
+        let list = [Get::Children(root.to_owned())];
+        let names = self.session.read(&list, false, self.session.deadline()).await?.names();
+        let mut found = Vec::new();
+        for name in names.iter().take(most) {
+            let base = format!("{root}/{name}");
+            let Some(namespace) = name.parse().ok().filter(|_| base != self.paths.base()) else {
+                continue;
+            };
+            let meta = [Get::Data(format!("{base}/meta"))];
+            let node = match self.session.read(&meta, false, self.session.deadline()).await {
+                Ok(mut read) => read.node(),
+                Err(Failure::Definite(ErrorKind::Denied, _)) => None,
+                Err(failure) => return Err(failure),
+            };
+            if let Some(Ok(meta)) = node.map(|node| serde_json::from_slice(&node.data)) {
+                found.push((namespace, meta));
+            }
+        }
+        Ok(found)
     }
 
     /// Sets the clock if it is due, by a write that changes nothing; not where nothing is written.
@@ -167,11 +194,6 @@ impl Tree {
     /// Who logged in keeps what it writes to itself.
     pub(super) fn acls(&self) -> Acls<'static> {
         if self.session.is_authenticated() { Acls::creator_all() } else { Acls::anyone_all() }
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, Option<(Duration, Snapshot)>> {
-        // Every change is complete before anything can panic.
-        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

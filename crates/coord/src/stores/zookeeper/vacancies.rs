@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 
 use super::cell::{Cell, Snapshot};
-use super::failure::Failure;
 use super::paths::{worker_of, worker_of_mark};
 use super::session::{Deadline, Get};
 use super::tree::Tree;
 use crate::choose::shuffle;
+use crate::failure::Failure;
 use crate::record::UnixMs;
 use crate::slot::{Group, Slot};
-use crate::store::{Found, Vacancies, Wanted};
+use crate::store::{Vacancies, Wanted};
 
 /// How many workers are read before all free ones are: enough to find one whose horizon has passed,
 /// unless the pool is nearly exhausted.
@@ -128,10 +128,6 @@ impl Pool<'_> {
 impl Snapshot {
     /// Whether it has a free worker whose horizon has passed: none can be better.
     fn has_passed(&self, now: UnixMs) -> bool {
-        self.cells.iter().filter(|cell| cell.own.is_none()).any(|cell| match cell.found() {
-            Found::Known(record) => record.horizon <= now,
-            Found::New => true,
-            Found::Lost => false,
-        })
+        self.cells.iter().any(|cell| cell.own.is_none() && cell.found().has_passed(now))
     }
 }

@@ -2,9 +2,9 @@
 
 use zookeeper_client::{AddWatchMode, Client, EventType, PersistentWatcher};
 
-use super::failure::Failure;
 use super::session::Deadline;
 use super::tree::Tree;
+use crate::failure::Failure;
 use crate::store::{Announcer, Changes, Watched};
 
 impl Tree {

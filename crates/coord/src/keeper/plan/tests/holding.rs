@@ -3,10 +3,11 @@
 use super::{BUDGET_MS, START, Talk, error, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;
 use crate::keeper::Setup;
-use crate::keeper::plan::{CLOCK_BOUND_MS, Effect, Next};
+use crate::keeper::plan::{Effect, Next};
 use crate::keeper::status::{ClockSkew, Judge, LeaseState, Waiting};
 use crate::lease::{Acquired, Choice, Extended, Loss, Tenure};
 use crate::record::{Token, Version};
+use crate::rules::CLOCK_BOUND_MS;
 use crate::store::Put;
 use crate::timing::Timing;
 
@@ -301,7 +302,8 @@ fn the_end_gives_what_is_held_and_nothing_happens_afterwards() {
     let mut talk = Talk::holding();
     talk.wait();
     let (held, _) = talk.extension();
-    assert_eq!(talk.plan.end(), Some(held.clone()));
+    talk.now.last = 77;
+    assert_eq!(talk.end(), Some((held.clone(), 77)));
     assert_eq!(talk.plan.status().state, LeaseState::Released);
     // The answer to an extension that was under way comes too late.
     let late = Tenure { horizon: held.horizon + 1000, usable: held.horizon + 1000, ..held };
@@ -309,7 +311,7 @@ fn the_end_gives_what_is_held_and_nothing_happens_afterwards() {
     talk.plan.nudged(talk.now);
     talk.pass(seconds(1000));
     assert!(matches!(talk.next(), Next::Stop));
-    assert_eq!(talk.plan.end(), None, "released once");
+    assert_eq!(talk.end(), None, "released once");
 }
 
 #[test]

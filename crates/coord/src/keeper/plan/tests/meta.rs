@@ -1,11 +1,11 @@
 //! Agreeing on a namespace, and what is owed to one that was forgotten.
 
-use super::{BUDGET_MS, START, Talk, error, meta, millis, seconds, setup};
+use super::{BUDGET_MS, START, Talk, error, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;
 use crate::keeper::plan::{Effect, Next};
 use crate::keeper::status::{LeaseState, Refusal, Waiting};
 use crate::keeper::{FirstUse, Setup};
-use crate::lease::{Extended, Loss};
+use crate::lease::{Acquired, Extended, Loss, Released, Tenure};
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version, Versioned};
 use crate::store::{Look, Put};
@@ -108,7 +108,7 @@ fn a_namespace_that_came_to_mean_something_else_ends_the_lease_at_once() {
         assert_eq!(talk.plan.status().grant, None);
         // The driver closes the lane when there is nothing more to do.
         assert!(matches!(talk.next(), Next::Stop));
-        assert_eq!(talk.plan.end(), None);
+        assert_eq!(talk.end(), None);
     }
 }
 
@@ -151,6 +151,25 @@ fn a_quarantine_is_waited_for_and_looked_at_again() {
     talk.read(Ok(Some((2, Meta { quarantine: until, ..meta() }))));
     let claim = talk.claim();
     assert_eq!((claim.quarantine, claim.meta), (until, Version(2)));
+}
+
+#[test]
+fn a_quarantine_that_is_plainly_wrong_is_told_as_such_until_it_is_brought_down() {
+    let mut talk = Talk::new(setup());
+    let until = START + 365 * 86_400_000;
+    talk.read(Ok(Some((1, Meta { quarantine: until, ..meta() }))));
+    assert_eq!(talk.pause(), seconds(10), "it may be brought down at any moment");
+    let told = Waiting::WrongTimes { until, ahead_hours: 8760 };
+    assert_eq!(talk.plan.status().state, LeaseState::Seeking(told));
+    talk.wait();
+    talk.read(Ok(Some((2, meta()))));
+    assert_eq!(talk.claim().meta, Version(2));
+    // An hour is what the longest window may take.
+    let mut talk = Talk::new(setup());
+    let until = START + crate::rules::WINDOW_MAX_MS;
+    talk.read(Ok(Some((1, Meta { quarantine: until, ..meta() }))));
+    talk.pause();
+    assert_eq!(talk.plan.status().state, LeaseState::Seeking(Waiting::Quarantine { until }));
 }
 
 #[test]
@@ -266,4 +285,72 @@ fn meta_that_cannot_be_read_is_read_again() {
     talk.read(Ok(Some((1, meta()))));
     assert_eq!(talk.plan.status().trouble, None);
     talk.claim();
+}
+
+#[test]
+fn a_worker_of_a_namespace_that_came_back_with_an_old_version_is_not_used() {
+    let mut talk = Talk::met(setup());
+    let claim = talk.claim();
+    // The store was wiped, the namespace created anew, and its version is the one that was read.
+    let other = Tenure { incarnation: Nonce::from_bits(2), ..tenure(&claim, 7, claim.ask) };
+    let answer = Ok(Acquired::Held(other.clone()));
+    assert_eq!(talk.answer(&claim, answer), Effect::None, "its quarantine was not looked at");
+    assert!(matches!(talk.next(), Next::Release(back, _) if back == other));
+    talk.plan.released(talk.now, &Ok(Released::Done));
+    talk.wait();
+    assert!(matches!(talk.next(), Next::ReadMeta));
+}
+
+#[test]
+fn a_quarantine_is_raised_at_once_however_long_its_own_end_is_waited_for() {
+    let slow =
+        Timing { ttl: seconds(120), heartbeat: seconds(40), outage_budget: millis(BUDGET_MS) };
+    let mut talk = Talk::met(Setup { timing: slow, ..setup() });
+    let horizon = talk.take(7).horizon;
+    talk.pass(seconds(10));
+    talk.plan.meta_read(talk.now, Ok(Look::default()), false);
+    talk.draft();
+    talk.plan.meta_written(talk.now, Ok(Put::Done(Version(1))));
+    assert!(!talk.pause().is_zero(), "the quarantine holds");
+    // The store is wiped again, and others create the namespace.
+    talk.pass(seconds(10));
+    for (bits, answer) in [
+        (2, Err(error(ErrorKind::Unavailable))),
+        (3, Ok(Put::Conflict)),
+        (4, Ok(Put::Done(Version(2)))),
+    ] {
+        talk.read(Ok(Some((1, Meta { incarnation: Nonce::from_bits(bits), ..meta() }))));
+        assert_eq!(talk.draft().1.quarantine, horizon);
+        talk.plan.meta_written(talk.now, answer);
+        talk.pass(seconds(1));
+    }
+    assert!(talk.pause() > seconds(1), "it is written");
+}
+
+#[test]
+fn meta_is_read_again_so_long_after_it_was_asked_for_not_answered() {
+    let mut talk = Talk::met(setup());
+    let claim = talk.claim();
+    talk.pass(seconds(4));
+    talk.answer(&claim, Ok(Acquired::Held(tenure(&claim, 7, claim.ask))));
+    talk.pass(seconds(6));
+    assert!(matches!(talk.plan.next(talk.now), Next::ReadMeta));
+}
+
+#[test]
+fn a_lane_closes_where_others_may_have_come_before_the_quarantine_was_raised() {
+    let created = Meta { incarnation: Nonce::from_bits(2), ..meta() };
+    for (stopped, is_open) in [(4, true), (6, false)] {
+        let mut talk = Talk::holding();
+        talk.pass(seconds(10));
+        talk.extension();
+        // The process is stopped, and the namespace created anew.
+        talk.pass(seconds(stopped));
+        talk.extended(Ok(Extended::Lost(Loss::Vanished)));
+        assert_eq!(talk.plan.heard(), talk.now.boot - seconds(10 + stopped));
+        talk.read(Ok(Some((1, created.clone()))));
+        talk.draft();
+        talk.plan.meta_written(talk.now, Ok(Put::Done(Version(2))));
+        assert_eq!(talk.plan.status().grant.is_some(), is_open, "after {stopped} s");
+    }
 }

@@ -2,11 +2,12 @@
 
 use super::{START, Talk, error, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;
-use crate::keeper::plan::{CLOCK_BOUND_MS, Effect, Next, Setup};
+use crate::keeper::plan::{Effect, Next, Setup};
 use crate::keeper::status::{ClockSkew, Judge, LeaseState, Refusal, Waiting};
-use crate::lease::{Acquired, Census, Choice, Tenure};
+use crate::lease::{Acquired, Census, Choice, Released, Tenure};
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version};
+use crate::rules::CLOCK_BOUND_MS;
 use crate::slot::Slot;
 
 fn full(blocked: u32, next_floor: Option<u64>) -> Acquired {
@@ -61,6 +62,23 @@ fn a_slot_that_may_have_been_taken_is_asked_for_until_the_answer_is_definite() {
     let fourth = talk.claim();
     assert!(matches!(fourth.choice, Choice::Any { .. }));
     assert_ne!(fourth.nonce, first.nonce);
+}
+
+#[test]
+fn a_takeover_that_may_be_lost_is_repeated_and_says_what_it_waits_for() {
+    let mut talk = Talk::met(setup());
+    let first = talk.claim();
+    let why = error(ErrorKind::Unavailable);
+    talk.answer(&first, Ok(Acquired::Unsettled(Slot::worker(4), Version(11), why.clone())));
+    let status = talk.plan.status();
+    assert_eq!(status.state, LeaseState::Seeking(Waiting::Settling(why.clone())));
+    assert!(status.state.to_string().contains(&why.to_string()), "{}", status.state);
+    assert_eq!(status.trouble, None, "the store answered");
+    assert!(!talk.pause().is_zero(), "not in a tight loop");
+    talk.wait();
+    let again = talk.claim();
+    let pinned = Choice::This(Slot::worker(4), Version(11));
+    assert_eq!((again.choice, again.nonce), (pinned, first.nonce));
 }
 
 #[test]
@@ -184,8 +202,10 @@ fn a_worker_is_given_back_when_the_clock_differs_from_the_stores() {
         let waiting = Waiting::Clock(ClockSkew { ahead_ms: ahead, judge: Judge::Store });
         assert_eq!(talk.plan.status().state, LeaseState::Seeking(waiting));
         assert_eq!(talk.plan.status().grant, None);
-        assert!(matches!(talk.next(), Next::Return(returned) if returned == held));
-        talk.plan.returned(talk.now);
+        assert!(
+            matches!(talk.next(), Next::Release(back, last) if back == held && last == held.floor)
+        );
+        talk.plan.released(talk.now, &Ok(Released::Done));
         assert_eq!(talk.pause(), seconds(10));
         talk.wait();
         talk.take(2);
@@ -208,7 +228,7 @@ fn what_cannot_be_mended_by_waiting_is_refused_before_the_first_grant() {
         let refusal = Refusal::Store(error(kind));
         assert_eq!(talk.plan.status().state, LeaseState::Refused(refusal.clone()));
         assert!(matches!(talk.next(), Next::Stop));
-        assert_eq!(talk.plan.end(), None);
+        assert_eq!(talk.end(), None);
         assert_eq!(talk.plan.status().state, LeaseState::Refused(refusal), "it stays to be read");
     }
 }
@@ -233,7 +253,7 @@ fn a_slot_that_is_no_worker_is_given_back() {
     let slot = Slot::named(crate::slot::Group::Scopes, "orders").unwrap();
     let held = Tenure { slot, ..tenure(&claim, 0, claim.ask) };
     assert_eq!(talk.answer(&claim, Ok(Acquired::Held(held))), Effect::None);
-    assert!(matches!(talk.next(), Next::Return(_)));
+    assert!(matches!(talk.next(), Next::Release(..)));
 }
 
 #[test]
@@ -259,7 +279,7 @@ fn pauses_grow_up_to_a_heartbeat_and_differ_between_nodes() {
 fn nothing_is_released_that_was_not_held() {
     let mut talk = Talk::met(setup());
     talk.claim();
-    assert_eq!(talk.plan.end(), None);
+    assert_eq!(talk.end(), None);
     assert_eq!(talk.plan.status().state, LeaseState::Released);
     assert!(matches!(talk.next(), Next::Stop));
 }
@@ -270,7 +290,7 @@ fn a_worker_that_was_never_used_is_released_at_the_end_too() {
     let claim = talk.claim();
     let held = Tenure { store_now: Some(START - 60_000), ..tenure(&claim, 2, claim.ask) };
     talk.answer(&claim, Ok(Acquired::Held(held.clone())));
-    assert_eq!(talk.plan.end(), Some(held));
+    assert_eq!(talk.end(), Some((held.clone(), held.floor)));
 }
 
 #[test]

@@ -1,4 +1,6 @@
+use super::super::keys::Keys;
 use super::*;
+use crate::namespace::Namespace;
 use crate::slot::Group;
 
 const NOW: UnixMs = 1_000_000;
@@ -11,7 +13,8 @@ const IDLE: &str = "aof_enabled:1\r\naof_rewrite_in_progress:0\r\naof_rewrite_sc
 fn answer(id: &str, clock: UnixMs, persistence: &str) -> Answer {
     let micros = (clock * 1000).to_string();
     let head = ["look", &micros, id, "", persistence, "", "1", "5", "", "", "", "", "", "", ""];
-    Answer::of(&head.map(str::to_owned), 0, Group::Workers).unwrap()
+    let keys = Keys::new("frazil", &Namespace::default());
+    Answer::of(&head.map(str::to_owned), 0, &keys, Group::Workers).unwrap()
 }
 
 /// What is remembered of a history that began when the clock showed 700 and that nothing is known to
