@@ -182,6 +182,11 @@ impl<M: Mandate> Strict<M> {
                 None => {}
             }
         }
+        let left = self.mandate.floor().saturating_sub(self.node.now_ms());
+        if reason.is_some() && left > 0 {
+            // No lane reaches so far ahead of its clock.
+            return Err(NotScoped::Floor { retry_after: Duration::from_millis(left) });
+        }
         Err(NotScoped::NotIssued(match reason {
             Some(why) => NotIssued::NotReady(why),
             None => self.node.no_worker(),

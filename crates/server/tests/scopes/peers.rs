@@ -156,7 +156,7 @@ async fn a_leader_that_cannot_be_reached_is_told_of_and_then_replaced() {
     leadership.resign().await.unwrap();
     led_by(&site, "two").await;
     let reply = site.post("/ids?scope=orders").await;
-    assert_eq!((reply.status, reply.reason().as_str()), (503, "NO_LEADER"));
+    assert_eq!((reply.status, reply.reason().as_str()), (503, "NO_LEADER"), "{}", reply.text());
     assert!(reply.text().contains("times of the leader before"), "{}", reply.text());
     until("Ids", || async { (site.post("/ids?scope=orders").await.status == 200).then_some(()) })
         .await;
