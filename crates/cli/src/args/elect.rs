@@ -105,7 +105,7 @@ pub(crate) struct ElectForgetArgs {
     pub(crate) place: PlaceArg,
 }
 
-/// How to be elected, and what to run then; or whom to watch.
+/// How to be elected, and what the leader runs; or which election to watch.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ElectRunArgs {
     /// The election: letters, digits, '.', '_', '-' and ':'.

@@ -298,9 +298,9 @@ pub(crate) struct QuarantineArgs {
 /// workers and the window given here, in quarantine for that window, or for an hour if none is
 /// given. A meta record that cannot be read must be removed first; the error says how.
 ///
-/// With --wrong-times it brings down a quarantine that no clock can have set that was right, and nothing
-/// else. Workers whose horizon is as wrong stay out of use until it has passed: what they issued up to
-/// then is issued. It is refused with 4 while somebody with such a clock holds a worker.
+/// With --wrong-times it only lowers a quarantine that a wrong clock has set. A worker whose horizon is as
+/// wrong stays out of use until that time has passed, because it may have issued Ids up to then. While
+/// a node with such a clock holds a worker nothing is changed, and the exit code is 4.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -317,8 +317,8 @@ pub(crate) struct RepairArgs {
     /// The window that the namespace had, if its meta record is gone.
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(crate) window: Option<Duration>,
-    /// Bring down a quarantine that is plainly wrong: further ahead than any window, because the clock
-    /// of whoever set it was. This machine's clock must be right, where the store has none.
+    /// Lower a quarantine that a wrong clock has set: one that is further ahead than any window. Where the
+    /// store has no clock (etcd, files) this machine's clock must be right.
     #[arg(long, conflicts_with_all = ["workers", "window"])]
     pub(crate) wrong_times: bool,
     #[command(flatten)]
