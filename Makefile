@@ -7,6 +7,9 @@ LOOM = RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom
 # Its generic code ends up in the crate under test, of which little is built: optimising that pays.
 SHUTTLE = RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=target/shuttle SHUTTLE_SILENCE_WARNINGS=1
 
+# The crates, without what measures and breaks them.
+DOC = cargo doc --no-deps --all-features --workspace --exclude 'frazil-bench*' --exclude frazil-storm
+
 .PHONY: help deps check fix test loom shuttle fuzz bench storm soak doc
 
 help:
@@ -29,13 +32,14 @@ check:
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 	cargo clippy --workspace --lib --bins --all-features -- -D warnings -D clippy::unwrap_used -D clippy::panic
-	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items --all-features
+	RUSTDOCFLAGS="-D warnings" $(DOC) --document-private-items
 	cargo check -p frazil-id --no-default-features
 	cargo check -p frazil-id --no-default-features --features serde
 	tools/tidy
 	tools/tidy --self-test
 	tools/deny
 	tools/deny --self-test
+	tools/protoc --self-test
 	tools/mutants --check
 	tools/mutants --self-test
 
@@ -60,7 +64,9 @@ fuzz:
 bench: deps
 	cargo run --release -p frazil-bench -- $(if $(QUICK),--quick)
 	cargo run --release -p frazil-bench-versus -- $(if $(QUICK),--quick)
+	cargo run --release -p frazil-bench-versus --features fast-rng -- $(if $(QUICK),--quick)
 	cargo run --release -p frazil-bench-leases -- $(if $(QUICK),--quick)
+	cargo build --release -p frazil-cli
 	cargo run --release -p frazil-bench-serving -- $(if $(QUICK),--quick)
 
 # The proofs come first (E08, E11), then what is played. What is tested is the release build; mutants
@@ -80,4 +86,4 @@ soak: deps
 	$(STORM) soak --minutes $(or $(MINUTES),30) $(STORM_ARGS)
 
 doc:
-	cargo doc --no-deps --all-features
+	$(DOC)

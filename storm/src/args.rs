@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::store::Kind;
 
-/// Real frazil processes and real stores under faults, and an exact check of every Id.
+/// Real frazil processes and real stores under faults, and an exact check of every ID.
 #[derive(Debug, Parser)]
 #[command(name = "storm", version)]
 pub(crate) struct Command {

@@ -14,7 +14,7 @@ const RECOVERY: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Service {
     pub(crate) requests: u64,
-    /// Requests that got Ids.
+    /// Requests that got IDs.
     pub(crate) answered: u64,
     pub(crate) p50_ms: f64,
     pub(crate) p99_ms: f64,
@@ -52,14 +52,14 @@ impl Availability {
         named.into_iter().filter(|(_, service)| service.requests > 0).map(|(name, service)| {
             let Service { requests, answered, p50_ms, p99_ms, max_ms } = service;
             format!(
-                "{name}: {answered} of {requests} requests got Ids, p50 {p50_ms:.2} ms, p99 \
+                "{name}: {answered} of {requests} requests got IDs, p50 {p50_ms:.2} ms, p99 \
                  {p99_ms:.2} ms, max {max_ms:.1} ms"
             )
         })
     }
 }
 
-/// What was asked for and answered with Ids while one fault lasted.
+/// What was asked for and answered with IDs while one fault lasted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct IdsInFault {
     /// By the node that it was done to; none if it was done to the store.

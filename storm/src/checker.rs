@@ -1,4 +1,4 @@
-//! Every Id that anybody received, checked exactly.
+//! Every ID that anybody received, checked exactly.
 
 mod handful;
 mod order;
@@ -19,20 +19,20 @@ use tenure::Tenures;
 /// Takes answers in any order; at the end knows what they break.
 #[derive(Debug)]
 pub(crate) struct Checker {
-    /// All Ids are of one strict scope: those of all nodes are in order.
+    /// All IDs are of one strict scope: those of all nodes are in order.
     pub(crate) is_strict: bool,
     layout: Layout,
     set: IdSet,
     tenures: Tenures,
     sightings: Vec<Sighting>,
-    /// Ids that went through a client.
+    /// IDs that went through a client.
     through_clients: u64,
     verdict: Verdict,
     /// The findings so far, for those who want to stop at the first.
     caught: Arc<AtomicU64>,
 }
 
-/// An answer without its Ids: all are of one worker, between the first and the last.
+/// An answer without its IDs: all are of one worker, between the first and the last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sighting {
     pub(crate) life: Life,
@@ -75,7 +75,7 @@ impl Checker {
 
     /// Everything that was broken, and the answers.
     pub(crate) fn finish(mut self) -> (Verdict, Vec<Sighting>, Counts) {
-        // A life has one lane, and Ids of one lane are in order.
+        // A life has one lane, and IDs of one lane are in order.
         let is_strict = self.is_strict;
         let group = |sighting: &Sighting| (!is_strict).then_some(sighting.life);
         order::check(&self.sightings, group, &mut self.verdict);
@@ -98,13 +98,13 @@ impl Checker {
         (self.verdict, self.sightings, counts)
     }
 
-    /// Of the first and last Id of each answer.
+    /// Of the first and last ID of each answer.
     fn ticks(&self) -> impl Iterator<Item = u64> {
         let ids = self.sightings.iter().flat_map(|sighting| [sighting.first, sighting.last]);
         ids.filter_map(|id| Some(Id::from_u64(id).parts(&self.layout).ok()?.tick))
     }
 
-    /// The shape of an answer: ascending Ids of one worker.
+    /// The shape of an answer: ascending IDs of one worker.
     fn look(&mut self, answer: &Answer) -> Option<Sighting> {
         let (first, last) = (*answer.ids.first()?, *answer.ids.last()?);
         if !answer.ids.is_sorted_by(|one, other| one < other) {
@@ -137,7 +137,7 @@ impl Checker {
                 .parts(&self.layout)
                 .is_ok_and(|parts| parts.worker == sighting.worker);
             if !is_of_worker {
-                let text = format!("{id} came with Ids of worker {}", sighting.worker);
+                let text = format!("{id} came with IDs of worker {}", sighting.worker);
                 self.verdict.find("layout", text);
             }
             match self.set.insert(Id::from_u64(id)) {
@@ -188,7 +188,7 @@ pub(crate) struct Counts {
     pub(crate) answers: u64,
     pub(crate) workers: u64,
     pub(crate) tenures: u64,
-    /// 0 if there are no Ids.
+    /// 0 if there are no IDs.
     pub(crate) earliest_tick: u64,
     pub(crate) latest_tick: u64,
     /// Answers that did not say whose they are: those over RESP.
@@ -201,7 +201,7 @@ pub(crate) fn describe(sighting: &Sighting) -> String {
     let token = token.map_or("untold".to_owned(), |token| token.to_string());
     format!(
         "worker {worker}, token {token}, node {} (start {}), connection {connection}, asked {:.3} s, \
-         answered {:.3} s, Ids {first} to {last}",
+         answered {:.3} s, IDs {first} to {last}",
         life.node,
         life.start,
         asked.as_secs_f64(),

@@ -18,7 +18,7 @@ pub(crate) fn unix_ms() -> i64 {
 }
 
 /// Since 1970, for what several processes say of one time.
-#[expect(clippy::disallowed_methods, reason = "the truth that the times in Ids are compared with")]
+#[expect(clippy::disallowed_methods, reason = "the truth that the times in IDs are compared with")]
 pub(crate) fn unix() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

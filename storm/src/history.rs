@@ -12,7 +12,7 @@ pub(crate) struct Life {
     pub(crate) start: u32,
 }
 
-/// How far the time in an Id may be from the true one.
+/// How far the time in an ID may be from the true one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tolerance {
     pub(crate) behind_ms: i64,
@@ -29,7 +29,7 @@ impl Tolerance {
     }
 }
 
-/// Ids that were received.
+/// IDs that were received.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) life: Life,
@@ -44,7 +44,7 @@ pub(crate) struct Answer {
     pub(crate) ids: Vec<u64>,
 }
 
-/// Ids that an application got from a client: whose they are is not told, and they come in any order.
+/// IDs that an application got from a client: whose they are is not told, and they come in any order.
 #[derive(Debug)]
 pub(crate) struct Handful {
     pub(crate) asked_unix_ms: i64,
@@ -56,11 +56,11 @@ pub(crate) struct Handful {
 /// How a request ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// So many Ids.
+    /// So many IDs.
     Ids(u32),
     /// The node said no, and why.
     Refused(String),
-    /// No answer: whether Ids were issued is not known, and nobody has them.
+    /// No answer: whether IDs were issued is not known, and nobody has them.
     Lost,
 }
 
@@ -101,14 +101,14 @@ impl Record {
         self.of(node).push(mark);
     }
 
-    /// When a request that was sent at or after a moment was first answered with Ids.
+    /// When a request that was sent at or after a moment was first answered with IDs.
     pub(crate) fn first_answer(&self, node: usize, since: Duration) -> Option<Duration> {
         let marks = self.of(node);
         let later = marks.iter().filter(|mark| mark.asked >= since && mark.ids() > 0);
         later.map(|mark| mark.answered).min()
     }
 
-    /// The last time at which a node gave Ids.
+    /// The last time at which a node gave IDs.
     pub(crate) fn last_answer(&self, node: usize, before: Duration) -> Option<Duration> {
         let marks = self.of(node);
         let earlier = marks.iter().filter(|mark| mark.answered < before && mark.ids() > 0);

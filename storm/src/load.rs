@@ -1,4 +1,4 @@
-//! Clients that ask for Ids all the time, and hand everything they get to the checker.
+//! Clients that ask for IDs all the time, and hand everything they get to the checker.
 
 mod asking;
 
@@ -27,7 +27,7 @@ pub(crate) struct Pressure {
     pub(crate) connections: u32,
     pub(crate) batch: u32,
     pub(crate) company: Company,
-    /// The strict scope that all ask for; its Ids are in order whoever is asked.
+    /// The strict scope that all ask for; its IDs are in order whoever is asked.
     pub(crate) scope: Option<&'static str>,
     /// Between an answer and the next request of a connection.
     pub(crate) pause: Duration,
@@ -56,7 +56,7 @@ impl Default for Pressure {
 pub(crate) enum Company {
     /// All ask for batches.
     Alike,
-    /// One more asks for single Ids.
+    /// One more asks for single IDs.
     AndSingles,
     /// Each asks for one, a few or many, as the seed has it; one more asks over RESP.
     Mixed,
@@ -136,7 +136,7 @@ impl Load {
         Ok(Self { record, stop, caught, ids, strange, clients, checker, handfuls })
     }
 
-    /// Ids of all clients so far.
+    /// IDs of all clients so far.
     pub(crate) fn ids(&self) -> u64 {
         // Relaxed: a number to look at.
         self.ids.load(Ordering::Relaxed)
@@ -251,7 +251,7 @@ impl Client {
         if answer.token.is_some() || self.pressure.scope.is_some() {
             return self.answers.send(answer).is_ok();
         }
-        // Single Ids that were asked for at once: the worker may have been replaced between them.
+        // Single IDs that were asked for at once: the worker may have been replaced between them.
         let worker = |id: u64| Id::from_u64(id).parts(&Layout::FRAZIL).ok().map(|id| id.worker);
         let parts = answer.ids.chunk_by(|one, other| worker(*one) == worker(*other));
         let mut parts = parts.map(|part| Answer { ids: part.to_vec(), ..answer });
@@ -266,7 +266,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers every request of one connection with so many Ids, whatever was asked for.
+    /// Answers every request of one connection with so many IDs, whatever was asked for.
     fn answer_with(ids: u64, listener: &TcpListener) -> io::Result<()> {
         let mut stream = BufReader::new(listener.accept()?.0);
         for turn in 0.. {
@@ -291,7 +291,7 @@ mod tests {
         Ok(())
     }
 
-    /// How many answers of a node that gives so many Ids for two are found to be not whole, of ten.
+    /// How many answers of a node that gives so many IDs for two are found to be not whole, of ten.
     fn strange_with(ids: u64) -> u64 {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

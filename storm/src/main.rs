@@ -1,4 +1,4 @@
-//! `storm`: real `frazil` processes and real stores under faults, and an exact check of every Id.
+//! `storm`: real `frazil` processes and real stores under faults, and an exact check of every ID.
 //!
 //! It links no code of the server: what it knows of a node is what any client sees.
 

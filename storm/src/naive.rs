@@ -1,4 +1,4 @@
-//! A node that leases its worker as many examples do, and issues the same Ids as another for it.
+//! A node that leases its worker as many examples do, and issues the same IDs as another for it.
 //!
 //! The control of every lease experiment: a checker that finds nothing here finds nothing. A worker is
 //! a key of Redis with a time to live. It is taken if it is not there, its value names nobody, a
@@ -18,7 +18,7 @@ use frazil_id::{Generator, Layout, SystemClock};
 
 /// A line of a request, or of an answer of Redis, is no longer.
 const LINE_MAX: u64 = 8192;
-/// Ids of one answer.
+/// IDs of one answer.
 const COUNT_MAX: u32 = 10_000;
 /// Between two tries to get a worker when all are taken, at the most.
 const RETRY_MAX: Duration = Duration::from_millis(200);

@@ -17,7 +17,7 @@ use crate::timestamp;
 
 /// How long a process may take to listen, on a machine that is busy with others.
 const LISTENS: Duration = Duration::from_secs(30);
-/// An Id may carry the time at which its request was asked for, less what a clock read takes.
+/// An ID may carry the time at which its request was asked for, less what a clock read takes.
 const BEHIND_MS: i64 = 250;
 /// A new tenure whose floor is up to 2 s ahead begins there.
 const AHEAD_MS: i64 = 2250;
@@ -80,7 +80,7 @@ impl Node {
             environment.push((variable.into(), value.into()));
         }
         if let Some(mutant) = &program.mutant {
-            environment.push(("FRAZIL_MUTANT".into(), mutant.into()));
+            environment.push(("STORM_MUTANT".into(), mutant.into()));
         }
         let frazil = program.frazil.clone();
         let recipe = Recipe { program: frazil, arguments, environment, log: log.clone(), port };
@@ -88,7 +88,7 @@ impl Node {
         Ok(Self { door, daemon: Daemon::new(recipe), clock, link, log, grpc })
     }
 
-    /// Sets its clock off from the beginning, and expects its Ids to be off as much.
+    /// Sets its clock off from the beginning, and expects its IDs to be off as much.
     pub(crate) fn set_off(&self, ms: i64) -> io::Result<()> {
         let by = Duration::from_millis(ms.unsigned_abs());
         match ms {
@@ -211,13 +211,13 @@ impl Door {
         }
     }
 
-    /// Its clock will be this much wrong: so may its Ids.
+    /// Its clock will be this much wrong: so may its IDs.
     pub(crate) fn tolerate(&self, behind: Duration, ahead: Duration) {
         self.set_tolerance(BEHIND_MS + millis(behind), AHEAD_MS + millis(ahead));
     }
 
     /// The same for a node that never takes a worker which somebody else had: nothing else lets its
-    /// Ids be ahead.
+    /// IDs be ahead.
     pub(crate) fn tolerate_only(&self, behind: Duration, ahead: Duration) {
         self.set_tolerance(BEHIND_MS + millis(behind), BEHIND_MS + millis(ahead));
     }

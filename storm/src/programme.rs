@@ -162,7 +162,7 @@ fn hunt_all(card: &mut Card, mutants: &Path, hunts: Vec<&'static Hunt>) -> io::R
 
 /// Every mutant that the build knows is hunted, and no other.
 fn check_names(mutants: &Path) -> io::Result<()> {
-    let output = Command::new(mutants).arg("layout").env("FRAZIL_MUTANT", "none-such").output();
+    let output = Command::new(mutants).arg("layout").env("STORM_MUTANT", "none-such").output();
     let output = output.map_err(|error| {
         let what = format!("{}: {error}; build it with tools/mutants", mutants.display());
         io::Error::new(error.kind(), what)
@@ -267,7 +267,7 @@ impl Card {
         let good = runs - failed;
         let seed = self.first_seed;
         self.line(format!(
-            "scorecard: {good} of {runs} as they must be, {ids} Ids checked, seed {seed}, {:.0} s",
+            "scorecard: {good} of {runs} as they must be, {ids} IDs checked, seed {seed}, {:.0} s",
             clock::now().as_secs_f64()
         ));
         fs::write(self.out.join("scorecard.txt"), self.lines.join("\n") + "\n")?;

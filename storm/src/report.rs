@@ -84,7 +84,7 @@ impl Report {
                 let counts = outcomes.counts;
                 let _ = write!(
                     line,
-                    "  {:>11} Ids  {:>3} faults  {:>5.0} s",
+                    "  {:>11} IDs  {:>3} faults  {:>5.0} s",
                     counts.ids,
                     outcomes.faults.len(),
                     outcomes.seconds
@@ -139,7 +139,7 @@ impl Report {
         };
         let _ = writeln!(
             page,
-            "  {} Ids in {} answers; while faults lasted {} of nodes that they were done to and {} of \
+            "  {} IDs in {} answers; while faults lasted {} of nodes that they were done to and {} of \
              others; {} workers, {} tenures; refused {:?}, lost {}",
             counts.ids,
             counts.answers,

@@ -1,4 +1,4 @@
-//! Just enough RESP to ask a node for single Ids, as an application does that counts with INCR.
+//! Just enough RESP to ask a node for single IDs, as an application does that counts with INCR.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -30,7 +30,7 @@ impl Connection {
         Ok(Self { stream: socket::connect(address, patience)? })
     }
 
-    /// Asks for so many single Ids at once.
+    /// Asks for so many single IDs at once.
     pub(crate) fn incr(&mut self, count: u32) -> io::Result<Replies> {
         self.stream.get_mut().write_all(INCR.repeat(count as usize).as_bytes())?;
         read(&mut self.stream, count)

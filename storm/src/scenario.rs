@@ -113,14 +113,14 @@ impl Scenario {
     }
 }
 
-/// What every row with nodes must have seen to count: enough Ids, and while faults lasted enough of
+/// What every row with nodes must have seen to count: enough IDs, and while faults lasted enough of
 /// nodes that they were not done to, in each of them some.
 pub(crate) fn was_worth_it(plan: &Plan, outcomes: &mut Outcomes) {
     // The experiment's million, for as much of it as was played; never fewer than this.
     let least = 100_000;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
     let needed = ((1e6 * plan.scale) as u64).clamp(least, 1_000_000);
-    outcomes.verdict.guard("Ids", outcomes.counts.ids, needed);
+    outcomes.verdict.guard("IDs", outcomes.counts.ids, needed);
     let spared = outcomes.ids_in_faults.iter().filter_map(|ids| ids.spared).collect::<Vec<_>>();
     gave("other nodes", &spared, &mut outcomes.verdict);
 }
@@ -133,9 +133,9 @@ pub(crate) fn went_on(outcomes: &mut Outcomes) {
 
 fn gave(who: &str, faults: &[Given], verdict: &mut Verdict) {
     let ids = faults.iter().map(|given| given.ids).sum();
-    verdict.guard(format!("Ids of {who} while faults lasted"), ids, 1000);
+    verdict.guard(format!("IDs of {who} while faults lasted"), ids, 1000);
     let served = faults.iter().filter(|given| given.answers >= ANSWERS_MIN).count() as u64;
-    verdict.guard(format!("faults in which {who} gave Ids"), served, faults.len() as u64);
+    verdict.guard(format!("faults in which {who} gave IDs"), served, faults.len() as u64);
 }
 
 /// What rows with clients of all kinds must have seen: without it the fastest path was not tried.

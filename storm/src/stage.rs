@@ -123,7 +123,7 @@ impl Stage {
         self.faults.push(Fault { what: what.into(), node, begin, end: clock::now() });
     }
 
-    /// The nodes that gave Ids within the last while.
+    /// The nodes that gave IDs within the last while.
     pub(crate) fn serving(&self) -> Vec<usize> {
         let now = clock::now();
         let since = now.saturating_sub(Duration::from_millis(400));

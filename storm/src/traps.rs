@@ -16,7 +16,7 @@ use crate::store::Kind;
 /// A mutant, and where it is caught.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hunt {
-    /// As `FRAZIL_MUTANT` names it.
+    /// As `STORM_MUTANT` names it.
     pub(crate) mutant: &'static str,
     pub(crate) store: Kind,
     pub(crate) trap: &'static Scenario,
@@ -24,7 +24,7 @@ pub(crate) struct Hunt {
     pub(crate) oracles: &'static [&'static str],
 }
 
-/// Two holders at a time: seen in their ticks, or in an Id that came twice.
+/// Two holders at a time: seen in their ticks, or in an ID that came twice.
 const TWO_HOLDERS: &[&str] = &["unique", "tenure"];
 
 const fn hunt(

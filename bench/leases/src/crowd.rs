@@ -10,8 +10,8 @@ use frazil::coord::keeper::FirstUse;
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::{boot_time, unix_ms};
 use frazil::coord::{
-    Acquired, Act, Change, Claim, Commit, FORMAT, Leasing, Meta, Namespace, Nonce, Present, Put,
-    Record, Slot, Stay, Store, StoreUrl, Token, Version, Versioned,
+    Acquired, Act, Change, Claim, Commit, FORMAT, Leasing, Meta, Metered, Namespace, Nonce,
+    Present, Put, Record, Slot, Stay, Store, StoreUrl, Token, Version, Versioned,
 };
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -26,21 +26,24 @@ const CLIENTS: u32 = 64;
 pub(crate) struct Crowd {
     pub(crate) claims: Duration,
     pub(crate) writes: Duration,
-    pub(crate) operations: Option<f64>,
+    /// Of a claim, in the mean: as the server counts them, or as its client does where there is none.
+    pub(crate) operations: f64,
+    /// Of one claim, at most, as its client counts them.
+    pub(crate) most: u64,
     pub(crate) first_id: Duration,
 }
 
 impl Crowd {
     pub(crate) async fn measure(server: &Server) -> Result<Self, Box<dyn Error>> {
         let url: StoreUrl = server.url().parse()?;
-        let (claims, operations) = claims(server, &url).await?;
+        let (claims, operations, most) = claims(server, &url).await?;
         let writes = writes(&url).await?;
         let first_id = first_id(&url).await?;
-        Ok(Self { claims, writes, operations, first_id })
+        Ok(Self { claims, writes, operations, most, first_id })
     }
 }
 
-/// From the start of a node to its first Id, with the store up: the median of five.
+/// From the start of a node to its first ID, with the store up: the median of five.
 async fn first_id(url: &StoreUrl) -> Result<Duration, Box<dyn Error>> {
     let mut times = Vec::new();
     for _ in 0..5 {
@@ -55,7 +58,7 @@ async fn first_id(url: &StoreUrl) -> Result<Duration, Box<dyn Error>> {
     Ok(times[2])
 }
 
-async fn clients(
+pub(crate) async fn clients(
     url: &StoreUrl,
     namespace: &Namespace,
 ) -> Result<Vec<Arc<dyn Store>>, Box<dyn Error>> {
@@ -66,12 +69,9 @@ async fn clients(
     Ok(clients)
 }
 
-async fn claims(
-    server: &Server,
-    url: &StoreUrl,
-) -> Result<(Duration, Option<f64>), Box<dyn Error>> {
-    let clients = clients(url, &"crowd".parse()?).await?;
-    let meta = Meta {
+/// A new namespace of as many workers as there are claims.
+async fn found(store: &dyn Store) -> Result<Versioned<Meta>, Box<dyn Error>> {
+    let value = Meta {
         format: FORMAT,
         incarnation: Nonce::mint()?,
         layout: "bench".into(),
@@ -82,15 +82,20 @@ async fn claims(
         token_floor: Token::default(),
         created: unix_ms(),
     };
-    let Put::Done(version) = clients[0].put_meta(None, &meta).await? else {
-        return Err("the namespace is not new".into());
-    };
-    let meta = Versioned { version, value: meta };
+    match store.put_meta(None, &value).await? {
+        Put::Done(version) => Ok(Versioned { version, value }),
+        Put::Conflict => Err("the namespace is not new".into()),
+    }
+}
+
+async fn claims(server: &Server, url: &StoreUrl) -> Result<(Duration, f64, u64), Box<dyn Error>> {
+    let clients = clients(url, &"crowd".parse()?).await?;
+    let meta = found(clients[0].as_ref()).await?;
     let before = server.operations();
     let gate = Arc::new(Barrier::new(CLAIMS as usize + 1));
     let mut waiting = JoinSet::new();
     for index in 0..CLAIMS {
-        let store = clients[index as usize % clients.len()].clone();
+        let store = Metered::new(clients[index as usize % clients.len()].clone());
         let claim = Claim {
             nonce: Nonce::mint()?,
             holder: format!("client {index}"),
@@ -101,22 +106,33 @@ async fn claims(
         let gate = gate.clone();
         waiting.spawn(async move {
             gate.wait().await;
-            acquire(store.as_ref(), claim).await
+            let worker = acquire(&store, claim).await;
+            worker.map(|worker| (worker, store))
         });
     }
     gate.wait().await;
     let started = boot_time();
-    let mut workers = BTreeSet::new();
+    let (mut workers, mut stores) = (BTreeSet::new(), Vec::new());
     while let Some(done) = waiting.join_next().await {
-        workers.insert(done?.map_err(|why| why.to_string())?);
+        let (worker, store) = done?.map_err(|why| why.to_string())?;
+        workers.insert(worker);
+        stores.push(store);
     }
     let took = boot_time() - started;
     if workers.len() != CLAIMS as usize {
         return Err(format!("{} distinct workers", workers.len()).into());
     }
-    let operations =
-        server.operations().zip(before).map(|(after, before)| (after - before) / f64::from(CLAIMS));
-    Ok((took, operations))
+    let requests: Vec<u64> = stores.iter().map(requests).collect();
+    let all = match server.operations().zip(before) {
+        Some((after, before)) => after - before,
+        None => requests.iter().map(|count| f64::from(u32::try_from(*count).unwrap_or(0))).sum(),
+    };
+    Ok((took, all / f64::from(CLAIMS), requests.into_iter().max().unwrap_or(0)))
+}
+
+/// What was asked of a store through its wrapper.
+fn requests(store: &Metered) -> u64 {
+    store.snapshot().iter().map(|operations| operations.count).sum()
 }
 
 /// Claims until it is settled, as a keeper does.
@@ -147,32 +163,40 @@ async fn writes(url: &StoreUrl) -> Result<Duration, Box<dyn Error>> {
     for index in 0..CLAIMS {
         let store = clients[index as usize % clients.len()].clone();
         waiting.spawn(async move {
-            let record = Record {
-                token: Token(1),
-                nonce: None,
-                holder: "bare write".into(),
-                floor: 0,
-                horizon: 1,
-                renewed: 1,
-                expires: None,
-                released: false,
-                info: std::collections::BTreeMap::new(),
-            };
-            let change = Change {
-                slot: Slot::worker(index),
-                version: Version(0),
-                nonce: None,
-                present: Present::Nobody,
-                record,
-                stay: Stay::Ended,
-            };
-            let changes = vec![change];
-            let commit = Commit { act: Act::Put, meta: None, history: None, changes };
-            store.commit(&commit).await
+            let record = Record { holder: "bare write".into(), ..bare_record() };
+            store.commit(&first_write(Slot::worker(index), record)).await
         });
     }
     while let Some(done) = waiting.join_next().await {
         done??;
     }
     Ok(boot_time() - started)
+}
+
+/// A record of a slot that nobody is present in.
+pub(crate) fn bare_record() -> Record {
+    Record {
+        token: Token(1),
+        nonce: None,
+        holder: String::new(),
+        floor: 0,
+        horizon: 1,
+        renewed: 1,
+        expires: None,
+        released: false,
+        info: std::collections::BTreeMap::new(),
+    }
+}
+
+/// Writes a record to a slot that was never used.
+pub(crate) fn first_write(slot: Slot, record: Record) -> Commit {
+    let change = Change {
+        slot,
+        version: Version(0),
+        nonce: None,
+        present: Present::Nobody,
+        record,
+        stay: Stay::Ended,
+    };
+    Commit { act: Act::Put, meta: None, history: None, changes: vec![change] }
 }

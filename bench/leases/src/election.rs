@@ -24,6 +24,9 @@ pub(crate) struct Election {
     pub(crate) first: Duration,
     /// From a resignation to the next leadership, each.
     pub(crate) handovers: Vec<Duration>,
+    /// Of a hand-over, in the mean, with what the next leader asked to see that it waits; where they
+    /// are counted.
+    pub(crate) operations: Option<f64>,
     /// From the death of a leader to the next leadership, each.
     pub(crate) crashes: Vec<Duration>,
 }
@@ -59,7 +62,7 @@ impl Election {
         let started = boot_time();
         let mut leader = a.campaign().await?;
         let first = boot_time() - started;
-        let mut times = Vec::new();
+        let (mut times, before) = (Vec::new(), server.operations());
         for round in 0..handovers {
             let next = if round % 2 == 0 { b.clone() } else { a.clone() };
             let mut observer = next.observe();
@@ -76,12 +79,15 @@ impl Election {
             leader = won?;
             times.push(at - resigned);
         }
+        let after = server.operations();
+        let rounds = f64::from(u32::try_from(handovers)?);
+        let operations = after.zip(before).map(|(after, before)| (after - before) / rounds);
         leader.resign().await?;
         let mut deaths = Vec::new();
         for _ in 0..crashes {
             deaths.push(crash(&url).await?);
         }
-        Ok(Self { first, handovers: times, crashes: deaths })
+        Ok(Self { first, handovers: times, operations, crashes: deaths })
     }
 }
 

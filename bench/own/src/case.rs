@@ -3,8 +3,8 @@
 use std::fmt;
 use std::hint::black_box;
 
-/// Ids between two looks at the clock: enough that the look costs less than 1 % of the cheapest
-/// Ids, few enough that the slowest contender still ends in time.
+/// IDs between two looks at the clock: enough that the look costs less than 1 % of the cheapest
+/// IDs, few enough that the slowest contender still ends in time.
 const STEP_IDS: u64 = 4096;
 
 /// A named piece of work, repeated on one or more threads that share what it captures.
@@ -14,16 +14,16 @@ pub struct Case<'a> {
     worker: Box<dyn Fn() -> Step<'a> + Sync + 'a>,
 }
 
-/// One thread's share: each call issues the Ids of a step.
+/// One thread's share: each call issues the IDs of a step.
 pub(crate) type Step<'a> = Box<dyn FnMut() + 'a>;
 
 impl<'a> Case<'a> {
-    /// Work of which each call makes one Id.
+    /// Work of which each call makes one ID.
     pub fn new<T>(name: impl Into<String>, one: impl Fn() -> T + Sync + Copy + 'a) -> Self {
         Self::with_state(name, 1, || (), move |()| one())
     }
 
-    /// Work of which each call makes `ids_per_call` Ids with a state that every thread has for
+    /// Work of which each call makes `ids_per_call` IDs with a state that every thread has for
     /// itself, such as a buffer.
     pub fn with_state<S: 'a, T>(
         name: impl Into<String>,

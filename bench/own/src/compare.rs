@@ -57,7 +57,7 @@ impl Comparison {
         self.threads
     }
 
-    /// Nanoseconds for each Id of a case, in its middle round.
+    /// Nanoseconds for each ID of a case, in its middle round.
     ///
     /// # Panics
     /// If no case has that name.

@@ -5,11 +5,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::case::Case;
 
-/// Ids that the usual layout allows a tick.
+/// IDs that the usual layout allows a tick.
 const IDS_PER_TICK: u32 = 4096;
 const TICK_NS: u32 = 1_000_000;
 
-/// A thread that sleeps to each next millisecond and counts as if it had issued all the Ids of it.
+/// A thread that sleeps to each next millisecond and counts as if it had issued all the IDs of it.
 ///
 /// A machine that wakes its threads a tick late takes that tick from everyone who sleeps, so this
 /// is about the rate that a generator can reach which neither spins nor runs ahead of time.

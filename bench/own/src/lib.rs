@@ -9,7 +9,7 @@
 //! | print what came out | [`Table`], [`verdict()`] |
 //! | say where it was measured | [`machine()`], [`cores()`], [`thread_counts()`] |
 //! | choose between a full and a quick measurement | [`Pace`] |
-//! | issue Ids that no sequence caps | [`wide_layout()`] |
+//! | issue IDs that no sequence caps | [`wide_layout()`] |
 
 mod case;
 mod compare;

@@ -16,7 +16,7 @@ const WARM_UP_STEPS: u32 = 2;
 /// What a run took.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// Ids made by all threads.
+    /// IDs made by all threads.
     pub ids: u64,
     /// From when the first thread passed the barrier to when the last one ended.
     pub wall: Duration,
@@ -25,19 +25,19 @@ pub struct Run {
 }
 
 impl Run {
-    /// Time for each Id, all threads together.
+    /// Time for each ID, all threads together.
     #[must_use]
     pub fn wall_ns_per_id(&self) -> f64 {
         self.wall.as_secs_f64() * 1e9 / self.ids as f64
     }
 
-    /// CPU time for each Id.
+    /// CPU time for each ID.
     #[must_use]
     pub fn cpu_ns_per_id(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e9 / self.ids as f64
     }
 
-    /// Ids a second, all threads together.
+    /// IDs a second, all threads together.
     #[must_use]
     pub fn ids_per_second(&self) -> f64 {
         self.ids as f64 / self.wall.as_secs_f64()

@@ -2,7 +2,7 @@
 
 use frazil_id::Layout;
 
-/// A 22-bit sequence allows four Ids a nanosecond, more than any generator issues one by one; the
+/// A 22-bit sequence allows four IDs a nanosecond, more than any generator issues one by one; the
 /// 41 bits of time are real, since a generator without time skips most of its work.
 ///
 /// # Panics

@@ -19,14 +19,14 @@ const GRANT: i64 = 400_000;
 
 pub(crate) fn report(effort: Effort) -> Outcome {
     println!("gRPC Stream, one connection");
-    let mut table = Table::new(&["lanes, form", "Ids/s", "of the cap", "bar", ""]);
+    let mut table = Table::new(&["lanes, form", "IDs/s", "of the cap", "bar", ""]);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     for (lanes, form, name, least) in [
-        ("1", Form::Ids, "1, Ids", 4.0e6),
+        ("1", Form::Ids, "1, IDs", 4.0e6),
         ("1", Form::Runs, "1, runs", 4.0e6),
         ("4", Form::Runs, "4, runs", 12.0e6),
     ] {
-        let node = Process::start(&["node", lanes])?;
+        let node = Process::start(&["node", &format!("lanes={lanes}")])?;
         let rate = runtime.block_on(full_speed(&node.addresses[1], form, effort.span))?;
         let cap = 4.096e6 * lanes.parse::<f64>()?;
         table.row([
@@ -41,7 +41,7 @@ pub(crate) fn report(effort: Effort) -> Outcome {
     Ok(())
 }
 
-/// Ids a second while there is always credit.
+/// IDs a second while there is always credit.
 async fn full_speed(
     address: &str,
     form: Form,
@@ -64,7 +64,7 @@ async fn full_speed(
     Ok(received as f64 / (boot_time() - began).as_secs_f64())
 }
 
-/// A stream of Ids.
+/// A stream of IDs.
 pub(crate) struct Stream {
     grants: mpsc::Sender<StreamRequest>,
     batches: tonic::Streaming<IdBatch>,
@@ -92,7 +92,17 @@ impl Stream {
         let _ = self.grants.send(StreamRequest { credit, ..Default::default() }).await;
     }
 
-    /// How many Ids the next batch has.
+    /// Has so many IDs sent, and waits for the last.
+    pub(crate) async fn take(&mut self, count: u64) -> Result<(), Box<dyn std::error::Error>> {
+        self.grant(i64::try_from(count)?).await;
+        let mut missing = count;
+        while missing > 0 {
+            missing = missing.saturating_sub(self.next().await?);
+        }
+        Ok(())
+    }
+
+    /// How many IDs the next batch has.
     pub(crate) async fn next(&mut self) -> Result<u64, Box<dyn std::error::Error>> {
         let batch = self.batches.next().await.ok_or("the stream ended")??;
         Ok(match self.form {

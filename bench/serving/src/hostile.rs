@@ -8,6 +8,7 @@ use std::time::Duration;
 use frazil_bench::Table;
 
 use crate::at_rate::{HEALTHY, paced};
+use crate::half;
 use crate::process::Process;
 use crate::{Effort, Outcome};
 
@@ -15,7 +16,7 @@ use crate::{Effort, Outcome};
 const SLOW: usize = 2000;
 /// Clients that ask for much and read nothing.
 const DEAF: usize = 500;
-/// Ids that each of them asks for: more bytes than the system's buffers hold.
+/// IDs that each of them asks for: more bytes than the system's buffers hold.
 const DEAF_IDS: u64 = 100_000;
 /// What they asked for is issued and written as far as it goes within this: it is work as any
 /// other, and not what is measured.
@@ -26,7 +27,7 @@ pub(crate) fn report(effort: Effort) -> Outcome {
         "{} while {SLOW} clients never finish a request and {DEAF} read nothing",
         HEALTHY.name
     );
-    let node = Process::start(&["node", "4"])?;
+    let node = Process::start(&["node", "lanes=4"])?;
     let mut table = Table::new(&["", "p50 ms", "p99 ms", "p99 ratio", "MiB"]);
     // The first requests find everything cold.
     paced(&node, HEALTHY, effort.span / 3)?;
@@ -55,7 +56,7 @@ pub(crate) fn report(effort: Effort) -> Outcome {
         ]);
     }
     println!("{table}");
-    Ok(())
+    half::report(effort)
 }
 
 /// Connections of clients that mean harm, for as long as it is kept.

@@ -4,13 +4,35 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use frazil_server::{App, Config, DeclaredScope, LaneCount};
+use frazil::coord::FirstUse;
+use frazil_server::{App, Config, DeclaredScope, LaneCount, TlsFiles};
 
 use crate::Outcome;
 
-pub(crate) fn run(lanes: usize) -> Outcome {
+/// Connections that a node lets one client have where it is asked to: with some to spare beyond those
+/// that are measured.
+const MANY_CONNECTIONS: usize = 6000;
+
+/// Serves as the words say: `lanes=4`, `layout=TEXT`, `keys=FILE`, `cert=FILE` and `key=FILE`, `many`
+/// for thousands of connections from one client; each may be left out.
+pub(crate) fn run(words: &[&str]) -> Outcome {
     let directory = tempfile::tempdir()?;
-    serve(Config { lanes: LaneCount::Fixed(lanes), ..config(directory.path())? })
+    let mut config = config(directory.path())?;
+    config.lanes = LaneCount::Fixed(1);
+    let (mut cert, mut key) = (None, None);
+    for word in words {
+        match word.split_once('=').unwrap_or((word, "")) {
+            ("lanes", count) => config.lanes = LaneCount::Fixed(count.parse()?),
+            ("layout", text) => config.node = config.node.layout(text.parse()?),
+            ("keys", file) => config.keys = Some(std::path::PathBuf::from(file).into()),
+            ("cert", file) => cert = Some(file.into()),
+            ("key", file) => key = Some(file.into()),
+            ("many", _) => config.limits.max_connections_per_peer = MANY_CONNECTIONS,
+            _ => return Err(format!("a node knows nothing of {word}").into()),
+        }
+    }
+    config.tls = cert.zip(key).map(|(cert, key)| TlsFiles { cert, key, client_ca: None });
+    serve(config)
 }
 
 /// One of several nodes with a strict scope.
@@ -22,7 +44,8 @@ pub(crate) fn run_scoped(directory: &str, name: &str) -> Outcome {
 fn config(directory: &Path) -> Result<Config, Box<dyn std::error::Error>> {
     let free = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
     let store = format!("file:{}", directory.display());
-    let node = frazil::Node::builder().store(&store)?;
+    // As `frazil serve --dev` does: nobody else can have used the directory.
+    let node = frazil::Node::builder().store(&store)?.first_use(FirstUse::AtOnce);
     Ok(Config { node, http: free, grpc: free, resp: free, ..Config::default() })
 }
 

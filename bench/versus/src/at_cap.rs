@@ -21,7 +21,7 @@ const SONYFLAKE_CAP: u64 = Layout::SONYFLAKE.ids_per_second();
 pub(crate) fn measure(pace: Pace) -> Result<Table, Box<dyn Error>> {
     let mut rows = Rows {
         time: pace.pick(Duration::from_secs(2), Duration::from_millis(300)),
-        table: Table::new(&["generator", "threads", "Ids/s", "of its cap", "CPU ns", "cores used"]),
+        table: Table::new(&["generator", "threads", "IDs/s", "of its cap", "CPU ns", "cores used"]),
     };
     rows.add(&sleeper(), 1, CAP);
     let exact = Generator::system(&Layout::FRAZIL, 1)?;

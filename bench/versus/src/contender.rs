@@ -1,4 +1,4 @@
-//! The generators of the race, and what their Ids say.
+//! The generators of the race, and what their IDs say.
 
 use ferroid::generator::AtomicSnowflakeGenerator;
 use ferroid::time::TimeSource;
@@ -11,13 +11,19 @@ ferroid::define_snowflake_id!(
     Wide, u64, reserved: 0, timestamp: 41, machine_id: 1, sequence: 22
 );
 
-/// What is measured, and a way to look at the Ids of the same generator.
+/// How uuid gets random bits is a feature of the crate, and so of the whole build: bits of the operating
+/// system for each ID, or those of a generator in the process (`fast-rng`).
+pub(crate) const UUID: &str =
+    if HAS_FAST_RNG { "uuid, Uuid::now_v7, fast-rng" } else { "uuid, Uuid::now_v7" };
+pub(crate) const HAS_FAST_RNG: bool = cfg!(feature = "fast-rng");
+
+/// What is measured, and a way to look at the IDs of the same generator.
 pub(crate) struct Contender<'a> {
     pub(crate) case: Case<'a>,
     sample: Box<dyn Fn() -> Sample + Sync + 'a>,
 }
 
-/// An Id of any generator.
+/// An ID of any generator.
 #[derive(Clone, Copy)]
 pub(crate) struct Sample {
     pub(crate) bits: u128,
@@ -30,7 +36,7 @@ impl<'a> Contender<'a> {
         let next = || ids.next().expect("the clock does not step");
         Self::new(name, next, || {
             let id = ids.next().expect("the clock does not step");
-            let parts = id.parts(layout).expect("the Id is of the generator's layout");
+            let parts = id.parts(layout).expect("the ID is of the generator's layout");
             Sample { bits: id.to_u64().into(), unix_ms: layout.unix_ms(parts.tick) }
         })
     }
@@ -49,8 +55,8 @@ impl<'a> Contender<'a> {
         })
     }
 
-    pub(crate) fn uuid_v7(name: &str) -> Self {
-        Self::new(name, Uuid::now_v7, || {
+    pub(crate) fn uuid_v7() -> Self {
+        Self::new(UUID, Uuid::now_v7, || {
             let id = Uuid::now_v7();
             let time = id.get_timestamp().expect("version 7 has a time");
             let (seconds, nanos) = time.to_unix();

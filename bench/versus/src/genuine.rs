@@ -1,4 +1,4 @@
-//! Makes sure that what was measured were Ids: a generator whose Ids repeat or whose time stands
+//! Makes sure that what was measured were IDs: a generator whose IDs repeat or whose time stands
 //! still does less work and looks fast.
 
 use std::thread;
@@ -9,7 +9,7 @@ use frazil_bench::{cores, run};
 use crate::contender::{Contender, Sample};
 use crate::real_time::now_unix_ms;
 
-/// Ids that each thread takes, twice.
+/// IDs that each thread takes, twice.
 const SAMPLES: usize = 50_000;
 /// Between the two, so that several ticks pass.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// machine stood still.
 const AGE_MAX_MS: u64 = 1000;
 
-/// Takes Ids on all cores and asserts that they are distinct and that their time is real.
+/// Takes IDs on all cores and asserts that they are distinct and that their time is real.
 pub(crate) fn verify(contender: &Contender<'_>) {
     let name = contender.case.name();
     let before = take(contender);
@@ -32,7 +32,7 @@ pub(crate) fn verify(contender: &Contender<'_>) {
     let taken = bits.len();
     bits.sort_unstable();
     bits.dedup();
-    assert_eq!(bits.len(), taken, "{name}: some Ids were issued twice");
+    assert_eq!(bits.len(), taken, "{name}: some IDs were issued twice");
 }
 
 fn take(contender: &Contender<'_>) -> Vec<Sample> {

@@ -1,4 +1,4 @@
-//! Judges the Ids of several sources.
+//! Judges the IDs of several sources.
 
 use frazil_id::{Id, Layout, OutsideLayout};
 
@@ -6,7 +6,7 @@ use crate::id_set::IdSet;
 use crate::order::Order;
 use crate::verdict::{Duplicate, Outside, Place, SourceVerdict, Verdict};
 
-/// Takes the Ids of one source after the other and tells what is wrong with them.
+/// Takes the IDs of one source after the other and tells what is wrong with them.
 ///
 /// ```
 /// use frazil_audit::{Auditor, Place};
@@ -32,7 +32,7 @@ pub struct Auditor {
 }
 
 impl Auditor {
-    /// An audit of Ids of a layout, which keeps the first findings of each kind, so many.
+    /// An audit of IDs of a layout, which keeps the first findings of each kind, so many.
     #[must_use]
     pub fn new(layout: &Layout, keep: usize) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Auditor {
         Source { auditor: self, number, name: name.into(), ids: 0, order: Order::default() }
     }
 
-    /// Different Ids so far.
+    /// Different IDs so far.
     #[must_use]
     pub const fn distinct(&self) -> u64 {
         self.seen.len()
@@ -94,7 +94,7 @@ impl Auditor {
     }
 }
 
-/// A source whose Ids are taken. What was taken counts once this is dropped.
+/// A source whose IDs are taken. What was taken counts once this is dropped.
 #[derive(Debug)]
 pub struct Source<'a> {
     auditor: &'a mut Auditor,
@@ -105,7 +105,7 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Takes the next Id, with its line or whatever counts the positions of the source.
+    /// Takes the next ID, with its line or whatever counts the positions of the source.
     #[inline]
     pub fn check(&mut self, id: Id, at: u64) {
         self.ids += 1;
@@ -124,7 +124,7 @@ impl Source<'_> {
         }
     }
 
-    /// The Ids that were taken from it.
+    /// The IDs that were taken from it.
     #[must_use]
     pub const fn ids(&self) -> u64 {
         self.ids

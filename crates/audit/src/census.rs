@@ -1,41 +1,41 @@
-//! How many Ids each worker has, and the fullest tick.
+//! The number of IDs of each worker, and the fullest tick.
 
 use crate::cell::{Cell, Cells, Span};
 use crate::shape::Shape;
 
 /// Workers that are listed one by one. No layout in use has more than 65,536; one with more would
-/// make the list as large as the Ids.
+/// make the list as large as the IDs.
 const WORKERS_LISTED: usize = 65_536;
 
-/// The Ids of a set, counted.
+/// The IDs of a set, counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Census {
-    /// How many workers have Ids.
+    /// How many workers have IDs.
     pub workers: u64,
-    /// The workers with their Ids, by number; those with the lowest numbers, if there are more
+    /// The workers with their IDs, by number; those with the lowest numbers, if there are more
     /// than 65,536.
     pub by_worker: Vec<WorkerCount>,
-    /// The tick in which one worker has the most Ids; `None` if there are no Ids.
+    /// The tick in which one worker has the most IDs; `None` if there are no IDs.
     pub busiest: Option<Busiest>,
 }
 
-/// How many Ids a worker has.
+/// How many IDs a worker has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkerCount {
     /// The worker.
     pub worker: u64,
-    /// Its Ids.
+    /// Its IDs.
     pub ids: u64,
 }
 
-/// A worker's Ids of one tick.
+/// A worker's IDs of one tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busiest {
     /// The worker.
     pub worker: u64,
     /// The tick.
     pub tick: u64,
-    /// How many Ids.
+    /// How many IDs.
     pub ids: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The set of all Ids that were seen.
+//! The set of all IDs that were seen.
 
 use frazil_id::{Id, Layout, OutsideLayout, Run};
 
@@ -7,11 +7,11 @@ use crate::census::Census;
 use crate::pages::Pages;
 use crate::shape::Shape;
 
-/// Exactly which Ids of one layout were seen.
+/// Exactly which IDs of one layout were seen.
 ///
-/// Nothing is forgotten and nothing is guessed. The memory depends on how the Ids lie:
+/// Nothing is forgotten and nothing is guessed. The memory depends on how the IDs lie:
 ///
-/// | Ids | bytes for each |
+/// | IDs | bytes for each |
 /// |---|---|
 /// | whole ticks of 4,096 | 0.001 |
 /// | 100 a tick for each worker, from 0 on | 0.04 |
@@ -26,17 +26,17 @@ pub struct IdSet {
 }
 
 impl IdSet {
-    /// An empty set for the Ids of a layout.
+    /// An empty set for the IDs of a layout.
     #[must_use]
     pub fn new(layout: &Layout) -> Self {
         let shape = Shape::new(layout);
         Self { shape, pages: Pages::new(), cells: Cells::new(shape.cell_bits()), len: 0 }
     }
 
-    /// Adds an Id: true if it is new, false if it was there.
+    /// Adds an ID: true if it is new, false if it was there.
     ///
     /// # Errors
-    /// If the Id is of another layout; then nothing is added.
+    /// If the ID is of another layout; then nothing is added.
     #[inline]
     pub fn insert(&mut self, id: Id) -> Result<bool, OutsideLayout> {
         let spot = self.shape.spot(self.shape.key(id)?);
@@ -46,10 +46,10 @@ impl IdSet {
         Ok(new)
     }
 
-    /// Adds a run, as a batch has them; tells how many of its Ids were there before.
+    /// Adds a run, as a batch has them; tells how many of its IDs were there before.
     ///
     /// # Errors
-    /// If an Id of the run is of another layout; then nothing is added.
+    /// If an ID of the run is of another layout; then nothing is added.
     pub fn insert_run(&mut self, run: &Run) -> Result<u64, OutsideLayout> {
         let Some(steps) = run.count.checked_sub(1) else { return Ok(0) };
         let first = run.first.to_u64();
@@ -59,7 +59,7 @@ impl IdSet {
         if run.stride == 0 {
             return Ok(steps + u64::from(!self.insert(run.first)?));
         }
-        // Where even the highest number is an Id, a run ends with it.
+        // Where even the highest number is an ID, a run ends with it.
         let mut left = steps.min((u64::MAX - first) / run.stride).saturating_add(1);
         let mut repeated = 0;
         let mut next = first;
@@ -92,7 +92,7 @@ impl IdSet {
         added
     }
 
-    /// Whether an Id was seen. One of another layout was not.
+    /// Whether an ID was seen. One of another layout was not.
     #[must_use]
     pub fn contains(&self, id: Id) -> bool {
         let Ok(key) = self.shape.key(id) else { return false };
@@ -101,7 +101,7 @@ impl IdSet {
         page.is_some_and(|page| self.cells.contains(page.cell(spot.cell), spot.at))
     }
 
-    /// How many distinct Ids were seen.
+    /// How many distinct IDs were seen.
     #[must_use]
     pub const fn len(&self) -> u64 {
         self.len
@@ -113,7 +113,7 @@ impl IdSet {
         self.len == 0
     }
 
-    /// The layout of the Ids.
+    /// The layout of the IDs.
     #[must_use]
     pub const fn layout(&self) -> &Layout {
         self.shape.layout()
@@ -125,7 +125,7 @@ impl IdSet {
         size_of::<Self>() + self.pages.memory_bytes() + self.cells.memory_bytes()
     }
 
-    /// Counts the Ids of each worker and tick. It looks at all that is known, so call it once.
+    /// Counts the IDs of each worker and tick. It looks at all that is known, so call it once.
     #[must_use]
     pub fn census(&self) -> Census {
         let cells = self.pages.sorted().flat_map(|(number, page)| {

@@ -1,8 +1,8 @@
-//! Which Ids were seen, exactly.
+//! An exact record of the IDs that were seen.
 //!
-//! An [`IdSet`] knows every Id that was ever put into it and forgets none, so an Id that comes
-//! again after an hour and a billion others is still told. It is small because Ids come in runs:
-//! the Ids of one worker and tick are mostly one stretch of the sequence, which takes four bytes.
+//! An [`IdSet`] knows every ID that was ever put into it and forgets none, so an ID that comes
+//! again after an hour and a billion others is still told. It is small because IDs come in runs:
+//! the IDs of one worker and tick are mostly one stretch of the sequence, which takes four bytes.
 //!
 //! ```
 //! use frazil_audit::IdSet;
@@ -16,13 +16,13 @@
 //!
 //! | to | see |
 //! |---|---|
-//! | know whether an Id was there before | [`IdSet`] |
-//! | count the Ids of each worker, and find the fullest tick | [`IdSet::census`], [`Census`] |
+//! | know whether an ID was there before | [`IdSet`] |
+//! | count the IDs of each worker, and find the fullest tick | [`IdSet::census`], [`Census`] |
 //! | know whether a stream ascends | [`Order`] |
 //! | judge several sources | [`Auditor`], [`Verdict`] |
 //! | find where a duplicate was seen first | [`Search`] |
 //!
-//! Nothing here reads files or clocks: Ids are arguments.
+//! Nothing here reads files or clocks: IDs are arguments.
 
 mod auditor;
 mod cell;

@@ -1,8 +1,8 @@
-//! Whether Ids of a stream ascend.
+//! Whether IDs of a stream ascend.
 
 use frazil_id::Id;
 
-/// Watches one stream: each Id must be above the one before.
+/// Watches one stream: each ID must be above the one before.
 ///
 /// ```
 /// use frazil_audit::Order;
@@ -22,10 +22,10 @@ pub struct Order {
     first_break: Option<Break>,
 }
 
-/// An Id and where in its stream it stands.
+/// An ID and where in its stream it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sighting {
-    /// The Id.
+    /// The ID.
     pub id: Id,
     /// The line, or whatever counts the positions of the stream.
     pub at: u64,
@@ -41,7 +41,7 @@ pub struct Break {
 }
 
 impl Order {
-    /// Takes the next Id and its position; whether it is above the one before.
+    /// Takes the next ID and its position; whether it is above the one before.
     #[inline]
     pub fn check(&mut self, id: Id, at: u64) -> bool {
         let after = Sighting { id, at };
@@ -55,7 +55,7 @@ impl Order {
         }
     }
 
-    /// How often an Id was not above the one before.
+    /// How often an ID was not above the one before.
     #[must_use]
     pub const fn breaks(&self) -> u64 {
         self.breaks

@@ -6,7 +6,7 @@ use crate::shape::PAGE_BITS;
 /// Cells in a page.
 const CELLS: usize = 1 << PAGE_BITS;
 /// Cells beyond which a page has a word for each cell there may be. Below, a cell that is used
-/// takes eight bytes and one that is not takes none: whoever sends one Id to each page must not
+/// takes eight bytes and one that is not takes none: whoever sends one ID to each page must not
 /// get four thousand bytes for it.
 const SPARSE_MAX: usize = 64;
 
@@ -66,7 +66,7 @@ impl Page {
     }
 }
 
-/// Most Ids belong to the last cell or to a new one behind it.
+/// Most IDs belong to the last cell or to a new one behind it.
 fn sparse_mut(cells: &mut Vec<(u16, Cell)>, number: u16) -> &mut Cell {
     let place = match cells.last() {
         Some(last) if last.0 == number => cells.len() - 1,

@@ -13,7 +13,7 @@ const NO_PAGE: u64 = u64::MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct Pages {
     pages: Vec<Page>,
-    /// Where a page is. The hash is seeded: who chooses Ids cannot choose where they collide.
+    /// Where a page is. The hash is seeded: who chooses IDs cannot choose where they collide.
     places: HashMap<u64, u32>,
     /// The page that was last used of those with the same short hash.
     recent: Box<[(u64, u32); RECENT]>,

@@ -1,17 +1,17 @@
-//! Where Ids that came again were seen first.
+//! The search for where IDs that came again were seen first.
 
 use frazil_id::Id;
 
 use crate::verdict::{Place, Verdict};
 
 /// Looks for the first sightings of duplicates while the sources are read once more: to remember
-/// a place for every Id would take more than the Ids.
+/// a place for every ID would take more than the IDs.
 ///
-/// The set was exact, so an Id that came again was seen once before it did: whatever is found
+/// The set was exact, so an ID that came again was seen once before it did: whatever is found
 /// there is the first sighting, and a source that cannot be read again is told by its absence.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// By Id.
+    /// By ID.
     wanted: Vec<Wanted>,
 }
 
@@ -35,7 +35,7 @@ impl Search {
         Self { wanted }
     }
 
-    /// Takes an Id that is read once more; whether it is a first sighting.
+    /// Takes an ID that is read once more; whether it is a first sighting.
     #[inline]
     pub fn see(&mut self, id: Id, place: Place) -> bool {
         let Ok(at) = self.wanted.binary_search_by_key(&id, |wanted| wanted.id) else {

@@ -1,4 +1,4 @@
-//! Where an Id belongs: from the bits of any layout to one order of numbers.
+//! The place of an ID: from the bits of any layout to one order of numbers.
 
 use frazil_id::{Id, Layout, OutsideLayout, Parts};
 
@@ -10,9 +10,9 @@ pub(crate) const CELL_BITS_MAX: u32 = 12;
 /// A page has 1,024 cells.
 pub(crate) const PAGE_BITS: u32 = 10;
 
-/// Turns the Ids of a layout into keys: the worker on top, then the tick, then the sequence.
+/// Turns the IDs of a layout into keys: the worker on top, then the tick, then the sequence.
 ///
-/// Every Id has a key of its own and every key at most one Id, so a set of keys is a set of Ids.
+/// Every ID has a key of its own and every key at most one ID, so a set of keys is a set of IDs.
 /// What one worker issues in a stretch of time is a stretch of keys, in every layout. A key is a
 /// cell and a place in it; a wide sequence has many cells in a tick, and a narrow one has many
 /// ticks in a cell.
@@ -87,10 +87,10 @@ impl Shape {
 
     #[cold]
     fn outside(&self, id: Id) -> Result<u64, OutsideLayout> {
-        self.layout.decode(id).map(|_| unreachable!("an Id above the last one is outside"))
+        self.layout.decode(id).map(|_| unreachable!("an ID above the last one is outside"))
     }
 
-    /// What lies between two Ids with neighbouring keys of one tick.
+    /// What lies between two IDs with neighbouring keys of one tick.
     pub(crate) const fn stride(&self) -> u64 {
         1 << self.sequence_shift
     }

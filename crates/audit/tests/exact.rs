@@ -1,4 +1,4 @@
-//! A set of Ids answers as a set of numbers does, whatever the layout and the order.
+//! A set of IDs answers as a set of numbers does, whatever the layout and the order.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -32,7 +32,7 @@ impl Seen for IdSet {
 enum Act {
     One(Parts),
     Run(Parts, u64),
-    /// The Id with which the act of this many acts ago began.
+    /// The ID with which the act of this many acts ago began.
     Again(usize),
 }
 
@@ -49,7 +49,7 @@ fn layouts() -> impl Strategy<Value = Layout> {
     })
 }
 
-/// Close together, so that Ids meet: few workers, few ticks, and sequences near each other.
+/// Close together, so that IDs meet: few workers, few ticks, and sequences near each other.
 fn acts(layout: Layout) -> impl Strategy<Value = Vec<Act>> {
     let parts = (0_u64..4, 0_u64..3, 0_u64..3, 0_u64..300);
     let parts = parts.prop_map(move |(tick, worker, part, at)| Parts {
@@ -221,7 +221,7 @@ fn a_duplicate_is_found_however_many_ids_lie_between() {
 mod broken {
     use super::*;
 
-    /// Forgets what it saw some thousand Ids ago.
+    /// Forgets what it saw some thousand IDs ago.
     #[derive(Default)]
     struct Forgetful {
         recent: VecDeque<u64>,
@@ -243,7 +243,7 @@ mod broken {
         }
     }
 
-    /// Takes the highest Id of a worker's tick for the end of a run without gaps.
+    /// Takes the highest ID of a worker's tick for the end of a run without gaps.
     #[derive(Default)]
     struct OnlyHighest {
         highest: HashMap<u64, u64>,

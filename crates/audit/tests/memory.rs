@@ -1,9 +1,9 @@
-//! What a set takes for the Ids of users, and for the worst that somebody can send.
+//! What a set takes for the IDs of users, and for the worst that somebody can send.
 
 use frazil_audit::IdSet;
 use frazil_id::{Id, Layout, Parts};
 
-/// The promise for Ids that are close together.
+/// The promise for IDs that are close together.
 const DENSE_BYTES_PER_ID: f64 = 0.1;
 /// The promise for everything else.
 const WORST_BYTES_PER_ID: f64 = 130.0;
@@ -114,7 +114,7 @@ fn ids_that_are_chosen_to_cost_take_no_more_than_is_promised() {
                 })
             });
             let bytes = filled(&layout, ids);
-            // The table of recent pages and the first slots count among so few Ids.
+            // The table of recent pages and the first slots count among so few IDs.
             let few = 20_000.0 / (100 * cells_per_page * ids_per_cell) as f64;
             assert!(bytes <= WORST_BYTES_PER_ID + few, "{cells_per_page} {ids_per_cell}: {bytes}");
         }

@@ -1,4 +1,4 @@
-//! What can be typed. The help, the man pages and the completions all come from here.
+//! The command line. The help, the man pages and the completions all come from here.
 
 mod audit;
 mod bench;
@@ -31,7 +31,7 @@ pub(crate) use self::elect::{
 };
 pub(crate) use self::jobs::{JobsCommand, JobsDemoArgs, JobsLsArgs, JobsNodeArgs};
 pub(crate) use self::key::{
-    KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, RoleArg,
+    KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, KeyStoreArgs, RoleArg,
 };
 pub(crate) use self::serve::{CONFIG_VARIABLE, RollbackArg, ServeArgs};
 pub(crate) use self::server::{ServerArg, TrustArg};
@@ -42,11 +42,21 @@ pub(crate) use self::store::{
 };
 pub(crate) use self::verbs::{DrainArgs, ReleaseArgs, RotateArgs, TargetArg};
 
-/// Ids that one `next` prints at the most: 40 minutes at the default layout's cap. Whoever asks
+/// IDs that one `next` prints at the most: 40 minutes at the default layout's cap. Whoever asks
 /// for more has mistyped, or wants the library.
 pub(crate) const COUNT_MAX: u64 = 10_000_000_000;
 /// A day: a longer measurement is a mistyped unit.
 const DURATION_MAX: Duration = Duration::from_hours(24);
+
+const EXAMPLES: &str = "\
+Examples:
+  frazil serve --dev                          an ID server that leaves nothing behind
+  frazil next -n 3                            three IDs, without a server
+  frazil decode 380832248485584896            when and where an ID was issued
+  frazil elect nightly --every 24h -- ./report.sh   a job that runs on one machine
+  frazil doctor                               is everything as it should be?
+
+`frazil help COMMAND` tells everything about a command, `frazil help stores` and `frazil help layouts` about those.";
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -59,9 +69,10 @@ Exit codes:
   124  nobody was elected in time (elect --wait)
   130, 143  ended by SIGINT or SIGTERM, after the worker was released";
 
-/// Unique, time-ordered 64-bit Ids.
+/// Unique, time-ordered 64-bit IDs.
 #[derive(Debug, Parser)]
-#[command(name = "frazil", version, propagate_version = true, after_long_help = EXIT_CODES)]
+#[command(name = "frazil", version, propagate_version = true, after_long_help = after_long_help())]
+#[command(disable_help_subcommand = true, after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -92,13 +103,19 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Jobs(JobsCommand),
     Doctor(Box<DoctorArgs>),
+    Errors(ErrorsArgs),
+    Help(HelpArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
 
-/// Print new Ids, one a line.
+fn after_long_help() -> String {
+    format!("{EXAMPLES}\n\n{EXIT_CODES}")
+}
+
+/// Print new IDs, one per line.
 ///
-/// Ids increase strictly. A worker number is leased from the store, used and released, so that
+/// IDs increase strictly. A worker number is leased from the store, used and released, so that
 /// nobody else has it meanwhile, nor its times ever after. By default the store is a directory
 /// under the state directory ($FRAZIL_STATE_DIR, $XDG_STATE_HOME/frazil or ~/.local/state/frazil),
 /// which the processes of one machine share.
@@ -120,7 +137,7 @@ Examples:
           group(ArgGroup::new("leasing").args(["store", "worker", "workers"]).multiple(true)
               .conflicts_with("server")))]
 pub(crate) struct NextArgs {
-    /// How many Ids to print, up to 10,000,000,000.
+    /// How many IDs to print, up to 10,000,000,000.
     #[arg(short = 'n', long, default_value = "1", value_name = "N", value_parser = count)]
     pub(crate) count: u64,
     #[command(flatten)]
@@ -128,7 +145,7 @@ pub(crate) struct NextArgs {
     /// A scope that the server declares.
     #[arg(long, value_name = "S")]
     pub(crate) scope: Option<String>,
-    /// The worker number to put into the Ids, without any store.
+    /// The worker number to put into the IDs, without any store.
     #[arg(long, value_name = "W", env = "FRAZIL_WORKER", value_parser = field,
           conflicts_with_all = ["workers", "namespace"])]
     pub(crate) worker: Option<u64>,
@@ -147,24 +164,28 @@ pub(crate) struct NextArgs {
     pub(crate) layout: LayoutArg,
     #[command(flatten)]
     pub(crate) format: FormatArg,
-    /// Print one JSON object a line: id, time, worker, and the token of the lease (null without a
+    /// Print one JSON object per line: id, time, worker, and the token of the lease (null without a
     /// store).
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Take Ids apart.
+/// Decode IDs: their time, worker and sequence.
 ///
-/// Prints one line for each Id. What is not an Id of the layout is reported on stderr; the others
+/// Prints one line per ID. What is not an ID of the layout is reported on stderr; the others
 /// are printed all the same, and the exit code is 2.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
   frazil decode --layout discord 175928847299117063
   frazil next -n 1000 --worker 7 | frazil decode --json -
+  curl -s -X POST http://127.0.0.1:7780/ids | frazil decode -
+  frazil decode 0x549049A0C802000
   frazil decode --between 2026-01-01T00:00:00Z 2026-02-01T00:00:00Z")]
 pub(crate) struct DecodeArgs {
-    /// Ids; `-` reads them from stdin, one a line.
+    /// IDs; `-` reads them from stdin, one per line, or JSON objects with `id` or `ids`.
+    ///
+    /// Hexadecimal digits may have any case and begin with 0x.
     #[arg(
         value_name = "ID",
         allow_negative_numbers = true,
@@ -172,19 +193,19 @@ pub(crate) struct DecodeArgs {
         conflicts_with = "between"
     )]
     pub(crate) ids: Vec<String>,
-    /// Print the first and the last Id that can have been issued from FROM until before TO.
+    /// Print the first and the last ID that can have been issued from FROM until before TO.
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], value_parser = time)]
     pub(crate) between: Option<Vec<i64>>,
     #[command(flatten)]
     pub(crate) layout: LayoutArg,
     #[command(flatten)]
     pub(crate) format: FormatArg,
-    /// Print one JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Put an Id together.
+/// Put an ID together.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -208,7 +229,7 @@ pub(crate) struct EncodeArgs {
     pub(crate) layout: LayoutArg,
     #[command(flatten)]
     pub(crate) format: FormatArg,
-    /// Print the Id's JSON object, as `decode --json` does.
+    /// Print the ID's JSON object, as `decode --json` does.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -227,6 +248,35 @@ pub(crate) struct LayoutArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Show what an error means and what to do about it.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil errors
+  frazil errors HORIZON_REACHED")]
+pub(crate) struct ErrorsArgs {
+    /// Its name, as answers and logs have it. Without it all are listed.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Print one JSON object per line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show everything about a command, or about stores or layouts.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Examples:
+  frazil help serve
+  frazil help workers drain
+  frazil help stores
+  frazil help layouts")]
+pub(crate) struct HelpArgs {
+    /// A command's words, or `stores` or `layouts`.
+    #[arg(value_name = "COMMAND|TOPIC")]
+    pub(crate) words: Vec<String>,
 }
 
 /// Print a completion script for a shell.
@@ -254,7 +304,7 @@ pub(crate) struct ManArgs {
 
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub(crate) struct LayoutArg {
-    /// The layout of the Ids: frazil, twitter, discord, instagram, sonyflake, mastodon, js53, or
+    /// The layout of the IDs: frazil, twitter, discord, instagram, sonyflake, mastodon, js53, or
     /// a layout's text.
     #[arg(long, value_name = "L", default_value = "frazil", env = "FRAZIL_LAYOUT",
           value_parser = layout)]
@@ -263,7 +313,7 @@ pub(crate) struct LayoutArg {
 
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub(crate) struct FormatArg {
-    /// The form the Ids are written in: decimal, hex, base32, base62, base32-sortable or
+    /// The form the IDs are written in: decimal, hex, base32, base62, base32-sortable or
     /// base62-sortable.
     #[arg(long, value_name = "F", default_value = "decimal", value_parser = format)]
     pub(crate) format: Format,
@@ -279,7 +329,7 @@ fn format(text: &str) -> Result<Format, frazil_id::UnknownFormat> {
 
 fn count(text: &str) -> Result<u64, String> {
     let count = text.parse().ok().filter(|count| (1..=COUNT_MAX).contains(count));
-    count.ok_or_else(|| format!("ask for 1 to {COUNT_MAX} Ids"))
+    count.ok_or_else(|| format!("ask for 1 to {COUNT_MAX} IDs"))
 }
 
 fn time(text: &str) -> Result<i64, String> {

@@ -8,6 +8,8 @@ mod decode;
 mod doctor;
 mod elect;
 mod encode;
+mod errors;
+mod help;
 mod jobs;
 mod key;
 mod layout;
@@ -40,6 +42,8 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::ElectWork(args) => elect::work(&args),
         Command::Jobs(command) => jobs::run(&command),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Errors(args) => errors::run(&args),
+        Command::Help(args) => help::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }

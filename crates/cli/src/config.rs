@@ -12,6 +12,7 @@ mod problem;
 mod rules;
 mod server;
 mod suggestion;
+mod variables;
 
 use crate::args::ServeArgs;
 

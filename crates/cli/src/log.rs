@@ -30,7 +30,7 @@ use self::repeats::Repeats;
 pub(crate) enum Form {
     /// For people: TIME LEVEL target: message key=value.
     Text,
-    /// For programs: time, level, target, message and fields as one JSON object a line.
+    /// For programs: time, level, target, message and fields as one JSON object per line.
     Json,
 }
 

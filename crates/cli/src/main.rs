@@ -20,6 +20,6 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    let outcome = commands::run(config::parse_command_line().command);
+    let outcome = config::parse_command_line().and_then(|args| commands::run(args.command));
     output::finish(outcome)
 }

@@ -1,4 +1,6 @@
-//! Where words go: data to stdout, everything else to stderr, and how the process ends.
+//! The output: data to stdout, everything else to stderr, and the exit code.
+
+mod printable_json;
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, Stdout, Write};
@@ -131,7 +133,7 @@ impl Data {
     }
 
     pub(crate) fn json(&mut self, object: &impl Serialize) -> Result<(), Failure> {
-        serde_json::to_writer(&mut self.0, object)?;
+        printable_json::write(&mut self.0, object)?;
         Ok(self.0.write_all(b"\n")?)
     }
 

@@ -1,4 +1,4 @@
-//! How far long work is: on stderr, and on a terminal only.
+//! The progress of long work: on stderr, and on a terminal only.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -8,14 +8,14 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// A bar is drawn this often; more would be seen by nobody.
 const REDRAW_HZ: u8 = 10;
 
-/// A bar for `total` Ids that are printed meanwhile.
+/// A bar for `total` IDs that are printed meanwhile.
 pub(crate) fn ids(total: u64) -> ProgressBar {
-    beside_data(bar(Some(total), "{bar:40} {human_pos}/{human_len} Ids, {per_sec}, {eta} left"))
+    beside_data(bar(Some(total), "{bar:40} {human_pos}/{human_len} IDs, {per_sec}, {eta} left"))
 }
 
-/// A counter of Ids that are printed meanwhile and whose number nobody knows.
+/// A counter of IDs that are printed meanwhile and whose number nobody knows.
 pub(crate) fn counter() -> ProgressBar {
-    beside_data(bar(None, "{spinner} {human_pos} Ids, {per_sec}"))
+    beside_data(bar(None, "{spinner} {human_pos} IDs, {per_sec}"))
 }
 
 /// A bar for a file that is read before anything is printed; `None` if nobody knows its length.

@@ -1,34 +1,32 @@
-//! A server that is asked over HTTP, with or without TLS.
+//! A server that is asked over HTTP, with or without TLS, through the client that everybody uses.
 
+mod complaint;
 mod key;
 mod tls;
 
 use std::fmt;
 use std::time::Duration;
 
-use frazil_coord::Secret;
-use frazil_wire::Problem;
+use frazil_client::blocking::Client;
+use frazil_client::{Answer, Ask, Error};
+use frazil_wire::{IdsReply, Problem};
 use serde::de::DeserializeOwned;
-use ureq::http::{HeaderValue, Request, header::AUTHORIZATION};
-use ureq::{Agent, AsSendBody};
 
 use crate::args::ServerArg;
 use crate::output::{Exit, Failure, say};
 
-pub(crate) use self::key::read as read_key;
+pub(crate) use self::key::{check as check_key, read as read_key};
 pub(crate) use self::tls::client_config;
 
 /// A server answers within this, or is not there.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes of an answer: 4,096 Ids have a hundred thousand.
-const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
 /// A server, and how it is asked.
 #[derive(Debug)]
 pub(crate) struct Server {
-    agent: Agent,
+    client: Client,
     base: String,
-    key: Option<Secret>,
+    has_key: bool,
 }
 
 /// Why a server gave no answer of its own.
@@ -45,19 +43,27 @@ impl Server {
     pub(crate) fn new(url: &str, args: &ServerArg) -> Result<Self, Failure> {
         let base = checked(url)?;
         let key = key::read(args.trust.key_file.as_deref())?;
-        let mut config = Agent::config_builder()
-            .timeout_global(Some(TIMEOUT))
-            .http_status_as_error(false)
-            // A key is for the server that was named and for nobody else.
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .proxy(None);
+        // A key is for the server that was named and for nobody else.
+        let mut settings =
+            frazil_client::Client::builder().endpoint(base).discover(false).deadline(TIMEOUT);
         if base.starts_with("https:") {
-            config = config.tls_config(tls::config(&args.trust)?);
+            tls::check(&args.trust)?;
+            if let Some(ca) = &args.trust.ca {
+                settings = settings.ca(ca);
+            }
+            if let (Some(cert), Some(key)) = (&args.trust.cert, &args.trust.cert_key) {
+                settings = settings.identity(cert, key);
+            }
         } else if key.is_some() && !is_loopback(base) {
             say("warning: the key is sent without encryption: use https");
         }
-        Ok(Self { agent: config.build().into(), base: base.to_owned(), key })
+        let has_key = key.is_some();
+        if let Some(key) = key {
+            key::check(&key)?;
+            settings = settings.key(key.reveal());
+        }
+        let client = Client::build(settings).map_err(Failure::usage)?;
+        Ok(Self { client, base: base.to_owned(), has_key })
     }
 
     /// Where it is.
@@ -65,98 +71,82 @@ impl Server {
         &self.base
     }
 
-    /// Asks without a body.
+    /// Asks for something.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
-        self.ask("GET", path, TIMEOUT)?.map_err(|problem| self.refused(&problem))
+        self.ask(Ask::get(path))?.map_err(|problem| self.refused(&problem))
     }
 
     /// The status and the text of what it answers, whatever that is.
     pub(crate) fn look(&self, path: &str, limit: Duration) -> Result<(u16, String), Failure> {
-        let (status, body) = self.call("GET", path, limit)?;
-        Ok((status, String::from_utf8_lossy(&body).into_owned()))
+        let asked = self.client.ask(Ask::get(path).any_status().within(limit));
+        let answer = asked.map_err(|error| self.unanswered(&error))?;
+        Ok((answer.status, String::from_utf8_lossy(&answer.body).into_owned()))
     }
 
-    /// Asks it to do something, without a body.
-    pub(crate) fn post<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
-        self.ask("POST", path, TIMEOUT)?.map_err(|problem| self.refused(&problem))
+    /// IDs that no other request is answered with, asked for again if that helps.
+    pub(crate) fn ids(&self, query: &str) -> Result<IdsReply, Failure> {
+        let ask = Ask::post(format!("/v1/ids?{query}")).repeatable().with_nonce();
+        self.ask(ask)?.map_err(|problem| self.refused(&problem))
     }
 
-    /// As [`post`](Self::post) with a limit of its own; what the server refused is an answer.
+    /// Asks it to do something, once and within a limit; what the server refused is an answer.
     pub(crate) fn try_post<T: DeserializeOwned>(
         &self,
         path: &str,
         limit: Duration,
     ) -> Result<Result<T, Problem>, NoAnswer> {
-        self.ask("POST", path, limit)
+        self.ask(Ask::post(path).within(limit))
     }
 
-    fn ask<T: DeserializeOwned>(
-        &self,
-        method: &str,
-        path: &str,
-        limit: Duration,
-    ) -> Result<Result<T, Problem>, NoAnswer> {
-        let (status, body) = self.call(method, path, limit)?;
-        if (200..300).contains(&status) {
-            return serde_json::from_slice(&body).map(Ok).map_err(|_| self.stranger(status).into());
+    fn ask<T: DeserializeOwned>(&self, ask: Ask) -> Result<Result<T, Problem>, NoAnswer> {
+        match self.client.ask(ask) {
+            Ok(Answer { status, body, .. }) => serde_json::from_slice(&body)
+                .map(Ok)
+                .map_err(|_| self.stranger(&format!("status {status}")).into()),
+            Err(error) => match refusal(&error) {
+                Some(problem) => Ok(Err(problem)),
+                None => Err(self.unanswered(&error)),
+            },
         }
-        let problem = serde_json::from_slice(&body).map_err(|_| self.stranger(status))?;
-        Ok(Err(problem))
     }
 
-    fn call(&self, method: &str, path: &str, limit: Duration) -> Result<(u16, Vec<u8>), NoAnswer> {
-        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
-        if let Some(key) = &self.key {
-            request = request.header(AUTHORIZATION, bearer(key)?);
-        }
-        let request = request.body(()).map_err(Failure::usage)?;
-        self.send(request, limit).map_err(|error| self.unanswered(error))
-    }
-
-    fn send(
-        &self,
-        request: Request<impl AsSendBody>,
-        limit: Duration,
-    ) -> Result<(u16, Vec<u8>), ureq::Error> {
-        let request = self.agent.configure_request(request).timeout_global(Some(limit)).build();
-        let mut answer = self.agent.run(request)?;
-        let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec()?;
-        Ok((answer.status().as_u16(), body))
-    }
-
-    fn unanswered(&self, error: ureq::Error) -> NoAnswer {
+    fn unanswered(&self, error: &Error) -> NoAnswer {
         let base = &self.base;
-        if let Some(why) = tls::complaint(&error) {
-            let hint = "--ca names whom to trust, --cert and --key are our own certificate";
+        if let Error::Broken { status: Some(_), why, .. } = error {
+            return self.stranger(why).into();
+        }
+        if let Some(why) = complaint::about_trust(error) {
+            let hint = "--ca names whom to trust, --cert and --cert-key are our own certificate";
             let why =
                 format_args!("{base} and this command do not trust each other: {why}; {hint}");
             return NoAnswer::Failed(Failure::usage(why));
         }
-        if tls::is_plain(&error) {
+        if complaint::is_plain(error) {
             let why =
                 format_args!("{base} does not speak TLS there: write http:// instead of https://");
             return NoAnswer::Failed(Failure::usage(why));
         }
         // A server that wants a certificate may just hang up on a client without one.
-        let hint = match base.starts_with("https:") && matches!(error, ureq::Error::Io(_)) {
-            true => " If it asks for a certificate, name ours with --cert and --key.",
+        let hint = match base.starts_with("https:") && complaint::is_broken_off(error) {
+            true => " If it asks for a certificate, name ours with --cert and --cert-key.",
             false => "",
         };
+        let why = complaint::cause(error);
         let failure = Failure::new(
             Exit::Unavailable,
-            format_args!("{base} does not answer: {error}; is `frazil serve` running there?{hint}"),
+            format_args!("{base} does not answer: {why}; is `frazil serve` running there?{hint}"),
         );
         match error {
-            ureq::Error::Timeout(_) => NoAnswer::Late(failure),
+            Error::Late { .. } => NoAnswer::Late(failure),
             _ => NoAnswer::Failed(failure),
         }
     }
 
-    fn stranger(&self, status: u16) -> Failure {
+    fn stranger(&self, answer: &str) -> Failure {
         let base = &self.base;
         Failure::new(
             Exit::Unavailable,
-            format_args!("{base} answers with status {status}, but not as a frazil server does"),
+            format_args!("{base} answers with {answer}, but not as a frazil server does"),
         )
     }
 
@@ -170,13 +160,13 @@ impl Server {
             }
             _ => Exit::Unavailable,
         };
-        Failure::new(exit, Refused { problem, has_key: self.key.is_some() })
+        Failure::new(exit, Refused { problem, has_key: self.has_key })
     }
 
     /// As [`refused`](Self::refused) where "nobody" and "somebody else" are answers: "no".
     pub(crate) fn said_no(&self, problem: &Problem) -> Failure {
         match problem.status {
-            404 | 409 => Failure::new(Exit::No, Refused { problem, has_key: self.key.is_some() }),
+            404 | 409 => Failure::new(Exit::No, Refused { problem, has_key: self.has_key }),
             _ => self.refused(problem),
         }
     }
@@ -193,6 +183,14 @@ impl From<NoAnswer> for Failure {
         match none {
             NoAnswer::Late(failure) | NoAnswer::Failed(failure) => failure,
         }
+    }
+}
+
+/// What a server refused, in the words of the catalogue.
+fn refusal(error: &Error) -> Option<Problem> {
+    match error {
+        Error::Refused { error, .. } => Some(error.to_problem()),
+        _ => None,
     }
 }
 
@@ -245,24 +243,12 @@ fn is_loopback(base: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// The header that shows a key. Nothing that prints headers shows it.
-/// Refuses a key that no server can have given out, before it goes into a head by itself.
-pub(crate) fn check_key(key: &Secret) -> Result<(), Failure> {
-    bearer(key).map(drop)
-}
-
-fn bearer(key: &Secret) -> Result<HeaderValue, Failure> {
-    let value = HeaderValue::try_from(format!("Bearer {}", key.reveal()));
-    let mut value = value.map_err(|_| {
-        Failure::usage("the key has characters that no key has: is it the right file?")
-    })?;
-    value.set_sensitive(true);
-    Ok(value)
-}
-
 #[cfg(test)]
 mod tests {
+    use frazil_coord::Secret;
+
     use super::*;
+    use crate::args::TrustArg;
 
     #[test]
     fn addresses_are_checked_and_never_repeated() {
@@ -291,13 +277,13 @@ mod tests {
 
     #[test]
     fn a_key_is_not_in_what_is_printed_of_a_server() {
-        let key = Some(Secret::new("canary".into()));
-        let server = Server { agent: Agent::new_with_defaults(), base: "http://h".into(), key };
+        let arg = ServerArg { server: None, trust: TrustArg::default() };
+        let settings = frazil_client::Client::builder().endpoint("http://h").key("canary");
+        let client = Client::build(settings).unwrap();
+        let server = Server { client, ..Server::new("http://127.0.0.1", &arg).unwrap() };
         assert!(!format!("{server:?}").contains("canary"));
-        let header = bearer(&Secret::new("canary".into())).unwrap();
-        assert!(!format!("{header:?}").contains("canary"));
-        let Failure::Message(_, message) = bearer(&Secret::new("canary\n".into())).unwrap_err()
-        else {
+        let wrong = Secret::new("canary\n".into());
+        let Failure::Message(_, message) = check_key(&wrong).unwrap_err() else {
             panic!("a line's end is in no key")
         };
         assert!(!message.contains("canary"), "{message}");

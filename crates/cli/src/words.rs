@@ -1,10 +1,11 @@
-//! How things are written for people: counts, times, slots, and what others wrote.
+//! Texts for people: counts, times, slots, and what others wrote.
 
 use std::fmt::{self, Display};
 use std::time::Duration;
 
 use frazil::coord::{Group, Slot, UnixMs};
 use frazil_id::rfc3339;
+pub(crate) use frazil_wire::printable;
 
 /// A number of things: `1 record`, `2 records`.
 pub(crate) fn count(number: impl TryInto<u64>, thing: &str) -> String {
@@ -41,22 +42,10 @@ impl Display for Called<'_> {
             Group::Workers => "worker",
             Group::Elections => "election",
             Group::Scopes => "scope",
+            Group::Keys => "list of API keys",
         };
         write!(f, "{kind} {}", self.0.name())
     }
-}
-
-/// What others wrote into the store must not steer the terminal, nor turn its text around: what
-/// is not printed is shown as an escape.
-pub(crate) fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '"' | '\'' => shown.push(c),
-            _ => shown.extend(c.escape_debug()),
-        }
-    }
-    shown
 }
 
 #[cfg(test)]
@@ -75,20 +64,6 @@ mod tests {
         for text in ["1500ms", "10s", "90s", "10m", "2h", "0s"] {
             let duration = frazil::coord::duration(text).unwrap();
             assert_eq!(span(duration), text);
-        }
-    }
-
-    #[test]
-    fn characters_that_steer_a_terminal_or_turn_text_around_are_escaped() {
-        for (text, shown) in [
-            ("web1:4711", "web1:4711"),
-            ("it's \"M\u{fc}nchen\"", "it's \"M\u{fc}nchen\""),
-            ("\u{1b}[31mred", "\\u{1b}[31mred"),
-            ("a\u{202e}b", "a\\u{202e}b"),
-            ("a\u{200b}b\u{feff}", "a\\u{200b}b\\u{feff}"),
-            ("a\u{9b}b\nc", "a\\u{9b}b\\nc"),
-        ] {
-            assert_eq!(printable(text), shown);
         }
     }
 }

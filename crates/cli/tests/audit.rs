@@ -34,14 +34,14 @@ fn clean_files_are_told_to_be_clean() {
     let told = desk.audit(&["a", "b"]);
     assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""));
     for line in [
-        "checked    5200 Ids in 2 files",
+        "checked    5200 IDs in 2 files",
         "distinct   5200",
         "duplicates 0",
         "order      each file ascends",
         "first      2024-01-01T00:00:01.000Z",
         "last       2024-01-01T00:00:01.199Z",
         "workers    2: 3 (5000), 4 (200)",
-        "fullest    100 Ids of worker 3 at 2024-01-01T00:00:01.000Z",
+        "fullest    100 IDs of worker 3 at 2024-01-01T00:00:01.000Z",
         "verdict    clean",
     ] {
         assert!(told.stdout.lines().any(|told| told == line), "{line}: {}", told.stdout);
@@ -61,7 +61,7 @@ fn a_planted_duplicate_is_found_with_both_places() {
         other.insert(40_000, clean[planted]);
         desk.write("b", lines(other.iter().copied()));
         let told = desk.audit(&["a", "b"]);
-        let line = format!("duplicate: b:40001: Id {} was in a:{first_line}", clean[planted]);
+        let line = format!("duplicate: b:40001: ID {} was in a:{first_line}", clean[planted]);
         assert_eq!(told.code, Some(1));
         assert!(told.stdout.lines().any(|told| told == line), "{line}: {}", told.stdout);
         assert!(told.stdout.contains("\nduplicates 1\n"));
@@ -111,7 +111,7 @@ fn order_is_information_unless_it_is_asked_for() {
     let told = desk.audit(&["a"]);
     assert_eq!(told.code, Some(0));
     let line = format!(
-        "order: a:3: Id {} is not above {} of a:2; 1 time in this file",
+        "order: a:3: ID {} is not above {} of a:2; 1 time in this file",
         id(6, 1, 0),
         id(7, 1, 0)
     );
@@ -128,7 +128,7 @@ fn an_id_outside_the_layout_is_a_finding_and_another_layout_takes_it() {
     let told = desk.audit(&["a"]);
     assert_eq!(told.code, Some(1));
     assert!(
-        told.stdout.contains("outside: a:2: Id 9223372036854775808 is above"),
+        told.stdout.contains("outside: a:2: ID 9223372036854775808 is above"),
         "{}",
         told.stdout
     );
@@ -153,8 +153,8 @@ fn empty_input_is_clean_and_the_user_is_told() {
     desk.write("b", "\n\r\n\n");
     let told = desk.audit(&["a", "b"]);
     assert_eq!(told.code, Some(0));
-    assert!(told.stderr.contains("no Id was read"), "{}", told.stderr);
-    assert!(told.stdout.contains("checked    0 Ids in 2 files\n"), "{}", told.stdout);
+    assert!(told.stderr.contains("no ID was read"), "{}", told.stderr);
+    assert!(told.stdout.contains("checked    0 IDs in 2 files\n"), "{}", told.stdout);
     let verdict = &objects(&desk.audit(&["a", "--json"]).stdout)[0];
     assert_eq!((&verdict["checked"], &verdict["first"]), (&0.into(), &serde_json::Value::Null));
 }
@@ -181,16 +181,16 @@ fn malformed_lines_are_told_with_their_place_and_the_rest_is_checked() {
     let [first, second] = told.stderr.lines().collect::<Vec<_>>()[..] else {
         panic!("{}", told.stderr);
     };
-    assert!(first.starts_with("error: a:3: \"three\" is not an Id: "), "{first}");
-    assert!(second.starts_with("error: a:4: \"\\u{1b}[31m\" is not an Id: "), "{second}");
-    assert!(told.stdout.contains("duplicate: a:5: Id 2 was in a:2\n"), "{}", told.stdout);
+    assert!(first.starts_with("error: a:3: \"three\" is not an ID: "), "{first}");
+    assert!(second.starts_with("error: a:4: \"\\u{1b}[31m\" is not an ID: "), "{second}");
+    assert!(told.stdout.contains("duplicate: a:5: ID 2 was in a:2\n"), "{}", told.stdout);
     assert!(told.stdout.contains("malformed  2 lines\n"));
     desk.write("a", "1\n2\nthree\n");
     assert_eq!(desk.audit(&["a"]).code, Some(2));
     desk.write("a", "x\n".repeat(1000));
     let told = desk.audit(&["a"]);
     assert_eq!(told.stderr.lines().count(), 11);
-    assert!(told.stderr.ends_with("error: 990 more lines without an Id\n"), "{}", told.stderr);
+    assert!(told.stderr.ends_with("error: 990 more lines without an ID\n"), "{}", told.stderr);
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_gigantic_line_is_one_complaint() {
         "{}",
         told.stderr
     );
-    assert!(told.stdout.contains("duplicate: a:3: Id 1 was in a:1\n"), "{}", told.stdout);
+    assert!(told.stdout.contains("duplicate: a:3: ID 1 was in a:1\n"), "{}", told.stdout);
 }
 
 #[test]
@@ -217,10 +217,10 @@ fn stdin_is_read_once_so_the_second_place_is_told() {
     desk.write("a", lines([8, 9]));
     let told = desk.audit_input(&["-"], "5\n6\n5\n");
     assert_eq!(told.code, Some(1));
-    let line = "duplicate: stdin:3: Id 5 was there before, in what cannot be read twice";
+    let line = "duplicate: stdin:3: ID 5 was there before, in what cannot be read twice";
     assert!(told.stdout.lines().any(|told| told == line), "{}", told.stdout);
     let told = desk.audit_input(&["a", "-"], "7\n9\n");
-    assert!(told.stdout.contains("duplicate: stdin:2: Id 9 was in a:2\n"), "{}", told.stdout);
+    assert!(told.stdout.contains("duplicate: stdin:2: ID 9 was in a:2\n"), "{}", told.stdout);
     assert_eq!(desk.audit_input(&["-", "a"], "7\n10\n").code, Some(0));
 }
 
@@ -232,7 +232,7 @@ fn every_form_is_read() {
         desk.write("a", [id(1, 2, 3), id(2, 2, 3), id(1, 2, 3)].map(text).concat());
         let told = desk.audit(&["a", "--format", format.name()]);
         assert_eq!((told.code, told.stderr.as_str()), (Some(1), ""), "{format}");
-        assert!(told.stdout.contains("duplicate: a:3: Id "), "{format}: {}", told.stdout);
+        assert!(told.stdout.contains("duplicate: a:3: ID "), "{format}: {}", told.stdout);
     }
     let bytes = |ids: &[u64]| ids.iter().flat_map(|id| id.to_be_bytes()).collect::<Vec<_>>();
     desk.write("a", bytes(&[id(1, 2, 3), id(2, 2, 3), id(1, 2, 3)]));
@@ -304,7 +304,7 @@ fn names_need_not_be_utf_8() {
     std::fs::write(desk.file(".").join(other), lines([2])).unwrap();
     let told = desk.audit(&[odd, other]);
     assert_eq!((told.code, told.stderr.as_str()), (Some(1), ""));
-    let line = "duplicate: ids-\\xfe:1: Id 2 was in ids-\\xff\\u{1b}:2";
+    let line = "duplicate: ids-\\xfe:1: ID 2 was in ids-\\xff\\u{1b}:2";
     assert!(told.stdout.lines().any(|told| told == line), "{}", told.stdout);
     let told = desk.audit(&[odd, other, OsStr::new("--json")]);
     let found = &objects(&told.stdout)[0];
@@ -318,10 +318,10 @@ fn what_editors_write_before_and_after_lines_is_no_part_of_them() {
     desk.write("a", b"\xef\xbb\xbf17\r\n18\r\n");
     let told = desk.audit(&["a"]);
     assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""));
-    assert!(told.stdout.starts_with("checked    2 Ids in 1 file\n"), "{}", told.stdout);
-    // The control: the same bytes elsewhere are no Id, and in binary files they are one.
+    assert!(told.stdout.starts_with("checked    2 IDs in 1 file\n"), "{}", told.stdout);
+    // The control: the same bytes elsewhere are no ID, and in binary files they are one.
     desk.write("a", b"17\n\xef\xbb\xbf18\n");
     assert_eq!(desk.audit(&["a"]).code, Some(2));
     desk.write("a", b"\x00\xbb\xbf45678\xef\xbb\xbf45678");
-    assert!(desk.audit(&["--binary", "a"]).stdout.contains("checked    2 Ids"));
+    assert!(desk.audit(&["--binary", "a"]).stdout.contains("checked    2 IDs"));
 }

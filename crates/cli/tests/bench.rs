@@ -99,10 +99,10 @@ fn the_result_is_a_few_lines_and_nothing_else_on_a_pipe() {
     let output = shell.output(&[&["bench", &url, "--verify"][..], &SHORT].concat());
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]), "{text}");
-    for part in [" Ids/s", "p50 ", "p99.9 ", "errors     none", "no duplicates, order holds: "] {
+    for part in [" IDs/s", "p50 ", "p99.9 ", "errors     none", "no duplicates, order holds: "] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(text.contains(" Ids checked\n") && text.contains("server     unknown"), "{text}");
+    assert!(text.contains(" IDs checked\n") && text.contains("server     unknown"), "{text}");
 }
 
 #[test]
@@ -220,9 +220,9 @@ fn a_server_that_does_wrong_is_found_out() {
     for (habit, kind, finding) in [
         (Habit::Repeats, "duplicates", "had come before"),
         (Habit::GoesBack, "out_of_order", "was followed by"),
-        (Habit::Miscounts, "wrong_answers", "an answer has 11 Ids instead of 10"),
+        (Habit::Miscounts, "wrong_answers", "an answer has 11 IDs instead of 10"),
         (Habit::MixesWorkers, "wrong_answers", "is in an answer of worker"),
-        (Habit::LeavesLayout, "wrong_answers", "is not an Id of the layout"),
+        (Habit::LeavesLayout, "wrong_answers", "is not an ID of the layout"),
     ] {
         let server = FalseServer::start(habit);
         let url = server.url();
@@ -353,7 +353,7 @@ fn runs_are_compared_by_the_rates_of_their_seconds() {
         assert_eq!(compared["metrics"][0]["ratio"], 1.0, "{compared}");
     }
     let table = shell.data(&["bench", "compare", &slow, &fast]);
-    for text in ["B/A", "Ids/s", "latency p99", "1.00", "B is faster"] {
+    for text in ["B/A", "IDs/s", "latency p99", "1.00", "B is faster"] {
         assert!(table.contains(text), "{text}: {table}");
     }
     std::fs::write(path("other"), "{}").unwrap();

@@ -1,5 +1,8 @@
 //! The command as a user meets it: output, exit codes, bad input.
 
+#[path = "cli/decode.rs"]
+mod decode;
+
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -81,23 +84,17 @@ fn next_takes_every_form_and_decode_reads_it() {
 }
 
 #[test]
-fn decode_says_all_about_an_id() {
-    let text = data(&["decode", "--json", "--layout", "discord", "175928847299117063"]);
-    assert_eq!(
-        text,
-        "{\"id\":\"175928847299117063\",\
-         \"layout\":\"time:42 worker:5 process:5 sequence:12 @2015-01-01T00:00:00Z tick:1ms\",\
-         \"time\":\"2016-04-30T11:18:25.796Z\",\"unix_ms\":1462015105796,\"tick\":41944705796,\
-         \"worker\":32,\"sequence\":7,\"parts\":{\"worker\":1,\"process\":0}}\n"
+fn a_mistyped_variable_is_refused_with_the_one_that_was_meant() {
+    let output = command(&["next"]).env("FRAZIL_STOER", "x").env("FRAZIL_QX", "").output().unwrap();
+    assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""));
+    let complaints: Vec<_> = stderr(&output).lines().collect();
+    assert_eq!(complaints.len(), 2, "{complaints:?}");
+    assert!(
+        complaints.iter().any(|line| line.contains("FRAZIL_STOER: did you mean FRAZIL_STORE?"))
     );
-    let text = data(&["decode", "--layout", "twitter", "1050118621198921728"]);
-    assert_eq!(
-        text,
-        "1050118621198921728 time=2018-10-10T20:19:24.211Z tick=250367789554 worker=347 sequence=0 \
-         datacenter:10 worker:27\n"
-    );
-    let plain = json(&data(&["decode", "--json", "0"]));
-    assert_eq!(plain["parts"], json("{}"));
+    let services = [("FRAZIL_PORT_7780_TCP_ADDR", "10.0.0.1"), ("FRAZIL_SERVICE_HOST", "10.0.0.1")];
+    let output = command(&["next", "--worker", "1"]).envs(services).output().unwrap();
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""));
 }
 
 #[test]
@@ -146,18 +143,6 @@ fn encode_undoes_decode() {
 }
 
 #[test]
-fn a_million_ids_stream_through_decode_in_order() {
-    let ids = data(&["next", "-n", "1000000", "--worker", "5"]);
-    let decoded = frazil_with_input(&["decode", "--json", "-"], ids.as_bytes());
-    assert_eq!((decoded.status.code(), stderr(&decoded)), (Some(0), ""));
-    let mut lines = stdout(&decoded).lines();
-    for id in ids.lines() {
-        assert!(lines.next().unwrap().starts_with(&format!("{{\"id\":\"{id}\",")));
-    }
-    assert_eq!(lines.next(), None);
-}
-
-#[test]
 fn a_stream_with_bad_lines_loses_no_good_one_and_names_each_bad_one() {
     let long = "9".repeat(100_000);
     let input = format!("1\r\n\nnine\n007\n2\n{long}\n3\n-4\n\u{7}\n18446744073709551615\n5");
@@ -188,7 +173,7 @@ fn a_stream_of_something_else_is_not_a_flood_of_messages() {
     assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""));
     let messages: Vec<&str> = stderr(&output).lines().collect();
     assert_eq!(messages.len(), 11);
-    assert_eq!(messages[10], "error: 4990 more were not Ids of the layout");
+    assert_eq!(messages[10], "error: 4990 more were not IDs of the layout");
 }
 
 #[test]
@@ -367,7 +352,7 @@ fn a_measurement_looks_at_its_end_after_every_call() {
         "64",
         "--json",
     ]));
-    // At 25,600 Ids a second, a thousand calls of each thread would be two seconds and a half.
+    // At 25,600 IDs a second, a thousand calls of each thread would be two seconds and a half.
     assert!(report["results"]["ids"].as_u64().unwrap() < 64 * 1000, "{report}");
 }
 
@@ -416,6 +401,26 @@ fn help_completions_and_manual_pages_cover_every_command() {
 }
 
 #[test]
+fn errors_tells_what_each_means_and_help_has_topics() {
+    let all = data(&["errors"]);
+    assert_eq!(all.lines().count(), frazil_wire::Reason::ALL.len() + 1, "{all}");
+    let one = data(&["errors", "horizon-reached"]);
+    assert!(one.contains("HORIZON_REACHED") && one.contains("HTTP 503"), "{one}");
+    let object = json(&data(&["errors", "QUOTA_EXCEEDED", "--json"]));
+    assert_eq!(
+        (object["http_status"].as_u64(), object["grpc_code"].as_u64()),
+        (Some(429), Some(8))
+    );
+    let output = frazil(&["errors", "OVERLOADD"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("did you mean OVERLOADED?"), "{}", stderr(&output));
+    assert!(data(&["help", "layouts"]).contains("discord    time:42"));
+    assert!(data(&["help", "workers", "drain"]).contains("frazil workers drain"));
+    let output = frazil(&["help", "nonsense"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""));
+}
+
+#[test]
 fn the_version_is_the_package_version() {
     assert_eq!(data(&["--version"]), format!("frazil {}\n", env!("CARGO_PKG_VERSION")));
 }
@@ -450,7 +455,7 @@ fn every_command_has_an_example_in_its_help() {
 
 #[test]
 fn the_help_of_store_lists_every_scheme_and_option_that_there_is() {
-    let help = data(&["store", "show", "--help"]);
+    let help = data(&["help", "stores"]);
     let known = |url: &str, before: &str| {
         let output = frazil(&["store", "show", "--store", url]);
         let (_, list) = stderr(&output).split_once(before).unwrap();

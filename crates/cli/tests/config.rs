@@ -263,9 +263,11 @@ fn a_throw_away_server_ignores_store_and_ports_of_the_environment_and_the_file()
 }
 
 #[test]
-fn the_short_help_leaves_the_limits_out_and_the_long_one_names_their_variables() {
+fn the_help_of_a_server_fits_on_two_screens_and_the_rest_is_told_by_help() {
     let desk = Desk::new();
-    let (short, long) = (desk.data(&["serve", "-h"]), desk.data(&["serve", "--help"]));
+    let (short, long) = (desk.data(&["serve", "--help"]), desk.data(&["help", "serve"]));
+    assert_eq!(desk.data(&["serve", "-h"]), short);
+    assert!(short.lines().count() <= 100, "{} lines", short.lines().count());
     assert!(short.contains("--ttl") && !short.contains("--max-pipeline"), "{short}");
     assert!(long.contains("Limits:") && long.contains("--max-pipeline"), "{long}");
     assert!(long.contains("[env: FRAZIL_MAX_PIPELINE=]"), "{long}");

@@ -111,7 +111,7 @@ fn a_store_that_is_gone_or_silent_fails_in_bounded_time_and_the_rest_is_examined
     let (shell, redis) = (Shell::new(), durable());
     let url = redis.url();
     redis.pause().unwrap();
-    let args = ["doctor", "--json", "--http", "off", "--grpc", "off", "--resp", "off"];
+    let args = ["doctor", "--json", "--http", "127.0.0.1:0", "--grpc", "off", "--resp", "off"];
     let args = [&args[..], &["--max-connections", "100", "--store", &url]].concat();
     let mut child = shell.command(&args).spawn().unwrap();
     wait_until("the examination of a silent store to end", Duration::from_secs(20), || {

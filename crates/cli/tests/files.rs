@@ -18,7 +18,7 @@ fn stderr(output: &std::process::Output) -> &str {
     str::from_utf8(&output.stderr).unwrap()
 }
 
-/// A process that prints Ids until it is told to end; it has its worker when this returns.
+/// A process that prints IDs until it is told to end; it has its worker when this returns.
 fn holder(shell: &Shell, args: &[&str]) -> Child {
     let mut child =
         shell.command(&[&["next", "-n", "10000000000"], args].concat()).spawn().unwrap();
@@ -146,7 +146,7 @@ fn a_long_tick_is_told_of_only_when_it_is_waited_for() {
     if !refused.status.success() {
         assert_eq!(refused.status.code(), Some(4), "{refused:?}");
         let said = stderr(&refused);
-        assert!(said.contains("no Id before 20") && said.contains("takes 10m"), "{said}");
+        assert!(said.contains("no ID before 20") && said.contains("takes 10m"), "{said}");
     }
     let new = ["--namespace", "known-to-be-new", "--layout", layout];
     shell.data(&[&["store", "init"][..], &new].concat());
@@ -276,7 +276,7 @@ fn what_a_holder_calls_itself_cannot_steer_the_terminal() {
     value["holder"] = "evil\u{202e}\u{1b}[2J".into();
     value["info"]["host"] = "h\u{200b}".into();
     fs::write(&record, value.to_string()).unwrap();
-    let table = shell.data(&["workers", "ls"]);
+    let table = shell.data(&["workers", "ls", "--all"]);
     assert!(table.contains("evil\\u{202e}\\u{1b}[2J") && table.contains("h\\u{200b}"), "{table}");
     let line = table.lines().nth(1).unwrap();
     assert!(line.contains("free") && line.ends_with('-'), "nothing runs out: {line}");

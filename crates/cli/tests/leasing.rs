@@ -40,7 +40,13 @@ fn released_workers_are_listed_with_their_horizons() {
     let horizon_ms = worker["horizon_ms"].as_u64().unwrap();
     assert_eq!(horizon_ms - 1_704_067_200_000, last >> 22, "the horizon is the last tick used");
     assert!(worker["token"].is_string());
-    let table = shell.data(&["workers", "ls"]);
+    let ls = shell.output(&["workers", "ls"]);
+    assert!(!String::from_utf8_lossy(&ls.stdout).contains("free"), "{ls:?}");
+    assert!(
+        String::from_utf8_lossy(&ls.stderr).contains("1 worker that was used before is free"),
+        "{ls:?}"
+    );
+    let table = shell.data(&["workers", "ls", "--all"]);
     assert!(table.contains("HORIZON") && table.contains("free"), "{table}");
 }
 
@@ -94,7 +100,7 @@ fn show_prints_the_promises_from_data() {
     assert_eq!(shown["guarantees"]["uniqueness"], "unconditional");
     assert_documented(shown);
     let text = shell.data(&["store", "show"]);
-    assert!(text.contains("a space of Ids"), "{text}");
+    assert!(text.contains("a space of IDs"), "{text}");
     for cause in shown["guarantees"]["voided_by"].as_array().unwrap() {
         assert!(text.contains(cause.as_str().unwrap()), "{text}");
     }

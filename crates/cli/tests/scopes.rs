@@ -1,4 +1,4 @@
-//! Strict scopes over real processes: Ids that increase across nodes, whoever is killed.
+//! Strict scopes over real processes: IDs that increase across nodes, whoever is killed.
 
 mod serving;
 
@@ -14,12 +14,12 @@ use frazil_rig::{Etcd, FalseClock, Redis, ZooKeeper, wait_until};
 use serde_json::Value;
 use serving::Served;
 
-/// Ids of one request.
+/// IDs of one request.
 const BATCH: u64 = 20;
 /// Longer than anything here takes.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// One answer: when it was asked for and when it was there, and its Ids.
+/// One answer: when it was asked for and when it was there, and its IDs.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     asked: Duration,
@@ -184,8 +184,8 @@ fn ask(address: &str, method: &str, path: &str) -> Option<(u16, Value)> {
     Some((status, serde_json::from_str(body).ok()?))
 }
 
-/// Asks for Ids by two clients, each of which asks the nodes in turn, while something is done to
-/// the leader so often, and until there are so many Ids.
+/// Asks for IDs by two clients, each of which asks the nodes in turn, while something is done to
+/// the leader so often, and until there are so many IDs.
 fn storm(store: &str, scope: &str, fault: Fault, times: u32, ids: u64) -> Vec<Answer> {
     storm_over(Pair::start(store, scope, None), fault, times, ids)
 }
@@ -208,19 +208,19 @@ fn storm_over(pair: Pair, fault: Fault, times: u32, ids: u64) -> Vec<Answer> {
     for time in 0..times {
         let enough = ids * u64::from(time + 1) / u64::from(times + 1);
         let before = count.load(Ordering::Relaxed);
-        wait_until("Ids in between", LIMIT, || {
+        wait_until("IDs in between", LIMIT, || {
             let now = count.load(Ordering::Relaxed);
             now >= enough && now > before
         })
         .unwrap();
         (leader, token) = pair.strike(fault, leader, token);
     }
-    wait_until("the last Ids", LIMIT, || count.load(Ordering::Relaxed) >= ids).unwrap();
+    wait_until("the last IDs", LIMIT, || count.load(Ordering::Relaxed) >= ids).unwrap();
     is_over.store(true, Ordering::Relaxed);
     clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
 }
 
-/// A hundred thousand Ids, and ten leaders that are killed.
+/// A hundred thousand IDs, and ten leaders that are killed.
 fn ids_increase_over(store: &str) {
     ids_increase(storm(store, "orders=strict", Fault::Kill, 10, 100_000));
 }

@@ -138,7 +138,8 @@ enum Put {
 
 fn keyed(desk: &Desk) -> (String, String) {
     let file = desk.home().join("keys.toml").display().to_string();
-    let args = ["key", "new", "--name", "operator", "--role", "ids,read,admin", "--file", &file];
+    let args =
+        ["key", "new", "--name", "operator", "--role", "ids,read,admin,peer", "--file", &file];
     let key = desk.data(&args).trim().to_owned();
     (file, key)
 }

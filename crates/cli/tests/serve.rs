@@ -137,7 +137,7 @@ fn slow_on_redis(redis: &Redis, clock: &FalseClock) -> Served {
     served
 }
 
-/// How far the time of a new Id is behind the machine's clock.
+/// How far the time of a new ID is behind the machine's clock.
 fn lag_ms(served: &Served) -> i64 {
     let id = Id::from_u64(batch(served).unwrap()[0]);
     let tick = id.parts(&Layout::FRAZIL).unwrap().tick;
@@ -161,7 +161,7 @@ fn a_slow_clock_that_is_set_right_is_followed_as_soon_as_the_stores_clock_confir
     let served = slow_on_redis(&redis, &clock);
     clock.set_right().unwrap();
     // Without the store it would take a minute from here.
-    wait_until("the Ids to be of now", Duration::from_secs(40), || lag_ms(&served) < 2000).unwrap();
+    wait_until("the IDs to be of now", Duration::from_secs(40), || lag_ms(&served) < 2000).unwrap();
 }
 
 /// The control: a store with the same clock cannot know better.
@@ -198,7 +198,7 @@ fn a_node_in_the_last_day_of_its_layout_says_that_time_is_exhausted() {
 }
 
 /// Below 5 ms a step back is waited out; above, nothing is issued until the clock is right, and
-/// then everything again. Ids keep increasing all the while.
+/// then everything again. IDs keep increasing all the while.
 #[test]
 fn a_clock_that_steps_back_is_waited_for_or_refused_and_recovered_from() {
     let clock = FalseClock::new().unwrap();

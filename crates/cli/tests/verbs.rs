@@ -151,11 +151,23 @@ fn a_key_comes_from_its_file_and_a_bad_file_is_named_without_its_content() {
 #[test]
 fn what_is_no_frazil_server_is_told_apart_from_none() {
     let shell = Shell::new();
-    for (status, body) in [(200, "hello"), (404, "<html>"), (302, "")] {
+    for (status, body, repeated) in [
+        (200, "hello", false),
+        (404, "<html>", false),
+        (302, "", false),
+        (400, "this port speaks TLS: use https://\n", true),
+        (400, "two\nlines", false),
+    ] {
         let server = Counter::saying(status, body);
         let output = with_key(&shell, &["workers", "drain", "--server", &server.url()]);
         assert_eq!(output.status.code(), Some(3), "{output:?}");
-        assert!(text(&output.stderr).contains("not as a frazil server"), "{output:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains("not as a frazil server"), "{said}");
+        assert_eq!(
+            said.contains(&format!("{:?}", body.trim())) && !body.is_empty(),
+            repeated,
+            "{said}"
+        );
     }
     for (url, code, why) in [
         ("http://127.0.0.1:1", 3, "frazil serve"),
@@ -182,7 +194,7 @@ fn tls_trusts_only_the_authority_that_is_named_and_shows_a_certificate() {
     let plain = Counter::serve(Some(tls(server_cert, server_key, None)), reply);
     let strict = tls(server_cert, server_key, Some(certificates.ca()));
     let strict = Counter::serve(Some(strict), reply);
-    let own = ["--cert", &cert, "--key", &key];
+    let own = ["--cert", &cert, "--cert-key", &key];
     for (server, args, code) in [
         (&plain, &["--ca", &ca][..], 0),
         (&plain, &["--ca", &other], 2),
@@ -199,7 +211,7 @@ fn tls_trusts_only_the_authority_that_is_named_and_shows_a_certificate() {
         assert!(code == 0 || text(&output.stderr).contains("--ca"), "{output:?}");
     }
     let (server_key, url) = (path(server_key), strict.https());
-    let mixed = ["workers", "rotate", "--server", &url, "--ca", &ca, "--cert", &cert, "--key"];
+    let mixed = ["workers", "rotate", "--server", &url, "--ca", &ca, "--cert", &cert, "--cert-key"];
     let output = with_key(&shell, &[&mixed[..], &[&server_key]].concat());
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(text(&output.stderr).contains("do not go together"), "{output:?}");
@@ -344,11 +356,11 @@ fn ls_of_a_node_says_whether_it_can_be_stopped() {
     assert!(held.iter().all(|view| view["holder"] == "n1" && view["state"] == "held"));
     let output = site.shell.output(&site.args(&["ls", "--node", "n1"]));
     assert_eq!((output.status.code(), text(&output.stdout).lines().count()), (Some(1), 3));
-    // Nobody of that name: what holds nothing can be stopped, but it may be mistyped.
+    // Nobody of that name: it is mistyped.
     let output = site.shell.output(&site.args(&["ls", "--node", "n\u{1b}2"]));
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0), "{output:?}");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{output:?}");
     let said = text(&output.stderr);
-    assert!(said.contains("warning") && said.contains("n1") && !said.contains('\u{1b}'), "{said}");
+    assert!(said.contains("no node") && said.contains("n1") && !said.contains('\u{1b}'), "{said}");
     // Without --node it is a list of all, and no judgement.
     assert_eq!(site.shell.output(&site.args(&["ls"])).status.code(), Some(0));
     site.node.lock().unwrap().stop();

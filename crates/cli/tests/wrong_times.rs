@@ -23,7 +23,7 @@ const SOON: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(60);
 const LEASE: [&str; 6] = ["--ttl", "3s", "--heartbeat", "500ms", "--outage-budget", "10s"];
 
-/// The Ids that a server issues, as lines.
+/// The IDs that a server issues, as lines.
 fn ids(served: &Served) -> String {
     let (status, body) = served.request("POST", "/ids?count=1000");
     assert_eq!(status, 200, "{body}");

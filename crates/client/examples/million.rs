@@ -1,4 +1,4 @@
-//! A million Ids one by one, while servers come and go: `million http://a:7780 http://b:7780`.
+//! A million IDs one by one, while servers come and go: `million http://a:7780 http://b:7780`.
 #![expect(clippy::print_stdout, reason = "the result")]
 
 use std::collections::HashSet;
@@ -13,6 +13,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let took = began.elapsed();
     let distinct = ids.iter().collect::<HashSet<_>>().len();
-    println!("1000000 Ids in {took:?}, {distinct} of them distinct\n{:?}", client.stats());
+    println!("1000000 IDs in {took:?}, {distinct} of them distinct\n{:?}", client.stats());
     Ok(())
 }

@@ -9,12 +9,13 @@ use frazil_id::{Id, Layout, Parts};
 use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
 
+use crate::ask::{Answer, Ask};
 use crate::builder::Builder;
 use crate::error::Error;
 use crate::server_info::ServerInfo;
 use crate::stats::Stats;
 
-/// Ids from servers, for programs that block. Like [`crate::Client`] a handle that is cheap to
+/// IDs from servers, for programs that block. Like [`crate::Client`] a handle that is cheap to
 /// clone; it may be used within a runtime, too, where it blocks as it does elsewhere.
 ///
 /// ```no_run
@@ -25,12 +26,12 @@ use crate::stats::Stats;
 #[derive(Clone, Debug)]
 pub struct Client {
     inner: crate::Client,
-    crew: Arc<Crew>,
+    engines: Arc<Engines>,
 }
 
 /// The thread of the process that uses the client.
 #[derive(Debug)]
-struct Crew(ArcSwap<Engine>);
+struct Engines(ArcSwap<Engine>);
 
 /// A thread with a runtime. It ends when the last handle of the client is gone.
 #[derive(Debug)]
@@ -69,18 +70,26 @@ impl Client {
             let _home = engine.handle.enter();
             settings.build()?
         };
-        Ok(Self { inner, crew: Arc::new(Crew(ArcSwap::from_pointee(engine))) })
+        Ok(Self { inner, engines: Arc::new(Engines(ArcSwap::from_pointee(engine))) })
     }
 
     /// As [`crate::Client::next`].
     ///
     /// # Errors
     /// As there.
+    #[inline]
     pub fn next(&self) -> Result<Id, Error> {
         match self.inner.take() {
             Some(id) => Ok(id),
-            None => self.run(|client| async move { client.next().await }),
+            None => self.wait(),
         }
+    }
+
+    /// Apart, so that whoever finds an ID in the pool does not pay for what this needs.
+    #[cold]
+    #[inline(never)]
+    fn wait(&self) -> Result<Id, Error> {
+        self.run(|client| async move { client.next().await })
     }
 
     /// As [`crate::Client::try_next`].
@@ -89,7 +98,7 @@ impl Client {
         if let Some(id) = self.inner.take() {
             return Some(id);
         }
-        let engine = self.crew.engine().ok()?;
+        let engine = self.engines.engine().ok()?;
         let _home = engine.handle.enter();
         self.inner.try_next()
     }
@@ -108,6 +117,14 @@ impl Client {
     /// As there.
     pub fn info(&self) -> Result<ServerInfo, Error> {
         self.run(|client| async move { client.info().await })
+    }
+
+    /// As [`crate::Client::ask`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn ask(&self, ask: Ask) -> Result<Answer, Error> {
+        self.run(move |client| async move { client.ask(ask).await })
     }
 
     /// As [`crate::Client::layout`].
@@ -159,7 +176,7 @@ impl Client {
         let (sender, receiver) = mpsc::sync_channel(1);
         let call = call(self.inner.clone());
         // Kept until the answer is there: the thread must not end before.
-        let engine = self.crew.engine()?;
+        let engine = self.engines.engine()?;
         engine.handle.spawn(async move {
             let _ = sender.send(call.await);
         });
@@ -167,7 +184,7 @@ impl Client {
     }
 }
 
-impl Crew {
+impl Engines {
     /// The thread of this process: a child has none, and starts one.
     fn engine(&self) -> Result<Arc<Engine>, Error> {
         let engine = self.0.load();
@@ -181,7 +198,7 @@ impl Crew {
     }
 }
 
-impl Drop for Crew {
+impl Drop for Engines {
     fn drop(&mut self) {
         let engine = self.0.load_full();
         if !engine.mark.is_here() {

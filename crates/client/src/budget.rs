@@ -1,4 +1,4 @@
-//! How many retries there may be: never more than there were requests.
+//! The retry budget: never more retries than there were requests.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,8 +8,15 @@ const SAVED_MAX: u32 = 20;
 
 /// Every request earns one retry, for itself or for another.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub struct Budget {
     saved: AtomicU32,
+}
+
+/// With all that is saved up at most.
+impl Default for Budget {
+    fn default() -> Self {
+        Self { saved: AtomicU32::new(SAVED_MAX) }
+    }
 }
 
 impl Budget {
@@ -19,12 +26,14 @@ impl Budget {
         Self { saved: AtomicU32::new(spare.min(SAVED_MAX)) }
     }
 
-    pub(crate) fn earn(&self) {
+    /// Notes a request.
+    pub fn earn(&self) {
         self.change(|saved| Some((saved + 1).min(SAVED_MAX)));
     }
 
     /// Takes the credit for one retry, if there is some.
-    pub(crate) fn spend(&self) -> bool {
+    #[must_use]
+    pub fn spend(&self) -> bool {
         self.change(|saved| saved.checked_sub(1))
     }
 

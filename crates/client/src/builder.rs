@@ -8,26 +8,28 @@ use std::time::Duration;
 use std::{fmt, thread};
 
 use frazil_id::Layout;
-use frazil_wire::query_value;
 
 use crate::client::Client;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::host::Way;
+use crate::host::Target;
+use crate::inner::Inner;
 use crate::observer::Observer;
 use crate::secret::Keyring;
-use crate::shell::Shell;
 use crate::sizing::Bounds;
 use crate::tls::Trust;
 
-/// The most Ids of one request, unless servers say less.
+/// The most IDs of one request, unless servers say less.
 pub(crate) const COUNT_MAX: u32 = 100_000;
 /// A scope's name is not longer at servers.
 const SCOPE_BYTES_MAX: usize = 64;
-/// Fewer than these are not fetched ahead: the way costs more than the Ids.
+/// Fewer than these are not fetched ahead: the round trip costs more than the IDs.
 const LEAST: u32 = 16;
 /// What the first buffer has.
 const FIRST: u32 = 1000;
+/// How often other servers are looked for: soon enough for who joins, and rare beside the requests for
+/// IDs.
+const DISCOVERY_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The settings of a client; [`connect`](Self::connect) or [`build`](Self::build) ends them.
 ///
@@ -57,6 +59,8 @@ pub struct Builder {
     max_age: Duration,
     deadline: Duration,
     backoff: RangeInclusive<Duration>,
+    discovery: Option<Duration>,
+    zone: Option<String>,
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -76,11 +80,16 @@ pub(crate) struct Identity {
 
 /// Settings that make sense.
 pub(crate) struct Options {
-    pub(crate) ways: Vec<Way>,
+    pub(crate) targets: Vec<Target>,
+    ca: Option<PathBuf>,
+    identity: Option<Identity>,
+    /// How often other servers are looked for; `None`: never.
+    pub(crate) discovery: Option<Duration>,
+    pub(crate) zone: Option<String>,
     pub(crate) layout: Option<Layout>,
     /// `None`: nothing is fetched ahead.
     pub(crate) prefetch: Option<Bounds>,
-    /// For how many threads at once the pool has Ids of their own. 1: they all share one order.
+    /// For how many threads at once the pool has IDs of their own. 1: they all share one order.
     pub(crate) threads: usize,
     pub(crate) max_age: Duration,
     pub(crate) deadline: Duration,
@@ -101,6 +110,8 @@ impl Builder {
             max_age: Duration::from_secs(2),
             deadline: Duration::from_secs(5),
             backoff: Duration::from_millis(5)..=Duration::from_secs(1),
+            discovery: Some(DISCOVERY_INTERVAL),
+            zone: None,
             observer: None,
         }
     }
@@ -117,7 +128,7 @@ impl Builder {
         self
     }
 
-    /// Asks for Ids of a declared scope. Ids of a strict scope increase across the cluster as they
+    /// Asks for IDs of a declared scope. IDs of a strict scope increase across the cluster as they
     /// are issued; from a pool they come in that order only if one client alone uses the scope, so
     /// use `prefetch(0)` where the order between clients matters. Threads that share a client with
     /// a scope share one counter, which keeps that order and scales less.
@@ -153,14 +164,14 @@ impl Builder {
         self
     }
 
-    /// The layout of the Ids, which is otherwise learned from the servers. One that differs from
+    /// The layout of the IDs, which is otherwise learned from the servers. One that differs from
     /// theirs is an error when they are first asked.
     pub const fn layout(mut self, layout: Layout) -> Self {
         self.layout = Some(layout);
         self
     }
 
-    /// The most Ids that are fetched ahead at once: 100,000 unless told otherwise. How many it is
+    /// The most IDs that are fetched ahead at once: 100,000 unless told otherwise. How many it is
     /// follows the rate at which they are used. 0: none are, and every `next` asks a server,
     /// together with those that are waiting at that moment.
     pub const fn prefetch(mut self, most: u32) -> Self {
@@ -168,7 +179,7 @@ impl Builder {
         self
     }
 
-    /// Ids that were asked for longer ago are dropped (2 s), so that their times stay honest. Time
+    /// IDs that were asked for longer ago are dropped (2 s), so that their times stay honest. Time
     /// in which the machine is suspended counts.
     pub const fn max_age(mut self, age: Duration) -> Self {
         self.max_age = age;
@@ -188,9 +199,37 @@ impl Builder {
         self
     }
 
-    /// Is told of what the client does.
+    /// Whether other servers are learned from those that are given (yes): they are asked about their
+    /// cluster (`GET /v1/cluster`, so one of them must be an `http://` or `https://` endpoint), and
+    /// an address that a node advertises is used after it has answered. Beside a given endpoint with
+    /// TLS none without is used. The given ones are always kept.
+    pub const fn discover(mut self, is_wanted: bool) -> Self {
+        self.discovery = if is_wanted { Some(DISCOVERY_INTERVAL) } else { None };
+        self
+    }
+
+    /// The same, and how often the cluster is asked about (10 s) while the client is in use.
+    pub const fn discover_every(mut self, interval: Duration) -> Self {
+        self.discovery = Some(interval);
+        self
+    }
+
+    /// Where this program runs: servers of the same zone (`frazil serve --zone`) are asked first, and
+    /// others while none of them is well.
+    pub fn zone(mut self, name: impl Into<String>) -> Self {
+        self.zone = Some(name.into());
+        self
+    }
+
+    /// Is told of what the client does: a function, or what implements [`Observer`], in an [`Arc`] or not.
     pub fn observer(mut self, observer: impl Observer) -> Self {
         self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// The same with an observer that the caller keeps, too.
+    pub fn shared_observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
         self
     }
 
@@ -209,7 +248,11 @@ impl Builder {
     /// # Errors
     /// If a setting makes no sense.
     pub fn build(self) -> Result<Client, Error> {
-        Ok(Client::new(Shell::new(self.options()?)))
+        Ok(Client::new(self.inner()?))
+    }
+
+    pub(crate) fn inner(self) -> Result<Inner, Error> {
+        Ok(Inner::new(self.options()?))
     }
 
     fn options(self) -> Result<Options, Error> {
@@ -219,10 +262,13 @@ impl Builder {
         if self.deadline.is_zero() || self.max_age.is_zero() || self.backoff.start().is_zero() {
             return Err(Error::invalid("deadline, max_age and backoff must be more than nothing"));
         }
+        if self.discovery.is_some_and(|interval| interval.is_zero()) {
+            return Err(Error::invalid("discover_every must be more than nothing"));
+        }
         if self.backoff.is_empty() {
             return Err(Error::invalid("the first pause of backoff is longer than the longest"));
         }
-        let ways = self.ways()?;
+        let targets = self.targets()?;
         let most = self.prefetch.min(COUNT_MAX);
         let bounds = Bounds { least: LEAST.min(most), first: FIRST.min(most), most };
         // Scopes are what order is promised for.
@@ -231,7 +277,11 @@ impl Builder {
             false => 1,
         };
         Ok(Options {
-            ways,
+            targets,
+            ca: self.ca,
+            identity: self.identity,
+            discovery: self.discovery,
+            zone: self.zone.filter(|zone| !zone.is_empty()),
             threads,
             layout: self.layout,
             prefetch: (most > 0).then_some(bounds),
@@ -242,7 +292,7 @@ impl Builder {
         })
     }
 
-    fn ways(&self) -> Result<Vec<Way>, Error> {
+    fn targets(&self) -> Result<Vec<Target>, Error> {
         if self.scope.len() > SCOPE_BYTES_MAX {
             return Err(Error::invalid("the scope's name is longer than any that can be declared"));
         }
@@ -257,18 +307,28 @@ impl Builder {
         let needs_trust = endpoints.iter().any(|endpoint| endpoint.is_secure);
         let trust = || Trust::new(self.ca.as_deref(), self.identity.as_ref()).map(Arc::new);
         let trust = needs_trust.then(trust).transpose()?;
-        let scope_query = match self.scope.as_str() {
-            "" => String::new(),
-            scope => format!("&scope={}", query_value(scope)),
-        };
-        let ways = endpoints.into_iter().map(|endpoint| Way {
+        let targets = endpoints.into_iter().map(|endpoint| Target {
             endpoint,
             trust: trust.clone(),
             key: key.clone(),
             scope: self.scope.clone(),
-            scope_query: scope_query.clone(),
         });
-        Ok(ways.collect())
+        Ok(targets.collect())
+    }
+}
+
+impl Options {
+    /// Another server, which is spoken with as with the given ones; `None` if it needs TLS and that
+    /// is not to be had.
+    pub(crate) fn target(&self, endpoint: Endpoint) -> Option<Target> {
+        let like = self.targets.first()?;
+        let trust = match self.targets.iter().find_map(|target| target.trust.clone()) {
+            None if endpoint.is_secure => {
+                Some(Trust::new(self.ca.as_deref(), self.identity.as_ref()).ok()?.into())
+            }
+            known => known,
+        };
+        Some(Target { endpoint, trust, ..like.clone() })
     }
 }
 
@@ -303,6 +363,7 @@ mod tests {
             good().max_age(Duration::ZERO),
             good().backoff(second * 2..=second),
             good().scope("x".repeat(65)),
+            good().discover_every(Duration::ZERO),
         ] {
             let error = bad.build().unwrap_err();
             assert!(matches!(error, Error::Invalid(_)) && !error.is_retryable(), "{error}");
@@ -316,10 +377,10 @@ mod tests {
         let printed = format!("{builder:?} {:?}", builder.clone().build().unwrap());
         assert!(!printed.contains("secret"), "{printed}");
         // The control: it is there to be shown to servers.
-        let ways = builder.ways().unwrap();
-        let key = ways[0].key.as_ref().unwrap().current();
+        let targets = builder.targets().unwrap();
+        let key = targets[0].key.as_ref().unwrap().current();
         let shown = key.header().to_str().unwrap().to_owned();
         assert_eq!(shown, "Bearer fzk_very_secret");
-        assert!(!format!("{ways:?}").contains("secret"));
+        assert!(!format!("{targets:?}").contains("secret"));
     }
 }

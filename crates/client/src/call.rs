@@ -7,38 +7,39 @@ use frazil_id::Id;
 use frazil_wire::Reason;
 use tokio::time::{Instant, sleep_until};
 
+use crate::ask::{Answer, Ask};
 use crate::clock;
+use crate::discovery;
 use crate::error::Error;
-use crate::health::Fitness;
-use crate::host::{Gift, Wish};
+use crate::host::{Host, Request, Response};
+use crate::inner::Inner;
 use crate::observer::Event;
 use crate::secret::Key;
 use crate::server_info::ServerInfo;
-use crate::shell::Shell;
 use crate::state::State;
 
 /// How long a probe may take.
 const PROBE_LIMIT: Duration = Duration::from_secs(1);
 
-/// Exactly so many Ids, in as many requests as the servers' limit makes necessary.
+/// Exactly so many IDs, in as many requests as the servers' limit makes necessary.
 pub(crate) async fn exactly(
-    shell: &Arc<Shell>,
+    inner: &Arc<Inner>,
     state: &Arc<State>,
     count: usize,
     deadline: Instant,
 ) -> Result<Vec<Id>, Error> {
-    ensure_known(shell, state, deadline).await?;
+    ensure_known(inner, state, deadline).await?;
     let mut all: Vec<Id> = Vec::new();
     while all.len() < count {
-        let limit = shell.limit().unwrap_or(1);
+        let limit = inner.limit().unwrap_or(1);
         let size = u32::try_from(count - all.len()).unwrap_or(limit).min(limit);
-        match call(shell, state, Wish::Ids(size), deadline).await {
-            Ok(Gift::Ids(ids)) if all.is_empty() => all = ids,
-            Ok(Gift::Ids(ids)) => all.extend(ids),
-            Ok(Gift::Info(_)) => {}
+        match call(inner, state, Request::Ids(size), deadline).await {
+            Ok(Response::Ids(ids)) if all.is_empty() => all = ids,
+            Ok(Response::Ids(ids)) => all.extend(ids),
+            Ok(_) => {}
             // Another server may have another limit.
             Err(error) if error.reason() == Some(Reason::CountOutOfRange) && size > 1 => {
-                shell.lower_limit(size);
+                inner.lower_limit(size);
             }
             Err(error) => return Err(error),
         }
@@ -48,13 +49,13 @@ pub(crate) async fn exactly(
 
 /// What a server is; noted for decoding and for the sizes of requests.
 pub(crate) async fn info(
-    shell: &Arc<Shell>,
+    inner: &Arc<Inner>,
     state: &Arc<State>,
     deadline: Instant,
 ) -> Result<ServerInfo, Error> {
     loop {
-        if let Gift::Info(info) = call(shell, state, Wish::Info, deadline).await? {
-            shell.learn(&info)?;
+        if let Response::Info(info) = call(inner, state, Request::Info, deadline).await? {
+            inner.learn(&info)?;
             return Ok(*info);
         }
     }
@@ -62,74 +63,94 @@ pub(crate) async fn info(
 
 /// Asks once for what requests need to know.
 pub(crate) async fn ensure_known(
-    shell: &Arc<Shell>,
+    inner: &Arc<Inner>,
     state: &Arc<State>,
     deadline: Instant,
 ) -> Result<(), Error> {
-    if shell.limit().is_some() {
+    if inner.limit().is_some() {
         return Ok(());
     }
-    match info(shell, state, deadline).await {
+    match info(inner, state, deadline).await {
         Ok(_) => Ok(()),
-        // Ids may be had all the same, through a proxy that lets nothing else pass.
+        // IDs may be had all the same, through a proxy that lets nothing else pass.
         Err(Error::Refused { error, .. }) if !error.reason.is_retryable() => {
-            shell.assume_limit();
+            inner.assume_limit();
             Ok(())
         }
         Err(Error::Broken { status: Some(404), .. }) => {
-            shell.assume_limit();
+            inner.assume_limit();
             Ok(())
         }
         Err(error) => Err(error),
     }
 }
 
+/// What a server answers to another question.
+pub(crate) async fn other(
+    inner: &Arc<Inner>,
+    state: &Arc<State>,
+    ask: Ask,
+    deadline: Instant,
+) -> Result<Answer, Error> {
+    let request = Request::Other(Arc::new(ask));
+    if !state.hosts.all().iter().any(|host| request.suits(host)) {
+        return Err(Error::invalid("this is asked over HTTP: name an http:// endpoint"));
+    }
+    loop {
+        if let Response::Other(answer) = call(inner, state, request.clone(), deadline).await? {
+            return Ok(answer);
+        }
+    }
+}
+
 /// One request: at one server, and at others or again while that may help.
 async fn call(
-    shell: &Arc<Shell>,
+    inner: &Arc<Inner>,
     state: &Arc<State>,
-    wish: Wish,
+    request: Request,
     deadline: Instant,
-) -> Result<Gift, Error> {
+) -> Result<Response, Error> {
     state.counters.requests.one();
     state.budget.earn();
-    let mut before: Option<(usize, Error)> = None;
+    let mut before: Option<(Arc<Host>, Error)> = None;
     let mut may_renew = true;
     loop {
         state.check_open()?;
-        let tried = before.as_ref().map(|(place, _)| *place);
-        let place = match pick(shell, state, tried) {
-            Pick::Host(place) => place,
+        let tried = before.as_ref().map(|(host, _)| host);
+        let host = match pick(inner, state, &request, tried) {
+            Pick::Host(host) => host,
             Pick::Rest(until_ns) => {
-                rest(shell, until_ns, deadline, before.as_ref().map(|(_, error)| error)).await?;
+                let last = before.as_ref().map(|(_, error)| error);
+                rest(inner, state, until_ns, deadline, last).await?;
                 continue;
             }
         };
         if let Some((last, _)) = &before {
-            retried(state, place, *last != place);
+            let is_failover = !Arc::ptr_eq(last, &host);
+            state.note(&Event::Retried { endpoint: host.name(), is_failover });
         }
-        let key = shell.key().map(|ring| ring.current());
-        match attempt(shell, state, place, wish, deadline).await {
-            Ok(gift) => return Ok(gift),
+        let key = inner.key().map(|ring| ring.current());
+        match attempt(inner, state, &host, &request, deadline).await {
+            Ok(response) => return Ok(response),
             // It may have been rotated since it was read: that is looked up once.
             Err(error)
-                if may_renew && is_renewed(shell, key.as_deref(), &error, deadline).await =>
+                if may_renew && is_renewed(inner, key.as_deref(), &error, deadline).await =>
             {
                 if !state.budget.spend() {
                     return Err(error);
                 }
                 may_renew = false;
-                before = Some((place, error));
+                before = Some((host, error));
             }
             Err(error) if !error.is_retryable() => return Err(error),
             Err(error) => {
                 if Instant::now() >= deadline {
-                    return Err(late(shell, Some(error)));
+                    return Err(Error::late(inner.options.deadline, Some(error)));
                 }
-                if !state.budget.spend() {
+                if !request.is_repeatable() || !state.budget.spend() {
                     return Err(error);
                 }
-                before = Some((place, error));
+                before = Some((host, error));
             }
         }
     }
@@ -137,12 +158,12 @@ async fn call(
 
 /// Whether a server does not take the key, and there is another one now.
 async fn is_renewed(
-    shell: &Arc<Shell>,
+    inner: &Arc<Inner>,
     refused: Option<&Key>,
     error: &Error,
     deadline: Instant,
 ) -> bool {
-    let (Some(ring), Some(refused)) = (shell.key(), refused) else { return false };
+    let (Some(ring), Some(refused)) = (inner.key(), refused) else { return false };
     if error.reason() != Some(Reason::Unauthenticated) {
         return false;
     }
@@ -152,120 +173,129 @@ async fn is_renewed(
     matches!(tokio::time::timeout_at(deadline, renewing).await, Ok(Ok(true)))
 }
 
-fn retried(state: &State, place: usize, is_failover: bool) {
-    state.counters.retries.one();
-    if is_failover {
-        state.counters.failovers.one();
-    }
-    state.tell(&Event::Retried { endpoint: state.hosts[place].name(), is_failover });
-}
-
 /// Asks one server, and notes how it went.
 async fn attempt(
-    shell: &Arc<Shell>,
+    inner: &Arc<Inner>,
     state: &Arc<State>,
-    place: usize,
-    wish: Wish,
+    host: &Host,
+    request: &Request,
     deadline: Instant,
-) -> Result<Gift, Error> {
-    let host = &state.hosts[place];
+) -> Result<Response, Error> {
     let began = Instant::now();
     let left = deadline.saturating_duration_since(began);
     // A server that hangs must leave time for another one.
-    let has_others = state.hosts.len() > 1 && !state.budget.is_empty();
+    let has_others =
+        request.is_repeatable() && state.hosts.all().len() > 1 && !state.budget.is_empty();
     let within = if has_others { left / 2 } else { left };
-    state.counters.attempts.one();
-    let layout = shell.layout();
-    let asked = host.ask(wish, layout.as_ref(), within).await;
+    let layout = inner.layout();
+    let asked = host.ask(request, layout.as_ref(), within).await;
     match &asked {
-        Ok(gift) => {
-            let latency = began.elapsed();
+        Ok(response) => {
             host.health.succeeded();
-            state.counters.answered(latency);
-            let ids = if let Gift::Ids(ids) = gift { ids.len() } else { 0 };
-            state.tell(&Event::Answered { endpoint: host.name(), ids, latency });
+            let ids = if let Response::Ids(ids) = response { ids.len() } else { 0 };
+            let latency = began.elapsed();
+            state.note(&Event::Answered { endpoint: host.name(), ids, latency });
+            discovery::start_if_due(inner, state);
         }
-        Err(error) => {
-            state.counters.failures.one();
-            if matches!(error, Error::Replayed { .. }) {
-                state.counters.replays.one();
-            }
-            if error.is_retryable() {
-                let backoff = &shell.options.backoff;
-                let wait = error.retry_after();
-                host.health.failed(clock::boot_ns(), wait, backoff, fastrand::f64());
-            } else {
-                // It refuses, so it is well.
-                host.health.succeeded();
-            }
-            state.tell(&Event::Failed { endpoint: host.name(), error });
-        }
+        Err(error) => failed(inner, state, host, error),
     }
     asked
 }
 
+fn failed(inner: &Inner, state: &State, host: &Host, error: &Error) {
+    if error.is_retryable() {
+        let backoff = &inner.options.backoff;
+        host.health.failed(clock::boot_ns(), error.retry_after(), backoff, fastrand::f64());
+    } else {
+        // It refuses, so it is well.
+        host.health.succeeded();
+    }
+    state.note(&Event::Failed { endpoint: host.name(), error });
+}
+
 /// Which server to ask.
 enum Pick {
-    Host(usize),
+    Host(Arc<Host>),
     /// All rest; the first of them until then.
     Rest(u64),
 }
 
-/// Of two servers that are well, chosen by chance, the one with less to do; not the one that was
-/// just asked if there are others.
-fn pick(shell: &Arc<Shell>, state: &Arc<State>, avoid: Option<usize>) -> Pick {
+/// A server that is well; not the one that was just asked if there are others, and one of our own zone
+/// if there is one.
+fn pick(
+    inner: &Arc<Inner>,
+    state: &Arc<State>,
+    request: &Request,
+    avoid: Option<&Arc<Host>>,
+) -> Pick {
     let now = clock::boot_ns();
-    let mut well = Vec::with_capacity(state.hosts.len());
-    let (mut probe, mut earliest) = (None, u64::MAX);
-    for (place, host) in state.hosts.iter().enumerate() {
-        match host.health.fitness(now) {
-            Fitness::Well => well.push(place),
-            Fitness::ToBeProbed => probe = Some(place),
-            Fitness::Resting(until) => earliest = earliest.min(until),
+    let mut choice = state.hosts.choice(now, |host| request.suits(host));
+    choice.narrow(avoid);
+    let backoff = &inner.options.backoff;
+    let probe = choice.to_be_probed.take();
+    let probe = probe.filter(|host| host.health.begin_probe(now, backoff));
+    match (choice.draw(), probe) {
+        (None, Some(probed)) => Pick::Host(probed),
+        (None, None) => Pick::Rest(choice.earliest_ns),
+        (Some(host), None) => Pick::Host(host),
+        // Nobody waits for the probe while others are well.
+        (Some(host), Some(probed)) => {
+            probe_aside(inner, state, probed);
+            Pick::Host(host)
         }
     }
-    if well.len() > 1 {
-        well.retain(|place| Some(*place) != avoid);
-    }
-    let backoff = &shell.options.backoff;
-    let probe = probe.filter(|place| state.hosts[*place].health.begin_probe(now, backoff));
-    match (well.len(), probe) {
-        // Nobody waits for it while others are well.
-        (1.., Some(probed)) => probe_aside(shell, state, probed),
-        (0, Some(probed)) => return Pick::Host(probed),
-        (0, None) => return Pick::Rest(earliest),
-        (1.., None) => {}
-    }
-    let (one, other) = (well[fastrand::usize(..well.len())], well[fastrand::usize(..well.len())]);
-    let is_busier = state.hosts[one].busy() > state.hosts[other].busy();
-    Pick::Host(if is_busier { other } else { one })
 }
 
 /// Looks whether a server is well again, while nobody waits for the answer.
-fn probe_aside(shell: &Arc<Shell>, state: &Arc<State>, place: usize) {
-    let Some(runtime) = shell.runtime() else { return };
-    let (shell, state) = (shell.clone(), state.clone());
+fn probe_aside(inner: &Arc<Inner>, state: &Arc<State>, host: Arc<Host>) {
+    let Some(runtime) = inner.runtime() else { return };
+    let (inner, state) = (inner.clone(), state.clone());
     runtime.spawn(async move {
         state.counters.requests.one();
-        state.counters.attempts.one();
-        let host = &state.hosts[place];
-        let layout = shell.layout();
-        match host.ask(Wish::Info, layout.as_ref(), PROBE_LIMIT).await {
-            Ok(Gift::Info(info)) if info.is_issuing() && shell.learn(&info).is_ok() => {
+        let began = Instant::now();
+        match probe(&inner, &host, None).await {
+            Ok(()) => {
                 host.health.succeeded();
+                let latency = began.elapsed();
+                state.note(&Event::Answered { endpoint: host.name(), ids: 0, latency });
             }
-            _ => {
-                state.counters.failures.one();
-                let backoff = &shell.options.backoff;
-                host.health.failed(clock::boot_ns(), None, backoff, fastrand::f64());
+            Err(error) => {
+                // Whatever it is, it gives no IDs now.
+                let backoff = &inner.options.backoff;
+                let wait = error.retry_after();
+                host.health.failed(clock::boot_ns(), wait, backoff, fastrand::f64());
+                state.note(&Event::Failed { endpoint: host.name(), error: &error });
             }
         }
     });
 }
 
+/// Asks a server what it is. An error unless it gives IDs of our layout, and of this namespace if
+/// one is named.
+pub(crate) async fn probe(
+    inner: &Inner,
+    host: &Host,
+    namespace: Option<&str>,
+) -> Result<(), Error> {
+    let layout = inner.layout();
+    let Response::Info(info) = host.ask(&Request::Info, layout.as_ref(), PROBE_LIMIT).await? else {
+        return Err(Error::broken(host.name(), "it does not say what it is"));
+    };
+    if !info.is_issuing() {
+        let why = format_args!("it gives no IDs now: it is {}", info.state);
+        return Err(Error::broken(host.name(), why));
+    }
+    if namespace.is_some_and(|namespace| namespace != info.namespace) {
+        let why = format_args!("it is of another namespace: {}", info.namespace);
+        return Err(Error::broken(host.name(), why));
+    }
+    inner.learn(&info)
+}
+
 /// Waits until a server has rested, if that is within the time.
 async fn rest(
-    shell: &Arc<Shell>,
+    inner: &Inner,
+    state: &State,
     until_ns: u64,
     deadline: Instant,
     last: Option<&Error>,
@@ -274,18 +304,12 @@ async fn rest(
     let pause = Duration::from_nanos(until_ns.saturating_sub(clock::boot_ns()).max(1_000_000));
     let now = Instant::now();
     if now >= deadline {
-        return Err(late(shell, last.cloned()));
+        return Err(Error::late(inner.options.deadline, last.cloned()));
     }
     if now + pause >= deadline {
-        return Err(last.cloned().unwrap_or(Error::Resting { retry_after: pause }));
+        let resting = || Error::Resting { retry_after: pause, last: state.last_failure() };
+        return Err(last.cloned().unwrap_or_else(resting));
     }
     sleep_until(now + pause).await;
     Ok(())
-}
-
-fn late(shell: &Shell, last: Option<Error>) -> Error {
-    let within = shell.options.deadline;
-    // That an attempt took all the time says nothing more.
-    let last = last.filter(|last| !matches!(last, Error::Late { last: None, .. }));
-    Error::Late { within, last: last.map(Arc::new) }
 }

@@ -7,23 +7,26 @@ use std::time::Duration;
 use frazil_id::{Id, Layout, Parts};
 use tokio::time::{Instant, timeout_at};
 
+use crate::ask::{Answer, Ask};
 use crate::builder::Builder;
 use crate::call;
 use crate::error::Error;
 use crate::fetch;
+use crate::inner::Inner;
 use crate::observer::Event;
 use crate::server_info::ServerInfo;
-use crate::shell::Shell;
 use crate::stats::Stats;
 
 /// The servers to ask, separated by commas.
 const ENDPOINTS_VARIABLE: &str = "FRAZIL_ENDPOINTS";
 /// The file with the key, if one is needed.
 const KEY_FILE_VARIABLE: &str = "FRAZIL_KEY_FILE";
+/// Where the program runs, if that is known.
+const ZONE_VARIABLE: &str = "FRAZIL_ZONE";
 
-/// Ids from servers. A handle: clones are cheap, share everything, and may go to other threads.
+/// IDs from servers. A handle: clones are cheap, share everything, and may go to other threads.
 ///
-/// Ids come from a pool that is filled ahead, so that `next` hardly ever waits. They are unique
+/// IDs come from a pool that is filled ahead, so that `next` hardly ever waits. They are unique
 /// whatever happens; a thread gets those of one answer in order, and nearly so those of one client.
 /// Between clients there is no order but that of their times, which are up to
 /// [`max_age`](Builder::max_age) old.
@@ -38,12 +41,12 @@ const KEY_FILE_VARIABLE: &str = "FRAZIL_KEY_FILE";
 /// ```
 #[derive(Clone, Debug)]
 pub struct Client {
-    shell: Arc<Shell>,
+    inner: Arc<Inner>,
 }
 
 impl Client {
-    pub(crate) fn new(shell: Shell) -> Self {
-        Self { shell: Arc::new(shell) }
+    pub(crate) fn new(inner: Inner) -> Self {
+        Self { inner: Arc::new(inner) }
     }
 
     /// Asks for settings.
@@ -61,8 +64,8 @@ impl Client {
         Self::builder().endpoints(endpoints).connect().await
     }
 
-    /// The settings that the environment has: `FRAZIL_ENDPOINTS` (separated by commas) and
-    /// `FRAZIL_KEY_FILE`.
+    /// The settings that the environment has: `FRAZIL_ENDPOINTS` (separated by commas),
+    /// `FRAZIL_KEY_FILE` and `FRAZIL_ZONE`.
     ///
     /// # Errors
     /// If `FRAZIL_ENDPOINTS` is not set, or a variable is not text.
@@ -70,35 +73,35 @@ impl Client {
         from_variables(|name| std::env::var_os(name))
     }
 
-    /// The next Id: from the pool, or as soon as a server has answered.
+    /// The next ID: from the pool, or as soon as a server has answered.
     ///
     /// # Errors
     /// If no server gives one within the deadline; see [`Error::is_retryable`].
     pub async fn next(&self) -> Result<Id, Error> {
-        match self.shell.take() {
+        match self.inner.take() {
             Some(id) => Ok(id),
-            None => aside(&self.shell, wait(self.shell.clone())).await,
+            None => aside(&self.inner, wait(self.inner.clone())).await,
         }
     }
 
-    /// The next Id if the pool has one. If not, it is being filled, and `None`.
+    /// The next ID if the pool has one. If not, it is being filled, and `None`.
     #[must_use]
     pub fn try_next(&self) -> Option<Id> {
-        let taken = self.shell.take();
+        let taken = self.inner.take();
         if taken.is_none() {
-            let state = self.shell.state();
-            state.refill(&self.shell);
+            let state = self.inner.state();
+            state.refill(&self.inner);
         }
         taken
     }
 
-    /// Exactly so many Ids, straight from a server and not from the pool; what is more than
+    /// Exactly so many IDs, straight from a server and not from the pool; what is more than
     /// servers give at once is asked for in parts, each in ascending order.
     ///
     /// # Errors
     /// If not all of them can be had within the deadline.
     pub async fn batch(&self, count: usize) -> Result<Vec<Id>, Error> {
-        aside(&self.shell, batch(self.shell.clone(), count)).await
+        aside(&self.inner, batch(self.inner.clone(), count)).await
     }
 
     /// What a server says of itself. The layout is noted for [`decode`](Self::decode).
@@ -106,24 +109,33 @@ impl Client {
     /// # Errors
     /// If no server answers, or one has another layout than was expected.
     pub async fn info(&self) -> Result<ServerInfo, Error> {
-        aside(&self.shell, info(self.shell.clone())).await
+        aside(&self.inner, info(self.inner.clone())).await
     }
 
-    /// The layout of the Ids, if it is known.
-    #[must_use]
-    pub fn layout(&self) -> Option<Layout> {
-        self.shell.layout()
-    }
-
-    /// Takes an Id apart, without asking anybody.
+    /// Asks a server something else than IDs, over HTTP: with a nonce, within the budget for retries,
+    /// and with the key and the TLS of the client.
     ///
     /// # Errors
-    /// If the layout is not known yet, or the Id is of another one.
+    /// If no server answers in time, or one refuses; or if no endpoint speaks HTTP.
+    pub async fn ask(&self, ask: Ask) -> Result<Answer, Error> {
+        aside(&self.inner, other(self.inner.clone(), ask)).await
+    }
+
+    /// The layout of the IDs, if it is known.
+    #[must_use]
+    pub fn layout(&self) -> Option<Layout> {
+        self.inner.layout()
+    }
+
+    /// Takes an ID apart, without asking anybody.
+    ///
+    /// # Errors
+    /// If the layout is not known yet, or the ID is of another one.
     pub fn decode(&self, id: Id) -> Result<Parts, Error> {
         Ok(self.known_layout()?.decode(id)?)
     }
 
-    /// When an Id was issued, in Unix milliseconds, by its own bits.
+    /// When an ID was issued, in Unix milliseconds, by its own bits.
     ///
     /// # Errors
     /// As [`decode`](Self::decode).
@@ -132,7 +144,7 @@ impl Client {
         Ok(layout.unix_ms(layout.decode(id)?.tick))
     }
 
-    /// The lowest and the highest Id that can have been issued in a stretch of Unix milliseconds,
+    /// The lowest and the highest ID that can have been issued in a stretch of Unix milliseconds,
     /// for queries such as `WHERE id BETWEEN ? AND ?`.
     ///
     /// # Errors
@@ -144,13 +156,13 @@ impl Client {
     /// What was done so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.shell.state().stats()
+        self.inner.state().stats()
     }
 
     /// Ends the client and all its clones: what was fetched is dropped, and those who wait are told
     /// so. What is in flight is dropped when it arrives.
     pub fn close(&self) {
-        self.shell.state().close();
+        self.inner.state().close();
     }
 
     fn known_layout(&self) -> Result<Layout, Error> {
@@ -159,7 +171,7 @@ impl Client {
 
     #[cfg(feature = "blocking")]
     pub(crate) fn take(&self) -> Option<Id> {
-        self.shell.take()
+        self.inner.take()
     }
 }
 
@@ -173,8 +185,15 @@ fn from_variables(variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> Resu
         .into_string()
         .map_err(|_| Error::invalid(format_args!("{ENDPOINTS_VARIABLE} is not text")))?;
     let builder = Client::builder().endpoints(endpoints.split(',').map(str::trim));
-    Ok(match variable(KEY_FILE_VARIABLE).filter(|path| !path.is_empty()) {
+    let builder = match variable(KEY_FILE_VARIABLE).filter(|path| !path.is_empty()) {
         Some(path) => builder.key_file(path),
+        None => builder,
+    };
+    Ok(match variable(ZONE_VARIABLE) {
+        Some(zone) => builder.zone(
+            zone.into_string()
+                .map_err(|_| Error::invalid(format_args!("{ZONE_VARIABLE} is not text")))?,
+        ),
         None => builder,
     })
 }
@@ -182,13 +201,13 @@ fn from_variables(variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> Resu
 /// Runs a call where there are timers and connections: here, or in the runtime that the client was
 /// made in.
 async fn aside<T: Send + 'static>(
-    shell: &Arc<Shell>,
+    inner: &Arc<Inner>,
     call: impl Future<Output = Result<T, Error>> + Send + 'static,
 ) -> Result<T, Error> {
     if tokio::runtime::Handle::try_current().is_ok() {
         return call.await;
     }
-    let Some(home) = shell.runtime() else {
+    let Some(home) = inner.runtime() else {
         return Err(Error::invalid(
             "there is no tokio runtime here: call this within one, or use blocking::Client",
         ));
@@ -200,40 +219,43 @@ async fn aside<T: Send + 'static>(
     })
 }
 
-/// Joins those who wait, until there is an Id of this process.
-async fn wait(shell: Arc<Shell>) -> Result<Id, Error> {
+/// Joins those who wait, until there is an ID of this process.
+async fn wait(inner: Arc<Inner>) -> Result<Id, Error> {
     let began = Instant::now();
-    let within = shell.options.deadline;
+    let within = inner.options.deadline;
     loop {
         // Somebody else's request may have brought some, and a child begins anew here.
-        let state = Arc::clone(&shell.state());
-        if let Some(id) = shell.take() {
+        let state = Arc::clone(&inner.state());
+        if let Some(id) = inner.take() {
             return Ok(id);
         }
-        let place = state.desk().join()?;
+        let place = state.waiters().join()?;
         if place.must_fetch {
-            fetch::start(&shell, &state);
+            fetch::start(&inner, &state);
         }
-        let waited = timeout_at(began + within, place.outcome).await;
-        let Ok(outcome) = waited else { return Err(Error::Late { within, last: None }) };
-        // Without an outcome, whoever fetched is gone. With one, it must not be the parent's.
-        if let Ok(outcome) = outcome
-            && state.mark.is_here()
-        {
-            state.counters.waits.one();
-            state.tell(&Event::Waited { latency: began.elapsed() });
+        let outcome = match timeout_at(began + within, place.outcome).await {
+            Ok(Ok(outcome)) => outcome,
+            // Whoever fetched is gone.
+            Ok(Err(_)) => {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            Err(_) => Err(Error::Late { within, last: state.last_failure() }),
+        };
+        // It must not be the parent's.
+        if state.mark.is_here() {
+            state.note(&Event::Waited { latency: began.elapsed() });
             return outcome;
         }
-        tokio::task::yield_now().await;
     }
 }
 
-async fn batch(shell: Arc<Shell>, count: usize) -> Result<Vec<Id>, Error> {
-    let deadline = deadline(shell.options.deadline);
+async fn batch(inner: Arc<Inner>, count: usize) -> Result<Vec<Id>, Error> {
+    let deadline = deadline(inner.options.deadline);
     loop {
-        let state = Arc::clone(&shell.state());
+        let state = Arc::clone(&inner.state());
         state.check_open()?;
-        let ids = call::exactly(&shell, &state, count, deadline).await?;
+        let ids = call::exactly(&inner, &state, count, deadline).await?;
         // What the parent asked for is the parent's.
         if state.mark.is_here() {
             return Ok(ids);
@@ -241,10 +263,20 @@ async fn batch(shell: Arc<Shell>, count: usize) -> Result<Vec<Id>, Error> {
     }
 }
 
-async fn info(shell: Arc<Shell>) -> Result<ServerInfo, Error> {
-    let state = Arc::clone(&shell.state());
+async fn info(inner: Arc<Inner>) -> Result<ServerInfo, Error> {
+    let state = Arc::clone(&inner.state());
     state.check_open()?;
-    call::info(&shell, &state, deadline(shell.options.deadline)).await
+    call::info(&inner, &state, deadline(inner.options.deadline)).await
+}
+
+async fn other(inner: Arc<Inner>, ask: Ask) -> Result<Answer, Error> {
+    let state = Arc::clone(&inner.state());
+    state.check_open()?;
+    let within = ask.within.unwrap_or(inner.options.deadline);
+    match call::other(&inner, &state, ask, deadline(within)).await {
+        Err(Error::Late { last, .. }) => Err(Error::Late { within, last }),
+        answered => answered,
+    }
 }
 
 fn deadline(within: Duration) -> Instant {

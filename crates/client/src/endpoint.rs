@@ -1,4 +1,4 @@
-//! Where a server is, as a URL says it.
+//! The address of a server, as a URL says it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -87,6 +87,14 @@ impl Endpoint {
         }
         let authority = format!("{}:{port}", authority.host());
         Ok(Self { text: text.trim().into(), protocol, is_secure, host, port, authority, prefix })
+    }
+
+    /// Whether both lead to the same server in the same way, however they are written.
+    pub(crate) fn is_same_place(&self, other: &Self) -> bool {
+        let place = |endpoint: &Self| (endpoint.protocol, endpoint.is_secure, endpoint.port);
+        place(self) == place(other)
+            && self.host.eq_ignore_ascii_case(&other.host)
+            && self.prefix == other.prefix
     }
 }
 

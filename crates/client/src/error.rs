@@ -1,5 +1,6 @@
-//! Why a call failed.
+//! The error of a call.
 
+use std::error::Error as _;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +8,10 @@ use std::time::Duration;
 use frazil_id::{OutsideLayout, TimeError};
 use frazil_wire::{ApiError, Reason};
 
-/// Why a call failed, and what to do about it. However it fails, no Id was handed out.
+/// Why a call failed, and what to do about it. However it fails, no ID was handed out.
+///
+/// What it rests on is its [`source`](std::error::Error::source), and not printed with it; `{:#}`
+/// prints both.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -23,10 +27,10 @@ pub enum Error {
         /// Which one.
         endpoint: Arc<str>,
         /// What happened.
-        why: Arc<str>,
+        cause: Arc<dyn std::error::Error + Send + Sync>,
     },
     /// An answer is not what was asked for: cut, of the wrong length, or not from a server of ours.
-    /// None of its Ids are used.
+    /// None of its IDs are used.
     Broken {
         /// Whose answer.
         endpoint: Arc<str>,
@@ -38,7 +42,7 @@ pub enum Error {
         retry_after: Option<Duration>,
     },
     /// An answer is to another request: something on the way keeps answers and repeats them.
-    /// None of its Ids are used.
+    /// None of its IDs are used.
     Replayed {
         /// Whose answer.
         endpoint: Arc<str>,
@@ -49,21 +53,23 @@ pub enum Error {
     Late {
         /// How long that was.
         within: Duration,
-        /// Why the last attempt failed, if there was one.
+        /// Why the last attempt failed, if one did.
         last: Option<Arc<Self>>,
     },
     /// All endpoints failed lately, and none is due within the time for the call.
     Resting {
         /// When the first is due.
         retry_after: Duration,
+        /// Why the last attempt failed.
+        last: Option<Arc<Self>>,
     },
     /// The client was closed.
     Closed,
     /// A setting makes no sense.
     Invalid(Arc<str>),
-    /// Which layout the Ids have is not known yet.
+    /// Which layout the IDs have is not known yet.
     NoLayout,
-    /// An Id of another layout.
+    /// An ID of another layout.
     OutsideLayout(OutsideLayout),
     /// A time that the layout does not have.
     Time(TimeError),
@@ -75,12 +81,12 @@ impl Error {
     pub fn reason(&self) -> Option<Reason> {
         match self {
             Self::Refused { error, .. } => Some(error.reason),
-            Self::Late { last, .. } => last.as_ref().and_then(|last| last.reason()),
+            Self::Late { last, .. } | Self::Resting { last, .. } => last.as_ref()?.reason(),
             _ => None,
         }
     }
 
-    /// Whether the same call may succeed later. It is always safe: it burns Ids, it never repeats
+    /// Whether the same call may succeed later. It is always safe: it burns IDs, it never repeats
     /// them.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
@@ -109,8 +115,8 @@ impl Error {
         match self {
             Self::Refused { error, .. } => error.retry_after,
             Self::Broken { retry_after, .. } => *retry_after,
-            Self::Resting { retry_after } => Some(*retry_after),
-            Self::Late { last, .. } => last.as_ref().and_then(|last| last.retry_after()),
+            Self::Resting { retry_after, .. } => Some(*retry_after),
+            Self::Late { last, .. } => last.as_ref()?.retry_after(),
             _ => None,
         }
     }
@@ -119,15 +125,16 @@ impl Error {
         Self::Invalid(why.to_string().into())
     }
 
-    pub(crate) fn unreachable(endpoint: &Arc<str>, why: &(dyn std::error::Error + '_)) -> Self {
-        let mut text = why.to_string();
-        let mut cause = why.source();
-        while let Some(deeper) = cause {
-            text.push_str(": ");
-            text.push_str(&deeper.to_string());
-            cause = deeper.source();
-        }
-        Self::Unreachable { endpoint: endpoint.clone(), why: text.into() }
+    pub(crate) fn unreachable(
+        endpoint: &Arc<str>,
+        cause: impl std::error::Error + Send + Sync + 'static,
+    ) -> Self {
+        Self::Unreachable { endpoint: endpoint.clone(), cause: Arc::new(cause) }
+    }
+
+    /// What a time that is over makes of the reason why nothing came before.
+    pub(crate) fn late(within: Duration, last: Option<Self>) -> Self {
+        Self::Late { within, last: last.map(Arc::new) }
     }
 
     pub(crate) fn broken(endpoint: &Arc<str>, why: impl fmt::Display) -> Self {
@@ -142,13 +149,26 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.summary(f)?;
+        let mut cause = self.source().filter(|_| f.alternate());
+        while let Some(deeper) = cause {
+            write!(f, "; cause: {deeper}")?;
+            cause = deeper.source();
+        }
+        Ok(())
+    }
+}
+
+impl Error {
+    /// What happened and what to do, without the cause.
+    fn summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused { endpoint, error } => {
                 write!(f, "{endpoint}: {error}. {}", error.reason.help())
             }
-            Self::Unreachable { endpoint, why } => write!(
+            Self::Unreachable { endpoint, .. } => write!(
                 f,
-                "{endpoint} cannot be reached: {why}. Check the address and that a server runs there"
+                "{endpoint} cannot be reached. Check the address and that a server runs there"
             ),
             Self::Broken { endpoint, why, .. } => write!(
                 f,
@@ -165,14 +185,11 @@ impl fmt::Display for Error {
                 "{endpoint} answered without the nonce of the request: a proxy on the way keeps \
                  answers or removes headers, or the server is older than this client"
             ),
-            Self::Late { within, last: None } => write!(
+            Self::Late { within, .. } => write!(
                 f,
                 "no answer within {within:?}. Ask again, or allow more time with deadline()"
             ),
-            Self::Late { within, last: Some(last) } => {
-                write!(f, "no answer within {within:?}; before that: {last}")
-            }
-            Self::Resting { retry_after } => write!(
+            Self::Resting { retry_after, .. } => write!(
                 f,
                 "no endpoint is well; the first is asked again in {retry_after:?}. Wait for that, \
                  and check that the servers run"
@@ -182,13 +199,24 @@ impl fmt::Display for Error {
             Self::NoLayout => f.write_str(
                 "the layout is not known yet: call info() first, or give it with layout()",
             ),
-            Self::OutsideLayout(error) => error.fmt(f),
-            Self::Time(error) => error.fmt(f),
+            Self::OutsideLayout(error) => fmt::Display::fmt(error, f),
+            Self::Time(error) => fmt::Display::fmt(error, f),
         }
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Unreachable { cause, .. } => Some(&**cause),
+            Self::Late { last: Some(last), .. } | Self::Resting { last: Some(last), .. } => {
+                Some(&**last)
+            }
+            // The others say all that there is.
+            _ => None,
+        }
+    }
+}
 
 impl From<OutsideLayout> for Error {
     fn from(error: OutsideLayout) -> Self {
@@ -199,5 +227,32 @@ impl From<OutsideLayout> for Error {
 impl From<TimeError> for Error {
     fn from(error: TimeError) -> Self {
         Self::Time(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_kept_and_printed_once() {
+        let endpoint: Arc<str> = "http://ids".into();
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        let unreachable = Error::unreachable(&endpoint, refused);
+        let late = Error::late(Duration::from_secs(2), Some(unreachable));
+        let resting = Error::Resting {
+            retry_after: Duration::from_secs(1),
+            last: Some(Arc::new(late.clone())),
+        };
+        for (error, depth) in [(&late, 2), (&resting, 3)] {
+            let chain: Vec<String> =
+                std::iter::successors(error.source(), |cause| (*cause).source())
+                    .map(ToString::to_string)
+                    .collect();
+            assert_eq!(chain.len(), depth, "{error:?}");
+            assert_eq!(chain[depth - 1], "connection refused");
+            assert!(!error.to_string().contains("refused"), "{error}");
+            assert_eq!(format!("{error:#}").matches("connection refused").count(), 1);
+        }
     }
 }

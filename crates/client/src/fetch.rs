@@ -6,16 +6,16 @@ use tokio::time::Instant;
 
 use crate::call;
 use crate::clock;
-use crate::desk::Stock;
-use crate::shell::Shell;
+use crate::inner::Inner;
 use crate::state::State;
+use crate::waiters::Stock;
 
-/// Starts it. The desk says already that somebody is fetching.
-pub(crate) fn start(shell: &Arc<Shell>, state: &Arc<State>) {
+/// Starts it. Its caller has marked that somebody is fetching.
+pub(crate) fn start(inner: &Arc<Inner>, state: &Arc<State>) {
     // Made before the task is, so that a runtime that never runs it is noticed.
     let duty = Duty { state: state.clone(), is_done: false };
-    if let Some(runtime) = shell.runtime() {
-        runtime.spawn(fetch(shell.clone(), duty));
+    if let Some(runtime) = inner.runtime() {
+        runtime.spawn(fetch(inner.clone(), duty));
     }
 }
 
@@ -27,38 +27,38 @@ struct Duty {
 
 impl Drop for Duty {
     fn drop(&mut self) {
-        // In a child the desk is the parent's copy, and nobody looks at it again.
+        // In a child the queue is the parent's copy, and nobody looks at it again.
         if !self.is_done && self.state.mark.is_here() {
-            self.state.desk().abandon();
+            self.state.waiters().abandon();
         }
     }
 }
 
-async fn fetch(shell: Arc<Shell>, mut duty: Duty) {
+async fn fetch(inner: Arc<Inner>, mut duty: Duty) {
     let state = duty.state.clone();
     let mut is_first = true;
     loop {
-        let deadline = Instant::now() + shell.options.deadline;
+        let deadline = Instant::now() + inner.options.deadline;
         // What this fails with, the request will, too.
-        let _ = call::ensure_known(&shell, &state, deadline).await;
+        let _ = call::ensure_known(&inner, &state, deadline).await;
         let stock =
             Stock { handed_out: state.pool.handed_out(), has_spare: state.pool.has_spare() };
-        let limit = shell.limit().unwrap_or(1);
-        let order = state.desk().order(limit, clock::boot_ns(), stock, is_first);
+        let limit = inner.limit().unwrap_or(1);
+        let order = state.waiters().order(limit, clock::boot_ns(), stock, is_first);
         let Some(order) = order else {
             duty.is_done = true;
             return;
         };
         is_first = false;
         let asked_ns = clock::boot_ns();
-        let fetched = call::exactly(&shell, &state, order.count as usize, deadline).await;
+        let fetched = call::exactly(&inner, &state, order.count as usize, deadline).await;
         // What was asked for by the parent is the parent's.
         if !state.mark.is_here() {
             return;
         }
         match fetched {
             Ok(ids) => state.settle(ids, asked_ns),
-            Err(error) => state.desk().fail(order.waiting, &error),
+            Err(error) => state.waiters().fail(order.waiting, &error),
         }
     }
 }

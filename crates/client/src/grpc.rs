@@ -8,24 +8,21 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use frazil_id::{Id, Layout};
+use frazil_wire::ApiError;
 use frazil_wire::proto::id_service_client::IdServiceClient;
 use frazil_wire::proto::{Form, InfoRequest, NextRequest, NextResponse, Run};
-use frazil_wire::{ApiError, Reason};
 use hyper_util::rt::TokioIo;
 use tonic::metadata::MetadataValue;
-use tonic::transport::{Channel, Endpoint as Target, Uri};
+use tonic::transport::{Channel, Endpoint as Dialled, Uri};
 use tonic::{Request, Status};
-use tonic_types::StatusExt;
 
 use crate::error::Error;
-use crate::host::Way;
+use crate::host::Target;
 use crate::link;
 use crate::reply;
 use crate::server_info::ServerInfo;
 
 const AGENT: &str = concat!("frazil-rust/", env!("CARGO_PKG_VERSION"));
-/// Whose reasons are in the catalogue.
-const DOMAIN: &str = "frazil";
 
 type Stub = IdServiceClient<Channel>;
 
@@ -36,35 +33,42 @@ pub(crate) struct Channels {
 }
 
 impl Channels {
-    /// Asks for exactly so many Ids, within a time that the server is told.
+    /// Asks for exactly so many IDs, within a time that the server is told.
     pub(crate) async fn ids(
         &self,
-        way: &Way,
+        target: &Target,
         count: u32,
         layout: Option<&Layout>,
         within: Duration,
     ) -> Result<Vec<Id>, Error> {
-        let wish = NextRequest {
+        let request = NextRequest {
             count: Some(i64::from(count)),
-            scope: way.scope.clone(),
+            scope: target.scope.clone(),
             form: Form::Runs.into(),
         };
-        let request = with_key(way, wish, within)?;
-        let mut stub = self.stub(way)?;
-        let answer = stub.next(request).await.map_err(|status| self.failed(way, &status))?;
-        let broken = |why: &dyn std::fmt::Display| Error::broken(&way.endpoint.text, why);
+        let request = with_key(target, request, within)?;
+        let mut stub = self.stub(target)?;
+        let answer = stub.next(request).await.map_err(|status| self.failed(target, status))?;
+        let broken = |why: &dyn std::fmt::Display| Error::broken(&target.endpoint.text, why);
         let ids = written_out(answer.into_inner(), count).map_err(|why| broken(&why))?;
         reply::checked(ids, layout).map_err(|flaw| broken(&flaw))
     }
 
     /// Asks what the server is.
-    pub(crate) async fn info(&self, way: &Way, within: Duration) -> Result<ServerInfo, Error> {
-        let request = with_key(way, InfoRequest {}, within)?;
-        let mut stub = self.stub(way)?;
+    pub(crate) async fn info(
+        &self,
+        target: &Target,
+        within: Duration,
+    ) -> Result<ServerInfo, Error> {
+        let request = with_key(target, InfoRequest {}, within)?;
+        let mut stub = self.stub(target)?;
         let info =
-            stub.info(request).await.map_err(|status| self.failed(way, &status))?.into_inner();
+            stub.info(request).await.map_err(|status| self.failed(target, status))?.into_inner();
         let layout = info.layout.parse().map_err(|error| {
-            Error::broken(&way.endpoint.text, format_args!("its layout is not understood: {error}"))
+            Error::broken(
+                &target.endpoint.text,
+                format_args!("its layout is not understood: {error}"),
+            )
         })?;
         Ok(ServerInfo {
             version: info.version,
@@ -76,49 +80,45 @@ impl Channels {
         })
     }
 
-    fn stub(&self, way: &Way) -> Result<Stub, Error> {
+    fn stub(&self, target: &Target) -> Result<Stub, Error> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stub) = &*open {
             return Ok(stub.clone());
         }
-        let stub = dial(way)?;
+        let stub = dial(target)?;
         *open = Some(stub.clone());
         Ok(stub)
     }
 
     /// What a failed call means. A channel whose runtime is gone is not used again.
-    fn failed(&self, way: &Way, status: &Status) -> Error {
-        let endpoint = way.endpoint.text.clone();
-        let details = status.get_error_details();
-        let info = details.error_info().filter(|info| info.domain == DOMAIN);
-        if let Some(reason) = info.and_then(|info| info.reason.parse::<Reason>().ok()) {
-            let retry_after = details.retry_info().and_then(|retry| retry.retry_delay);
-            let error = ApiError { retry_after, ..ApiError::new(reason, status.message()) };
+    fn failed(&self, target: &Target, status: Status) -> Error {
+        let endpoint = target.endpoint.text.clone();
+        if let Some(error) = ApiError::from_status(&status) {
             return Error::Refused { endpoint, error };
         }
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        Error::unreachable(&way.endpoint.text, status)
+        Error::unreachable(&target.endpoint.text, status)
     }
 }
 
 /// Connects when it is first used, with connections of ours.
-fn dial(way: &Way) -> Result<Stub, Error> {
+fn dial(target: &Target) -> Result<Stub, Error> {
     // TLS is our connector's business; tonic is told of none.
-    let uri = format!("http://{}", way.endpoint.authority);
-    let target = Target::from_shared(uri).and_then(|target| target.user_agent(AGENT));
-    let (endpoint, trust) = (way.endpoint.clone(), way.trust.clone());
+    let uri = format!("http://{}", target.endpoint.authority);
+    let dialled = Dialled::from_shared(uri).and_then(|dialled| dialled.user_agent(AGENT));
+    let (endpoint, trust) = (target.endpoint.clone(), target.trust.clone());
     let connector = tower::service_fn(move |_: Uri| {
         let (endpoint, trust) = (endpoint.clone(), trust.clone());
         async move { link::open(&endpoint, trust.as_deref()).await.map(TokioIo::new) }
     });
-    let channel = target.map_err(Error::invalid)?.connect_with_connector_lazy(connector);
+    let channel = dialled.map_err(Error::invalid)?.connect_with_connector_lazy(connector);
     Ok(IdServiceClient::new(channel))
 }
 
-fn with_key<T>(way: &Way, message: T, within: Duration) -> Result<Request<T>, Error> {
+fn with_key<T>(target: &Target, message: T, within: Duration) -> Result<Request<T>, Error> {
     let mut request = Request::new(message);
     request.set_timeout(within);
-    if let Some(key) = &way.key {
+    if let Some(key) = &target.key {
         let mut value =
             MetadataValue::try_from(key.current().header().as_bytes()).map_err(Error::invalid)?;
         value.set_sensitive(true);
@@ -127,9 +127,9 @@ fn with_key<T>(way: &Way, message: T, within: Duration) -> Result<Request<T>, Er
     Ok(request)
 }
 
-/// Every Id of an answer, if they are as many as asked for.
+/// Every ID of an answer, if they are as many as asked for.
 fn written_out(answer: NextResponse, count: u32) -> Result<Vec<Id>, &'static str> {
-    const WRONG: &str = "the answer has more or fewer Ids than were asked for";
+    const WRONG: &str = "the answer has more or fewer IDs than were asked for";
     let in_runs: u64 = answer.runs.iter().map(|run| u64::from(run.count)).sum();
     if in_runs + answer.ids.len() as u64 != u64::from(count) {
         return Err(WRONG);
@@ -165,6 +165,6 @@ mod tests {
         assert!(written_out(answer(&[(u64::MAX, 2, 1)]), 2).is_err());
         assert!(written_out(answer(&[(1, 3, u64::MAX)]), 3).is_err());
         let still = written_out(answer(&[(7, 2, 0)]), 2).unwrap();
-        assert!(reply::checked(still, None).is_err(), "the same Id twice");
+        assert!(reply::checked(still, None).is_err(), "the same ID twice");
     }
 }

@@ -11,15 +11,16 @@ use crate::clock::nanos;
 const ASKED_FOR_MAX: Duration = Duration::from_secs(60);
 
 /// What is known of an endpoint's health. All of it is a hint: a race costs a request or a pause.
-#[derive(Debug)]
-pub(crate) struct Health {
+#[derive(Debug, Default)]
+pub struct Health {
     failures: AtomicU32,
     rests_until_ns: AtomicU64,
 }
 
 /// Whether an endpoint may be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fitness {
+pub enum Fitness {
+    /// It may.
     Well,
     /// It has rested, and nobody else is probing it.
     ToBeProbed,
@@ -28,11 +29,15 @@ pub(crate) enum Fitness {
 }
 
 impl Health {
-    pub(crate) const fn new() -> Self {
+    /// Nothing is known yet.
+    #[must_use]
+    pub const fn new() -> Self {
         Self { failures: AtomicU32::new(0), rests_until_ns: AtomicU64::new(0) }
     }
 
-    pub(crate) fn fitness(&self, now_ns: u64) -> Fitness {
+    /// Whether it may be asked, at a time of the boot clock in nanoseconds.
+    #[must_use]
+    pub fn fitness(&self, now_ns: u64) -> Fitness {
         // Relaxed, here and below: hints, see above.
         let until = self.rests_until_ns.load(Ordering::Relaxed);
         match self.failures.load(Ordering::Relaxed) {
@@ -53,7 +58,8 @@ impl Health {
                 .is_ok()
     }
 
-    pub(crate) fn succeeded(&self) {
+    /// It answered.
+    pub fn succeeded(&self) {
         if self.failures.swap(0, Ordering::Relaxed) > 0 {
             self.rests_until_ns.store(0, Ordering::Relaxed);
         }
@@ -61,7 +67,7 @@ impl Health {
 
     /// Lets it rest: for as long as it asked for, within reason, or else for a time that doubles with every
     /// failure. `chance` is from 0 to 1 and spreads clients that failed together.
-    pub(crate) fn failed(
+    pub fn failed(
         &self,
         now_ns: u64,
         asked_for: Option<Duration>,

@@ -1,37 +1,40 @@
 //! One server of those that are asked.
 
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use frazil_id::{Id, Layout};
+use hyper::HeaderMap;
 
+use crate::ask::{Answer, Ask};
 use crate::endpoint::{Endpoint, Protocol};
 use crate::error::Error;
 use crate::health::Health;
-use crate::http::Connections;
+use crate::http::{Connections, IdsRequest};
 use crate::secret::Keyring;
 use crate::server_info::ServerInfo;
 use crate::tls::Trust;
 
 /// How a server is reached and what is said to it.
 #[derive(Clone, Debug)]
-pub(crate) struct Way {
+pub(crate) struct Target {
     pub(crate) endpoint: Endpoint,
     pub(crate) trust: Option<Arc<Trust>>,
     pub(crate) key: Option<Arc<Keyring>>,
-    #[cfg_attr(not(feature = "grpc"), expect(dead_code, reason = "HTTP has it in the query"))]
+    /// Of which scope IDs are asked for; empty: of none.
     pub(crate) scope: String,
-    /// The scope as it stands in a query, with the `&`; empty without one.
-    pub(crate) scope_query: String,
 }
 
 /// A server with its connections and what is known of its health.
 #[derive(Debug)]
 pub(crate) struct Host {
-    way: Way,
+    target: Arc<Target>,
     pub(crate) health: Health,
     busy: AtomicUsize,
+    /// Whether it is in the client's own zone, as far as is known.
+    is_near: AtomicBool,
     transport: Transport,
 }
 
@@ -43,34 +46,69 @@ enum Transport {
 }
 
 /// What a server is asked for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Wish {
+#[derive(Clone, Debug)]
+pub(crate) enum Request {
     Ids(u32),
     Info,
+    Other(Arc<Ask>),
 }
 
 /// What a server gave.
 #[derive(Debug)]
-pub(crate) enum Gift {
+pub(crate) enum Response {
     Ids(Vec<Id>),
     Info(Box<ServerInfo>),
+    Other(Answer),
+}
+
+impl Request {
+    /// Whether it may be made again after a failure.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        !matches!(self, Self::Other(ask) if !ask.is_repeatable)
+    }
+
+    /// Whether a server can answer it.
+    pub(crate) fn suits(&self, host: &Host) -> bool {
+        !matches!(self, Self::Other(_)) || host.endpoint().protocol == Protocol::Http
+    }
 }
 
 impl Host {
-    pub(crate) fn new(way: Way) -> Self {
-        let transport = match way.endpoint.protocol {
+    pub(crate) fn new(target: Target) -> Self {
+        let target = Arc::new(target);
+        let transport = match target.endpoint.protocol {
             #[cfg(feature = "grpc")]
             Protocol::Grpc => Transport::Grpc(crate::grpc::Channels::default()),
             // Without the feature no endpoint is read as one of gRPC.
             #[cfg(not(feature = "grpc"))]
-            Protocol::Grpc => Transport::Http(Connections::default()),
-            Protocol::Http => Transport::Http(Connections::default()),
+            Protocol::Grpc => Transport::Http(Connections::new(target.clone())),
+            Protocol::Http => Transport::Http(Connections::new(target.clone())),
         };
-        Self { way, health: Health::new(), busy: AtomicUsize::new(0), transport }
+        Self {
+            target,
+            health: Health::new(),
+            busy: AtomicUsize::new(0),
+            is_near: AtomicBool::new(false),
+            transport,
+        }
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {
-        &self.way.endpoint.text
+        &self.target.endpoint.text
+    }
+
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.target.endpoint
+    }
+
+    /// Whether it is in the client's own zone, as far as is known.
+    pub(crate) fn is_near(&self) -> bool {
+        // Relaxed, here and below: a hint for whoever chooses.
+        self.is_near.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_near(&self, is_near: bool) {
+        self.is_near.store(is_near, Ordering::Relaxed);
     }
 
     /// How many requests it is answering for this client.
@@ -81,36 +119,49 @@ impl Host {
     /// One attempt, which is given up after a time.
     pub(crate) async fn ask(
         &self,
-        wish: Wish,
+        request: &Request,
         layout: Option<&Layout>,
         within: Duration,
-    ) -> Result<Gift, Error> {
+    ) -> Result<Response, Error> {
         let _busy = Busy::begin(&self.busy);
-        let asked = tokio::time::timeout(within, self.answer(wish, layout, within)).await;
-        asked.unwrap_or(Err(Error::Late { within, last: None }))
+        let asked = tokio::time::timeout(within, self.answer(request, layout, within)).await;
+        asked.unwrap_or_else(|_| {
+            let why = format!("it has not answered within {within:?}");
+            Err(Error::unreachable(self.name(), io::Error::new(io::ErrorKind::TimedOut, why)))
+        })
     }
 
     #[cfg_attr(not(feature = "grpc"), expect(unused_variables, reason = "gRPC says the time"))]
     async fn answer(
         &self,
-        wish: Wish,
+        request: &Request,
         layout: Option<&Layout>,
         within: Duration,
-    ) -> Result<Gift, Error> {
-        match (&self.transport, wish) {
-            (Transport::Http(http), Wish::Ids(count)) => {
-                http.ids(&self.way, count, layout).await.map(Gift::Ids)
+    ) -> Result<Response, Error> {
+        match (&self.transport, request) {
+            (Transport::Http(http), Request::Ids(count)) => {
+                let headers = HeaderMap::new();
+                let wanted = IdsRequest { count: *count, scope: &self.target.scope, headers };
+                http.ids(wanted, layout).await.map(|answer| Response::Ids(answer.ids))
             }
-            (Transport::Http(http), Wish::Info) => {
-                http.info(&self.way).await.map(Box::new).map(Gift::Info)
+            (Transport::Http(http), Request::Info) => {
+                http.info().await.map(Box::new).map(Response::Info)
+            }
+            (Transport::Http(http), Request::Other(ask)) => {
+                http.other(ask).await.map(Response::Other)
             }
             #[cfg(feature = "grpc")]
-            (Transport::Grpc(grpc), Wish::Ids(count)) => {
-                grpc.ids(&self.way, count, layout, within).await.map(Gift::Ids)
+            (Transport::Grpc(_), Request::Other(_)) => Err(Error::invalid(format_args!(
+                "{} speaks gRPC, and this is asked over HTTP: name an http:// endpoint",
+                self.name()
+            ))),
+            #[cfg(feature = "grpc")]
+            (Transport::Grpc(grpc), Request::Ids(count)) => {
+                grpc.ids(&self.target, *count, layout, within).await.map(Response::Ids)
             }
             #[cfg(feature = "grpc")]
-            (Transport::Grpc(grpc), Wish::Info) => {
-                grpc.info(&self.way, within).await.map(Box::new).map(Gift::Info)
+            (Transport::Grpc(grpc), Request::Info) => {
+                grpc.info(&self.target, within).await.map(Box::new).map(Response::Info)
             }
         }
     }

@@ -1,22 +1,25 @@
 //! A server asked over HTTP/1.1, on connections that are kept.
 
-use std::sync::{Mutex, PoisonError};
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use frazil_id::{Id, Layout};
-use frazil_wire::{ApiError, Info, Problem};
+use frazil_wire::{ApiError, Info, Problem, query_value};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, USER_AGENT,
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
 };
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use tokio::runtime;
 
+use crate::ask::{Answer, Ask};
 use crate::clock;
 use crate::error::Error;
-use crate::host::Way;
+use crate::host::Target;
 use crate::link;
 use crate::reply;
 use crate::retry_after;
@@ -27,59 +30,101 @@ const NONCE: HeaderName = HeaderName::from_static("frazil-nonce");
 const BINARY: HeaderValue = HeaderValue::from_static("application/octet-stream");
 const AGENT: HeaderValue =
     HeaderValue::from_static(concat!("frazil-rust/", env!("CARGO_PKG_VERSION")));
-/// Connections to one server that are kept: more than a client has requests at a time.
+/// Connections to one server that are kept for a runtime: more than it has requests at a time.
 const IDLE_MAX: usize = 32;
 /// Bytes of a failure's description, and of what a server says of itself.
 const TEXT_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of a line for people that is repeated.
+const LINE_BYTES_MAX: usize = 200;
+/// Bytes of an answer to another question: metrics, or the JSON of some thousand IDs.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 type Sender = SendRequest<Empty<Bytes>>;
 
-/// The connections to one server.
-#[derive(Debug, Default)]
+/// The connections to one server. Each call is one attempt: who calls decides about another, and for
+/// how long to wait.
+#[derive(Debug)]
 pub(crate) struct Connections {
-    idle: Mutex<Vec<Sender>>,
+    target: Arc<Target>,
+    idle: Mutex<Vec<Idle>>,
+}
+
+/// A connection that is kept. Its runtime alone uses it: another one would have to wake that for every
+/// request, and may outlive it.
+#[derive(Debug)]
+struct Idle {
+    runtime: runtime::Id,
+    sender: Sender,
+}
+
+/// IDs that are asked for.
+#[derive(Debug)]
+pub struct IdsRequest<'a> {
+    /// How many: exactly these.
+    pub count: u32,
+    /// Of which scope; empty: of none.
+    pub scope: &'a str,
+    /// What else is said to the server.
+    pub headers: HeaderMap,
+}
+
+/// IDs that a server gave, as many as asked for and in order, and what it said with them.
+#[derive(Debug)]
+pub struct IdsAnswer {
+    /// The IDs.
+    pub ids: Vec<Id>,
+    /// The headers of the answer.
+    pub headers: HeaderMap,
 }
 
 impl Connections {
-    /// Asks for exactly so many Ids.
+    pub(crate) const fn new(target: Arc<Target>) -> Self {
+        Self { target, idle: Mutex::new(Vec::new()) }
+    }
+
+    /// Asks for IDs.
     pub(crate) async fn ids(
         &self,
-        way: &Way,
-        count: u32,
+        wanted: IdsRequest<'_>,
         layout: Option<&Layout>,
-    ) -> Result<Vec<Id>, Error> {
-        let name = &way.endpoint.text;
-        let nonce = nonce()?;
-        let path = format!("{}/v1/ids?count={count}{}", way.endpoint.prefix, way.scope_query);
-        let mut request = request(way, Method::POST, &path)?;
+    ) -> Result<IdsAnswer, Error> {
+        let IdsRequest { count, scope, headers } = wanted;
+        let (target, nonce) = (&*self.target, nonce()?);
+        let name = &target.endpoint.text;
+        let mut path = format!("{}/v1/ids?count={count}", target.endpoint.prefix);
+        if !scope.is_empty() {
+            let _ = write!(path, "&scope={}", query_value(scope));
+        }
+        let mut request = request(target, Method::POST, &path)?;
+        request.headers_mut().extend(headers);
         request.headers_mut().insert(ACCEPT, BINARY);
         request.headers_mut().insert(NONCE, nonce.clone());
         let most = TEXT_BYTES_MAX.max(count as usize * 8 + 1);
-        let answer = self.exchange(way, request, most).await?;
+        let answer = self.exchange(request, most).await?;
         if answer.status() != StatusCode::OK {
-            return Err(refusal(way, &answer));
+            return Err(refusal(target, &answer));
         }
-        // Before anything else of it is believed.
-        let repeated = answer.headers().get(NONCE);
-        if repeated != Some(&nonce) {
-            return Err(Error::Replayed { endpoint: name.clone(), has_nonce: repeated.is_some() });
-        }
+        check_nonce(target, &answer, &nonce)?;
         if answer.headers().get(CONTENT_TYPE) != Some(&BINARY) {
             return Err(Error::broken(name, "the answer is not in the form that was asked for"));
         }
-        reply::from_bytes(answer.body(), count, layout).map_err(|flaw| Error::broken(name, flaw))
+        let (head, body) = answer.into_parts();
+        let ids = reply::from_bytes(&body, count, layout);
+        let ids = ids.map_err(|flaw| Error::broken(name, flaw))?;
+        Ok(IdsAnswer { ids, headers: head.headers })
     }
 
     /// Asks what the server is.
-    pub(crate) async fn info(&self, way: &Way) -> Result<ServerInfo, Error> {
-        let path = format!("{}/v1/info", way.endpoint.prefix);
-        let answer = self.exchange(way, request(way, Method::GET, &path)?, TEXT_BYTES_MAX).await?;
+    pub(crate) async fn info(&self) -> Result<ServerInfo, Error> {
+        let target = &*self.target;
+        let path = format!("{}/v1/info", target.endpoint.prefix);
+        let answer = self.exchange(request(target, Method::GET, &path)?, TEXT_BYTES_MAX).await?;
         if answer.status() != StatusCode::OK {
-            return Err(refusal(way, &answer));
+            return Err(refusal(target, &answer));
         }
         let nonsense = |why: &dyn std::fmt::Display| {
             Error::broken(
-                &way.endpoint.text,
+                &target.endpoint.text,
                 format_args!("what it says of itself is not understood: {why}"),
             )
         };
@@ -94,22 +139,38 @@ impl Connections {
         })
     }
 
+    /// Asks something else.
+    pub(crate) async fn other(&self, ask: &Ask) -> Result<Answer, Error> {
+        let (target, nonce) = (&*self.target, nonce()?);
+        let path = format!("{}{}", target.endpoint.prefix, ask.path);
+        let mut request = request(target, ask.method.clone(), &path)?;
+        request.headers_mut().insert(NONCE, nonce.clone());
+        let answer = self.exchange(request, ANSWER_BYTES_MAX).await?;
+        if answer.status().is_success() {
+            if ask.needs_nonce || answer.headers().contains_key(NONCE) {
+                check_nonce(target, &answer, &nonce)?;
+            }
+        } else if !ask.takes_any_status {
+            return Err(refusal(target, &answer));
+        }
+        Ok(Answer { status: answer.status().as_u16(), body: answer.into_body().into() })
+    }
+
     /// One request and its answer; the connection is kept if both were whole.
     async fn exchange(
         &self,
-        way: &Way,
         mut request: Request<Empty<Bytes>>,
         most: usize,
     ) -> Result<Response<Bytes>, Error> {
-        let name = &way.endpoint.text;
-        let unreachable = |error: hyper::Error| Error::unreachable(name, &error);
+        let name = &self.target.endpoint.text;
+        let unreachable = |error: hyper::Error| Error::unreachable(name, error);
         // One that was kept may have been closed meanwhile; then nothing was sent on it.
         let (sender, answer) = loop {
-            let kept = self.kept();
+            let kept = self.kept().await;
             let is_fresh = kept.is_none();
             let mut sender = match kept {
                 Some(kept) => kept,
-                None => connect(way).await?,
+                None => connect(&self.target).await?,
             };
             match sender.try_send_request(request).await {
                 Ok(answer) => break (sender, answer),
@@ -126,30 +187,50 @@ impl Connections {
         Ok(Response::from_parts(head, body))
     }
 
-    fn kept(&self) -> Option<Sender> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(sender) = idle.pop() {
-            if sender.is_ready() {
+    /// Whether a connection is kept that is still open.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.idle().iter().any(|kept| !kept.sender.is_closed())
+    }
+
+    async fn kept(&self) -> Option<Sender> {
+        while let Some(mut sender) = self.last_kept() {
+            // It may be a moment from the end of the answer before.
+            if sender.ready().await.is_ok() {
                 return Some(sender);
             }
         }
         None
     }
 
-    fn keep(&self, sender: Sender) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if !sender.is_closed() && idle.len() < IDLE_MAX {
-            idle.push(sender);
+    /// Takes the one that was last used here.
+    fn last_kept(&self) -> Option<Sender> {
+        let (own, mut idle) = (runtime::Handle::current().id(), self.idle());
+        let last = idle.iter().rposition(|kept| kept.runtime == own);
+        if last.is_none() {
+            idle.retain(|kept| !kept.sender.is_closed());
         }
+        last.map(|place| idle.remove(place).sender)
+    }
+
+    fn keep(&self, sender: Sender) {
+        let (own, mut idle) = (runtime::Handle::current().id(), self.idle());
+        let is_full = idle.iter().filter(|kept| kept.runtime == own).count() >= IDLE_MAX;
+        if !sender.is_closed() && !is_full {
+            idle.push(Idle { runtime: own, sender });
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn connect(way: &Way) -> Result<Sender, Error> {
-    let name = &way.endpoint.text;
-    let stream = link::open(&way.endpoint, way.trust.as_deref()).await;
-    let stream = stream.map_err(|error| Error::unreachable(name, &error))?;
+async fn connect(target: &Target) -> Result<Sender, Error> {
+    let name = &target.endpoint.text;
+    let stream = link::open(&target.endpoint, target.trust.as_deref()).await;
+    let stream = stream.map_err(|error| Error::unreachable(name, error))?;
     let begun = handshake(TokioIo::new(stream)).await;
-    let (sender, connection) = begun.map_err(|error| Error::unreachable(name, &error))?;
+    let (sender, connection) = begun.map_err(|error| Error::unreachable(name, error))?;
     // It ends when the sender is dropped, or the other side closes.
     tokio::spawn(async move {
         let _ = connection.await;
@@ -157,13 +238,13 @@ async fn connect(way: &Way) -> Result<Sender, Error> {
     Ok(sender)
 }
 
-fn request(way: &Way, method: Method, path: &str) -> Result<Request<Empty<Bytes>>, Error> {
+fn request(target: &Target, method: Method, path: &str) -> Result<Request<Empty<Bytes>>, Error> {
     let mut request = Request::builder()
         .method(method)
         .uri(path)
-        .header(HOST, &way.endpoint.authority)
+        .header(HOST, &target.endpoint.authority)
         .header(USER_AGENT, AGENT);
-    if let Some(key) = &way.key {
+    if let Some(key) = &target.key {
         request = request.header(AUTHORIZATION, key.current().header());
     }
     request.body(Empty::new()).map_err(Error::invalid)
@@ -177,9 +258,27 @@ fn nonce() -> Result<HeaderValue, Error> {
     HeaderValue::from_str(&format!("{:032x}", u128::from_ne_bytes(bytes))).map_err(Error::invalid)
 }
 
+/// Refuses an answer to another request, before anything else of it is believed.
+fn check_nonce(target: &Target, answer: &Response<Bytes>, sent: &HeaderValue) -> Result<(), Error> {
+    let repeated = answer.headers().get(NONCE);
+    if repeated == Some(sent) {
+        return Ok(());
+    }
+    let endpoint = target.endpoint.text.clone();
+    Err(Error::Replayed { endpoint, has_nonce: repeated.is_some() })
+}
+
+/// A body that is a line for people, as a server or a proxy writes it to clients that it cannot serve.
+fn short_text(body: &[u8]) -> Option<&str> {
+    let text = str::from_utf8(body).ok()?.trim();
+    let is_line =
+        !text.is_empty() && text.len() <= LINE_BYTES_MAX && !text.contains(char::is_control);
+    (is_line && !text.starts_with(['<', '{', '['])).then_some(text)
+}
+
 /// What an answer that is not 200 says.
-fn refusal(way: &Way, answer: &Response<Bytes>) -> Error {
-    let endpoint = way.endpoint.text.clone();
+fn refusal(target: &Target, answer: &Response<Bytes>) -> Error {
+    let endpoint = target.endpoint.text.clone();
     let problem = serde_json::from_slice::<Problem>(answer.body()).ok();
     if let Some(problem) = problem
         && let Ok(reason) = problem.reason.parse()
@@ -189,9 +288,13 @@ fn refusal(way: &Way, answer: &Response<Bytes>) -> Error {
         return Error::Refused { endpoint, error };
     }
     let status = answer.status().as_u16();
+    let why = match short_text(answer.body()) {
+        Some(text) => format!("status {status}, {text:?}"),
+        None => format!("status {status} without a reason"),
+    };
     Error::Broken {
         endpoint,
-        why: format!("HTTP status {status} without a reason").into(),
+        why: why.into(),
         status: Some(status),
         retry_after: retry_after::read(answer.headers(), clock::unix),
     }

@@ -1,20 +1,25 @@
-//! Ids from Frazil servers.
+//! IDs from Frazil servers.
 //!
 //! | to | see |
 //! |---|---|
-//! | get Ids | [`Client::next`], [`Client::try_next`], [`Client::batch`] |
+//! | get IDs | [`Client::next`], [`Client::try_next`], [`Client::batch`] |
 //! | do so without a runtime (feature `blocking`) | [`blocking::Client`] |
 //! | choose servers, a scope, a key, authorities, times and sizes | [`Builder`], [`Client::from_env`] |
-//! | take Ids apart and bound time ranges, offline | [`Client::decode`], [`Client::range`] |
+//! | take IDs apart and bound time ranges, offline | [`Client::decode`], [`Client::range`] |
+//! | learn the other servers of a cluster from one, and prefer those nearby | [`Builder::discover`], [`Builder::zone`] |
+//! | ask a server something else | [`Client::ask`] |
 //! | know why a call failed, and whether to try again | [`Error`] |
 //! | watch it work | [`Stats`], [`Observer`] |
 //!
-//! An Id is handed out once, whatever happens: an answer is used whole or not at all, must repeat
+//! An ID is handed out once, whatever happens: an answer is used whole or not at all, must repeat
 //! the nonce of its request, and a forked child drops what its parent had fetched. What stays is a
 //! machine that is copied while it runs, memory and all: there, use `prefetch(0)`.
 //!
 //! Features: `blocking` and `tls` by default, and `grpc`.
 
+mod ask;
+#[doc(hidden)]
+pub mod between_nodes;
 #[cfg(feature = "blocking")]
 pub mod blocking;
 mod budget;
@@ -22,7 +27,7 @@ mod builder;
 mod call;
 mod client;
 mod clock;
-mod desk;
+mod discovery;
 mod endpoint;
 mod error;
 mod fetch;
@@ -30,7 +35,9 @@ mod fetch;
 mod grpc;
 mod health;
 mod host;
+mod hosts;
 mod http;
+mod inner;
 mod link;
 mod observer;
 mod pool;
@@ -38,7 +45,6 @@ mod reply;
 mod retry_after;
 mod secret;
 mod server_info;
-mod shell;
 mod sizing;
 mod state;
 mod stats;
@@ -47,10 +53,12 @@ mod tls;
 #[cfg(not(feature = "tls"))]
 #[path = "no_tls.rs"]
 mod tls;
+mod waiters;
 
-pub use frazil_id::{Id, Layout, Parts};
+pub use frazil_id::{Format, Id, Layout, ParseIdError, Parts};
 pub use frazil_wire::{ApiError, Reason};
 
+pub use self::ask::{Answer, Ask};
 pub use self::builder::Builder;
 pub use self::client::Client;
 pub use self::error::Error;

@@ -1,4 +1,4 @@
-//! What stands for TLS in a build without it.
+//! The stand-in for TLS in a build without it.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Ids out of an answer: all that were asked for, or none.
+//! IDs out of an answer: all that were asked for, or none.
 
 use frazil_id::{Id, Layout};
 
@@ -13,7 +13,7 @@ pub(crate) enum Flaw {
     Layout(Id),
 }
 
-/// The Ids of a body of big-endian 64-bit numbers.
+/// The IDs of a body of big-endian 64-bit numbers.
 pub(crate) fn from_bytes(
     body: &[u8],
     count: u32,
@@ -26,7 +26,7 @@ pub(crate) fn from_bytes(
     checked(words.iter().map(|word| Id::from_u64(u64::from_be_bytes(*word))).collect(), layout)
 }
 
-/// Ids that are in order and of the layout.
+/// IDs that are in order and of the layout.
 pub(crate) fn checked(ids: Vec<Id>, layout: Option<&Layout>) -> Result<Vec<Id>, Flaw> {
     if !ids.is_sorted_by(|one, other| one < other) {
         return Err(Flaw::Order);
@@ -42,9 +42,9 @@ impl std::fmt::Display for Flaw {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Length { bytes, count } => {
-                write!(f, "the answer to a request for {count} Ids has {bytes} bytes")
+                write!(f, "the answer to a request for {count} IDs has {bytes} bytes")
             }
-            Self::Order => f.write_str("the Ids of an answer do not increase"),
+            Self::Order => f.write_str("the IDs of an answer do not increase"),
             Self::Layout(id) => write!(f, "{id} is of another layout than the servers have"),
         }
     }

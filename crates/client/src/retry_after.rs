@@ -1,4 +1,4 @@
-//! When to come back, as HTTP says it.
+//! The header Retry-After.
 
 use std::time::{Duration, SystemTime};
 

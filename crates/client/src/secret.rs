@@ -81,15 +81,16 @@ impl Keyring {
     /// Whether there is another key than the one that was refused: the file is read again, unless
     /// somebody else has just done so. A file that is of no use leaves everything as it was.
     pub(crate) fn renew(&self, refused: &Key) -> bool {
-        if *self.current() != *refused {
-            return true;
+        let is_other = || *self.current() != *refused;
+        is_other() || (self.reload().is_ok() && is_other())
+    }
+
+    /// Reads the file again.
+    pub(crate) fn reload(&self) -> Result<(), Error> {
+        if let Some(file) = &self.file {
+            self.current.store(Arc::new(Key::read(file)?));
         }
-        let Some(Ok(read)) = self.file.as_deref().map(Key::read) else { return false };
-        let is_new = read != *refused;
-        if is_new {
-            self.current.store(Arc::new(read));
-        }
-        is_new
+        Ok(())
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a server says of itself.
+//! The description that a server gives of itself.
 
 use frazil_id::Layout;
 
@@ -10,18 +10,18 @@ pub struct ServerInfo {
     pub version: String,
     /// The namespace that it leases workers from.
     pub namespace: String,
-    /// The layout of its Ids.
+    /// The layout of its IDs.
     pub layout: Layout,
     /// Its name.
     pub node: String,
     /// starting, ready, degraded, refusing, draining or stopped.
     pub state: String,
-    /// The most Ids of one request.
+    /// The most IDs of one request.
     pub max_count: u32,
 }
 
 impl ServerInfo {
-    /// Whether it issues Ids now.
+    /// Whether it issues IDs now.
     pub(crate) fn is_issuing(&self) -> bool {
         matches!(self.state.as_str(), "ready" | "degraded")
     }

@@ -1,4 +1,4 @@
-//! How many Ids to fetch ahead: as many as were used lately in the time that a buffer shall last.
+//! The number of IDs to fetch ahead: as many as were used lately in the time that a buffer shall last.
 
 /// The bounds of what is fetched at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub(crate) struct Bounds {
     pub(crate) most: u32,
 }
 
-/// Ids used between two fetches, and what follows from that.
+/// IDs used between two fetches, and what follows from that.
 #[derive(Debug)]
 pub(crate) struct Sizing {
     bounds: Bounds,
@@ -18,7 +18,7 @@ pub(crate) struct Sizing {
     before: Option<Sample>,
 }
 
-/// How many Ids had been used at a time.
+/// How many IDs had been used at a time.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     at_ns: u64,
@@ -30,7 +30,7 @@ const GROWTH_MAX: u64 = 8;
 
 impl Sizing {
     /// A buffer shall last for a quarter of a second, and for no more than a quarter of the age
-    /// at which its Ids are dropped.
+    /// at which its IDs are dropped.
     pub(crate) fn new(bounds: Bounds, max_age_ns: u64) -> Self {
         let target_ns = (max_age_ns / 4).clamp(1, 250_000_000);
         Self { bounds, target_ns, size: bounds.first.min(bounds.most), before: None }

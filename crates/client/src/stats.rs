@@ -4,24 +4,32 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::clock::nanos;
+use crate::error::Error;
+use crate::observer::Event;
 
 /// What a client has done since it was made, or since the process was forked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Ids that came from the pool without waiting.
+    /// IDs that came from the pool without waiting.
     pub hits: u64,
-    /// Calls of `next` that waited for the network.
+    /// Calls of `next` that waited for the network, whether they got an ID or not.
     pub waits: u64,
     /// Buffers that were put into the pool.
     pub refills: u64,
-    /// Ids that were fetched and never handed out: too old, or wanted by nobody.
+    /// IDs that were fetched and never handed out: too old, or wanted by nobody.
     pub discarded: u64,
-    /// Ids that wait in the pool now.
+    /// IDs that wait in the pool now.
     pub pooled: u64,
+    /// Servers that are asked now: those that were given, and those that were discovered.
+    pub endpoints: u64,
+    /// Discovered servers that were added.
+    pub joined: u64,
+    /// Discovered servers that were dropped.
+    pub left: u64,
     /// Requests: each is made at an endpoint once, and again if it fails.
     pub requests: u64,
-    /// Attempts of all requests.
+    /// Attempts of all requests that were answered or failed.
     pub attempts: u64,
     /// Attempts that were not the first of their request. Never more than requests, but for the
     /// first request of all, which may ask every endpoint once.
@@ -50,14 +58,17 @@ impl Stats {
 /// The same while it is counted. Relaxed throughout: counters, read by statistics alone.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    pub(crate) waits: Counter,
-    pub(crate) refills: Counter,
     pub(crate) requests: Counter,
-    pub(crate) attempts: Counter,
-    pub(crate) retries: Counter,
-    pub(crate) failovers: Counter,
-    pub(crate) failures: Counter,
-    pub(crate) replays: Counter,
+    waits: Counter,
+    refills: Counter,
+    joined: Counter,
+    left: Counter,
+    discarded: Counter,
+    attempts: Counter,
+    retries: Counter,
+    failovers: Counter,
+    failures: Counter,
+    replays: Counter,
     latency_ns: Counter,
     latency_max_ns: AtomicU64,
 }
@@ -75,15 +86,35 @@ impl Counter {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
-    pub(crate) fn get(&self) -> u64 {
+    fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 impl Counters {
-    pub(crate) fn answered(&self, latency: Duration) {
-        self.latency_ns.add(nanos(latency));
-        self.latency_max_ns.fetch_max(nanos(latency), Ordering::Relaxed);
+    /// Counts what the observer is told of. Requests and hits alone are counted without an event.
+    pub(crate) fn count(&self, event: &Event<'_>) {
+        match event {
+            Event::Answered { latency, .. } => {
+                self.attempts.one();
+                self.latency_ns.add(nanos(*latency));
+                self.latency_max_ns.fetch_max(nanos(*latency), Ordering::Relaxed);
+            }
+            Event::Failed { error, .. } => {
+                self.attempts.one();
+                self.failures.one();
+                self.replays.add(u64::from(matches!(error, Error::Replayed { .. })));
+            }
+            Event::Retried { is_failover, .. } => {
+                self.retries.one();
+                self.failovers.add(u64::from(*is_failover));
+            }
+            Event::Refilled { .. } => self.refills.one(),
+            Event::Discarded { ids } => self.discarded.add(*ids),
+            Event::Waited { .. } => self.waits.one(),
+            Event::Joined { .. } => self.joined.one(),
+            Event::Left { .. } => self.left.one(),
+        }
     }
 
     /// All but what the pool knows.
@@ -91,6 +122,9 @@ impl Counters {
         Stats {
             waits: self.waits.get(),
             refills: self.refills.get(),
+            discarded: self.discarded.get(),
+            joined: self.joined.get(),
+            left: self.left.get(),
             requests: self.requests.get(),
             attempts: self.attempts.get(),
             retries: self.retries.get(),

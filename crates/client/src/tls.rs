@@ -1,4 +1,4 @@
-//! Whom to trust, and who we are.
+//! The certificates to trust, and our own.
 
 use std::io;
 use std::path::Path;

@@ -4,8 +4,12 @@
 mod impostor;
 mod site;
 
+#[path = "faults/causes.rs"]
+mod causes;
 #[path = "faults/cut.rs"]
 mod cut;
+#[path = "faults/discovered.rs"]
+mod discovered;
 #[path = "faults/vectors.rs"]
 mod vectors;
 
@@ -23,6 +27,7 @@ fn direct(urls: impl IntoIterator<Item = String>) -> Builder {
     Client::builder()
         .endpoints(urls)
         .prefetch(0)
+        .discover(false)
         .backoff(Duration::from_millis(1)..=Duration::from_millis(5))
 }
 
@@ -79,7 +84,7 @@ async fn an_answer_that_a_cache_kept_is_refused() {
             assert!(error.to_string().contains("proxy"), "{error}");
         }
         assert!(client.stats().replays >= 20);
-        // The control: who believes it hands the same Id out again and again.
+        // The control: who believes it hands the same ID out again and again.
         let mut ids = Vec::new();
         for _ in 0..3 {
             ids.push(believed(&naive(proxy.address).await));

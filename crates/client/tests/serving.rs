@@ -4,6 +4,8 @@ mod site;
 
 #[path = "serving/blocking.rs"]
 mod blocking;
+#[path = "serving/discovery.rs"]
+mod discovery;
 #[path = "serving/secured.rs"]
 mod secured;
 
@@ -284,4 +286,21 @@ async fn a_closed_client_gives_nothing_and_says_so() {
     }
     assert_eq!(clone.stats().pooled, 0);
     site.stop().await;
+}
+
+/// A connection is served by the runtime that opened it, which may stand still.
+#[test]
+fn a_runtime_that_stands_still_holds_nobody_up() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let serving = tokio::runtime::Runtime::new().unwrap();
+    let site = serving.block_on(Site::start());
+    let (one, other) = (runtime(), runtime());
+    let client = Client::builder().endpoint(site.http()).prefetch(0).discover(false);
+    let client = client.build().unwrap();
+    for runtime in [&one, &one, &other, &other, &one] {
+        runtime.block_on(client.batch(2)).unwrap();
+    }
+    let stats = client.stats();
+    assert_eq!((stats.retries, stats.failures), (0, 0), "{stats:?}");
+    serving.block_on(site.stop());
 }

@@ -1,4 +1,4 @@
-//! What a store must say when it has forgotten.
+//! The answers of a store that has forgotten.
 
 use frazil_coord::{
     Acquired, Choice, Extended, Found, Leasing, Loss, Nonce, Put, Record, Released, Slot, Tenure,

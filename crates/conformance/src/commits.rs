@@ -16,6 +16,8 @@ declare_cases! {
         "a commit of several changes that is repeated shows its slot and takes no second one",
     conflict_is_fresh []
         "a conflict shows every slot of the commit as it is now, and meta",
+    just_seen []
+        "a claim goes by a look that was had before only to be tried: nothing else is told by it",
     forgetting ["D2"]
         "an election that nobody is present in can be forgotten; a held one and a worker cannot",
     forgotten_tokens []
@@ -108,6 +110,34 @@ async fn conflict_is_fresh(bench: &Bench<'_>) -> Result<(), Violation> {
     let look = want!(bench.a.commit(&commit).await?, Committed::Conflict(look) => look);
     let shown = look.meta.as_ref().map(|meta| (meta.version, meta.value.quarantine));
     ensure!(shown == Some((version, 7)), "showed {shown:?}");
+    Ok(())
+}
+
+async fn just_seen(bench: &Bench<'_>) -> Result<(), Violation> {
+    let slot = Slot::named(Group::Elections, "seen").map_err(Violation::new)?;
+    let unused = bench.a.read(std::slice::from_ref(&slot)).await?;
+    let first = bench.this(&slot).await?;
+    let taken = bench.a.acquire_seen(&first, Some(unused.clone())).await?;
+    let tenure = want!(taken, Acquired::Held(tenure) => tenure);
+    // Sent again, by what was seen before it was carried out.
+    let taken = bench.a.acquire_seen(&first, Some(unused.clone())).await?;
+    let again = want!(taken, Acquired::Held(tenure) => tenure);
+    ensure!(again.token == tenure.token, "a claim was served with {tenure:?} and {again:?}");
+    let late = bench.claim(first.choice)?;
+    let taken = bench.b.acquire_seen(&late, Some(unused.clone())).await?;
+    want!(taken, Acquired::Taken => ());
+    want!(bench.a.release(&tenure, tenure.floor).await?, Released::Done => ());
+    // The claim names what is there now, and the look does not show it.
+    let next = bench.this(&slot).await?;
+    let taken = bench.b.acquire_seen(&next, Some(unused)).await?;
+    let tenure = want!(taken, Acquired::Held(tenure) => tenure);
+    want!(bench.b.release(&tenure, tenure.floor).await?, Released::Done => ());
+    // Meta was written since: that of the look is not what the claim is based on.
+    let look = bench.a.read(std::slice::from_ref(&slot)).await?;
+    let put = bench.b.put_meta(Some(bench.meta.version), &bench.meta.value).await?;
+    let mut last = bench.this(&slot).await?;
+    last.meta = want!(put, Put::Done(version) => version);
+    want!(bench.a.acquire_seen(&last, Some(look)).await?, Acquired::Held(_) => ());
     Ok(())
 }
 

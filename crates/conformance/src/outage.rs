@@ -1,4 +1,4 @@
-//! What a store that cannot be reached must say.
+//! The answers of a store that cannot be reached.
 
 use frazil_coord::{Acquired, Choice, Error, Group, Leasing, Released, Slot};
 

@@ -16,6 +16,8 @@ declare_cases! {
         "slots of different kinds with the same name are different slots",
     put_swaps []
         "a record is put only over the version that was read",
+    every_list_of_keys_is_announced []
+        "a watch announces every change of the list of API keys",
     watching []
         "a watch announces acquisitions and releases",
     refusal_leaves_nothing ["D13"]
@@ -61,6 +63,7 @@ async fn kinds_are_apart(bench: &Bench<'_>) -> Result<(), Violation> {
     let worker = Slot::worker(7);
     ensure!(bench.entry(&worker).await?.is_none(), "an election is listed as a worker");
     bench.take(&bench.a, &bench.this(&worker).await?).await?;
+    want!(bench.a.put(&Slot::api_keys(), Version(0), &put_record(bench)).await?, Put::Done(_) => ());
     for group in Group::ALL {
         let listed = bench.b.list(group).await?.len();
         ensure!(listed == 1, "{listed} slots of {group:?}");
@@ -70,17 +73,7 @@ async fn kinds_are_apart(bench: &Bench<'_>) -> Result<(), Violation> {
 
 async fn put_swaps(bench: &Bench<'_>) -> Result<(), Violation> {
     let slot = Slot::worker(8);
-    let mut record = Record {
-        token: Token(41),
-        nonce: None,
-        holder: "imported".into(),
-        floor: 5,
-        horizon: bench.now - 5,
-        renewed: 5,
-        expires: None,
-        released: false,
-        info: std::collections::BTreeMap::new(),
-    };
+    let mut record = put_record(bench);
     let version = want!(bench.a.put(&slot, Version(0), &record).await?, Put::Done(v) => v);
     want!(bench.a.put(&slot, Version(0), &record).await?, Put::Conflict => ());
     let listed = bench.record(&slot).await?;
@@ -93,6 +86,35 @@ async fn put_swaps(bench: &Bench<'_>) -> Result<(), Violation> {
     want!(bench.a.put(&slot, version, &record).await?, Put::Conflict => ());
     let tenure = bench.take(&bench.a, &bench.this(&slot).await?).await?;
     ensure!(tenure.floor == record.horizon, "the floor is {}", tenure.floor);
+    Ok(())
+}
+
+/// A record as operators write them.
+fn put_record(bench: &Bench<'_>) -> Record {
+    Record {
+        token: Token(41),
+        nonce: None,
+        holder: "imported".into(),
+        floor: 5,
+        horizon: bench.now - 5,
+        renewed: 5,
+        expires: None,
+        released: false,
+        info: std::collections::BTreeMap::new(),
+    }
+}
+
+/// Nobody holds the list of API keys, so every change of it is news.
+async fn every_list_of_keys_is_announced(bench: &Bench<'_>) -> Result<(), Violation> {
+    let (slot, mut record) = (Slot::api_keys(), put_record(bench));
+    let mut version = Version(0);
+    for text in ["none", "one", "two"] {
+        record.info.insert("keys".into(), text.into());
+        let mut changes = bench.b.watch(&Watched::Slot(slot.clone())).await?;
+        version = want!(bench.a.put(&slot, version, &record).await?, Put::Done(v) => v);
+        want!(changes.next().await, Some(()) => ());
+        ensure!(bench.record(&slot).await? == record, "announced, and another list is there");
+    }
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! What the suite needs from a test: ways to open the store, and ways to hurt it.
+//! The subject of the suite: ways to open the store, and ways to hurt it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How far a clock that may have jumped is believed when a horizon is asked for.
+//! The bound on a clock that may have jumped when a horizon is asked for.
 
 use std::time::Duration;
 

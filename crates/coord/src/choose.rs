@@ -1,4 +1,4 @@
-//! Which free worker to take: the least recently used, at random among equals.
+//! The choice of a free worker: the least recently used, at random among equals.
 
 use std::collections::HashMap;
 
@@ -59,6 +59,24 @@ fn in_range(entries: Vec<Entry>, wanted: &Wanted, is_complete: bool) -> Vec<Entr
     }
     let unused = |number| Entry::unused(Slot::worker(number));
     range.map(|number| known.remove(&number).unwrap_or_else(|| unused(number))).collect()
+}
+
+/// A way round a range that visits each of its workers once: how far from the first it begins, and how
+/// far each step goes. Both follow from the nonce, so that those who begin at one worker part at once:
+/// of many who look at the same moment, few find nothing but what others take.
+#[must_use]
+pub(crate) fn walk(wanted: &Wanted) -> (u64, u64) {
+    let size = u64::from(wanted.last.saturating_sub(wanted.first)) + 1;
+    let below_size = |bits: u128| u64::try_from(bits % u128::from(size)).unwrap_or(0);
+    let bits = wanted.nonce.bits();
+    // A step that shares no divisor with the size leaves no worker out.
+    let steps = below_size(bits >> 64) + 1..=size + 1;
+    let step = steps.into_iter().find(|step| common_divisor(*step, size) == 1).unwrap_or(1);
+    (below_size(bits), step)
+}
+
+fn common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
 /// The worker that a holder of this name had last, if it is free and its floor has passed.

@@ -1,4 +1,4 @@
-//! What can go wrong with a store. Expected outcomes (taken, lost, full) are values, not errors.
+//! The errors of a store. Expected outcomes (taken, lost, full) are values, not errors.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Why an act has no result, said where it is not known yet which act it is and on which store.
+//! The reason why an act has no result, where it is not known yet which act it is and on which store.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What somebody who looks after a store should know of it, and what to do about it.
+//! A finding about a store for whoever looks after it, and what to do about it.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a store promises, as data: logged, shown, exported.
+//! The promises of a store, as data: logged, shown, exported.
 
 use serde::Serialize;
 

@@ -52,21 +52,21 @@ pub use self::lease::{
     Acquired, Ask, Census, Choice, Claim, Extended, Forgotten, Guard, Loss, Released, Settling,
     Tenure,
 };
-pub use self::namespace::{BadNamespace, Namespace, etcd_prefix};
+pub use self::namespace::{Namespace, NamespaceError, etcd_prefix};
 pub use self::neighbours::{Neighbour, neighbours, warn_of_neighbours};
-pub use self::nonce::{BadNonce, Nonce};
+pub use self::nonce::{Nonce, NonceError};
 pub use self::open::{look, open};
 pub use self::protocol::Leasing;
 pub use self::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
 pub use self::replicas::{ForgottenReplica, forget_command};
-pub use self::slot::{BadName, Group, Slot};
+pub use self::slot::{Group, NameError, Slot};
 pub use self::standing::Standing;
 pub use self::store::{
     Act, Announcer, Change, Changes, Commit, Committed, Entry, Found, History, Look, Presence,
     Present, Put, Stay, Store, Vacancies, Wanted, Watched, Written,
 };
 pub use self::tally::Tally;
-pub use self::timing::{BadTiming, Timing};
-pub use self::url::{BadUrl, PASSWORD_VARIABLE, PemFiles, Scheme, Secret, StoreUrl, duration};
+pub use self::timing::{Timing, TimingError};
+pub use self::url::{PASSWORD_VARIABLE, PemFiles, Scheme, Secret, StoreUrl, UrlError, duration};
 pub use self::watching::Watching;
 pub use self::wrappers::{Metered, Operations, Outcome, Prefixed};

@@ -4,13 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A named set of slots and their meta record. Different namespaces share no
-/// records; with the same layout and workers they issue the same Ids.
+/// records; with the same layout and workers they issue the same IDs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Namespace(String);
 
 /// The text cannot name a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadNamespace(String);
+pub struct NamespaceError(String);
 
 /// It is part of every key, path and file name.
 const LENGTH_MAX: usize = 64;
@@ -42,14 +42,14 @@ impl Default for Namespace {
 }
 
 impl FromStr for Namespace {
-    type Err = BadNamespace;
+    type Err = NamespaceError;
 
-    fn from_str(text: &str) -> Result<Self, BadNamespace> {
+    fn from_str(text: &str) -> Result<Self, NamespaceError> {
         let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         let is_name = (1..=LENGTH_MAX).contains(&text.len())
             && text.chars().all(fits)
             && !text.starts_with('.');
-        if is_name { Ok(Self(text.into())) } else { Err(BadNamespace(text.into())) }
+        if is_name { Ok(Self(text.into())) } else { Err(NamespaceError(text.into())) }
     }
 }
 
@@ -59,7 +59,7 @@ impl fmt::Display for Namespace {
     }
 }
 
-impl fmt::Display for BadNamespace {
+impl fmt::Display for NamespaceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -70,7 +70,7 @@ impl fmt::Display for BadNamespace {
     }
 }
 
-impl std::error::Error for BadNamespace {}
+impl std::error::Error for NamespaceError {}
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! Neighbours: other namespaces of the same store that issue the same Ids.
+//! Neighbours: other namespaces of the same store that issue the same IDs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::store::Store;
 
 /// More namespaces than anybody has.
 const LOOKED_AT_MAX: usize = 256;
-/// Servers are looked at this long after the start: who issues a few Ids and ends costs them nothing.
+/// Servers are looked at this long after the start: who issues a few IDs and ends costs them nothing.
 const LOOK_AFTER: Duration = Duration::from_secs(2);
 /// Whoever has not seen all by then has seen enough.
 const LOOK_MAX: Duration = Duration::from_secs(30);
@@ -26,7 +26,7 @@ pub struct Neighbour {
     pub workers: (u32, u32),
 }
 
-/// The namespaces of a store, beside its own, whose Ids are the same as those of a layout and a range
+/// The namespaces of a store, beside its own, whose IDs are the same as those of a layout and a range
 /// of workers, as far as they can be seen.
 ///
 /// # Errors
@@ -46,7 +46,7 @@ pub async fn neighbours(
     Ok(found)
 }
 
-/// Warns, once, of namespaces that issue the same Ids as the node that is about to start. Files and
+/// Warns, once, of namespaces that issue the same IDs as the node that is about to start. Files and
 /// memory are looked at before it does, servers in the background, by a task that ends soon by itself.
 /// Must be called inside a Tokio runtime.
 pub async fn warn_of_neighbours(store: &Arc<dyn Store>, setup: &Setup, is_remote: bool) {
@@ -89,7 +89,7 @@ impl fmt::Display for Neighbour {
         write!(
             f,
             "the namespace {:?} of the same store has the same layout and workers {first} to {last}: \
-             both namespaces issue the same Ids",
+             both namespaces issue the same IDs",
             self.namespace.as_str()
         )
     }

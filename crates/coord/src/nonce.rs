@@ -15,7 +15,7 @@ pub struct Nonce(u128);
 
 /// The text is not 32 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BadNonce;
+pub struct NonceError;
 
 impl Nonce {
     /// A new one from the operating system.
@@ -54,21 +54,21 @@ impl fmt::Debug for Nonce {
 }
 
 impl FromStr for Nonce {
-    type Err = BadNonce;
+    type Err = NonceError;
 
-    fn from_str(text: &str) -> Result<Self, BadNonce> {
+    fn from_str(text: &str) -> Result<Self, NonceError> {
         let is_hex = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
         match u128::from_str_radix(text, 16) {
             Ok(bits) if is_hex => Ok(Self(bits)),
-            _ => Err(BadNonce),
+            _ => Err(NonceError),
         }
     }
 }
 
 impl TryFrom<String> for Nonce {
-    type Error = BadNonce;
+    type Error = NonceError;
 
-    fn try_from(text: String) -> Result<Self, BadNonce> {
+    fn try_from(text: String) -> Result<Self, NonceError> {
         text.parse()
     }
 }
@@ -79,13 +79,13 @@ impl From<Nonce> for String {
     }
 }
 
-impl fmt::Display for BadNonce {
+impl fmt::Display for NonceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a nonce is 32 hexadecimal digits")
     }
 }
 
-impl std::error::Error for BadNonce {}
+impl std::error::Error for NonceError {}
 
 #[cfg(test)]
 mod tests {
@@ -96,7 +96,7 @@ mod tests {
         let nonce = Nonce::from_bits(0xabc);
         assert_eq!(nonce.to_string().parse(), Ok(nonce));
         for bad in ["", "abc", "+0000000000000000000000000000abc", &"g".repeat(32)] {
-            assert_eq!(bad.parse::<Nonce>(), Err(BadNonce), "{bad:?}");
+            assert_eq!(bad.parse::<Nonce>(), Err(NonceError), "{bad:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! From a URL to a store.
+//! The opening of a store by its URL.
 
 use std::sync::Arc;
 

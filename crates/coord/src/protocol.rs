@@ -31,7 +31,18 @@ pub trait Leasing: Store {
     /// After an error of kind Unknown a claim must be repeated with the same nonce: another one
     /// could leak a slot that one's own presence keeps alive.
     fn acquire(&self, claim: &Claim) -> impl Future<Output = Result<Acquired, Error>> + Send {
-        acquire::acquire(self, claim)
+        acquire::acquire(self, claim, None)
+    }
+
+    /// As [`acquire`](Self::acquire), for one who has just looked at the slot that it wants. If that
+    /// was free then, and meta is what the claim is based on, it is not read again: the commit finds out
+    /// what has changed since. Anything else is looked at anew.
+    fn acquire_seen(
+        &self,
+        claim: &Claim,
+        seen: Option<Look>,
+    ) -> impl Future<Output = Result<Acquired, Error>> + Send {
+        acquire::acquire(self, claim, seen)
     }
 
     /// Renews presence and raises the horizon, by [`rules::extend`]. Also after presence has lapsed,

@@ -1,4 +1,4 @@
-//! What a store keeps: one record for each slot, and one for the namespace.
+//! The records of a store: one for each slot, and one for the namespace.
 
 use std::collections::BTreeMap;
 use std::fmt;

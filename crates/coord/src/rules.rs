@@ -39,7 +39,7 @@ pub const RUN_AHEAD_MS: u64 = 2000;
 /// No window is longer than this, whatever meta says: meta may be gone or wrong.
 pub const WINDOW_MAX_MS: u64 = 3_600_000;
 
-/// How far a clock may differ from the store's, or from those of most others: more makes Ids that
+/// How far a clock may differ from the store's, or from those of most others: more makes IDs that
 /// lie about their time.
 pub const CLOCK_BOUND_MS: u64 = 10_000;
 /// For how long a slot that was acquired is used before the acquisition has settled.
@@ -127,7 +127,9 @@ fn lost_slack(record: &Record, claim: &Claim, history: &History) -> u64 {
 fn promised(claim: &Claim) -> u64 {
     match claim.group() {
         Group::Workers => window(claim.window_ms),
-        Group::Elections | Group::Scopes => window(claim.window_ms).max(millis(claim.ttl)),
+        Group::Elections | Group::Scopes | Group::Keys => {
+            window(claim.window_ms).max(millis(claim.ttl))
+        }
     }
 }
 

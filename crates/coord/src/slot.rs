@@ -1,4 +1,5 @@
-//! What can be leased: numbered workers, named elections, named scopes.
+//! A slot has a record: numbered workers, named elections and named scopes, which can be leased, and the
+//! API keys, which cannot.
 
 use std::fmt;
 
@@ -14,11 +15,13 @@ pub enum Group {
     Elections,
     /// Strict scopes.
     Scopes,
+    /// The list of API keys. Nobody holds it: operators write it, and nodes read it.
+    Keys,
 }
 
 impl Group {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Workers, Self::Elections, Self::Scopes];
+    pub const ALL: [Self; 4] = [Self::Workers, Self::Elections, Self::Scopes, Self::Keys];
 
     /// The letter that stands for the kind in keys and paths.
     #[must_use]
@@ -27,6 +30,7 @@ impl Group {
             Self::Workers => "w",
             Self::Elections => "e",
             Self::Scopes => "s",
+            Self::Keys => "k",
         }
     }
 }
@@ -40,7 +44,7 @@ pub struct Slot {
 
 /// Why a text cannot name a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadName(String);
+pub struct NameError(String);
 
 /// Names are parts of keys, paths and file names; every store takes this many bytes.
 const NAME_MAX: usize = 128;
@@ -56,7 +60,7 @@ impl Slot {
     ///
     /// # Errors
     /// If the name has other characters, is empty or too long, or is no number for a worker.
-    pub fn named(group: Group, name: &str) -> Result<Self, BadName> {
+    pub fn named(group: Group, name: &str) -> Result<Self, NameError> {
         let fits = |c: char| c.is_ascii_alphanumeric() || "._-:".contains(c);
         let is_name = (1..=NAME_MAX).contains(&name.len())
             && name.chars().all(fits)
@@ -65,8 +69,15 @@ impl Slot {
         if is_name && (group != Group::Workers || is_number()) {
             Ok(Self { group, name: name.to_owned() })
         } else {
-            Err(BadName::of(name))
+            Err(NameError::of(name))
         }
+    }
+
+    /// The slot of the namespace's API keys: one record has all of them, so that one
+    /// compare-and-swap changes the list.
+    #[must_use]
+    pub fn api_keys() -> Self {
+        Self { group: Group::Keys, name: "all".to_owned() }
     }
 
     /// The kind.
@@ -91,7 +102,7 @@ impl Slot {
     }
 }
 
-impl BadName {
+impl NameError {
     /// That this text cannot name a slot.
     #[must_use]
     pub fn of(name: &str) -> Self {
@@ -105,7 +116,7 @@ impl fmt::Display for Slot {
     }
 }
 
-impl fmt::Display for BadName {
+impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -116,7 +127,7 @@ impl fmt::Display for BadName {
     }
 }
 
-impl std::error::Error for BadName {}
+impl std::error::Error for NameError {}
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! What a slot is good for, for people who look.
+//! The state of a slot, for people who look.
 
 use serde::Serialize;
 

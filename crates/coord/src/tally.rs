@@ -1,4 +1,4 @@
-//! How many workers of a namespace are good for what.
+//! The number of workers of a namespace in each state.
 
 use std::fmt;
 

@@ -19,7 +19,7 @@ pub struct Timing {
 /// Durations that do not go together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum BadTiming {
+pub enum TimingError {
     /// A lost renewal or two must not cost the lease.
     HeartbeatTooLong(Timing),
     /// Nothing happens in no time.
@@ -51,17 +51,17 @@ impl Timing {
     ///
     /// # Errors
     /// The one that does not hold.
-    pub fn checked(self) -> Result<Self, BadTiming> {
+    pub fn checked(self) -> Result<Self, TimingError> {
         if self.ttl > Duration::from_millis(WINDOW_MAX_MS) {
-            Err(BadTiming::BudgetTooLong(self))
+            Err(TimingError::BudgetTooLong(self))
         } else if self.ttl < TTL_MIN || self.heartbeat.is_zero() {
-            Err(BadTiming::TooShort(self))
+            Err(TimingError::TooShort(self))
         } else if self.heartbeat > self.ttl / 3 {
-            Err(BadTiming::HeartbeatTooLong(self))
+            Err(TimingError::HeartbeatTooLong(self))
         } else if self.outage_budget < self.ttl * BUDGET_TTLS {
-            Err(BadTiming::BudgetTooShort(self))
+            Err(TimingError::BudgetTooShort(self))
         } else if self.outage_budget > Duration::from_millis(WINDOW_MAX_MS) {
-            Err(BadTiming::BudgetTooLong(self))
+            Err(TimingError::BudgetTooLong(self))
         } else {
             Ok(self)
         }
@@ -76,7 +76,7 @@ impl Timing {
     }
 }
 
-impl fmt::Display for BadTiming {
+impl fmt::Display for TimingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::HeartbeatTooLong(timing) => write!(
@@ -105,7 +105,7 @@ impl fmt::Display for BadTiming {
     }
 }
 
-impl std::error::Error for BadTiming {}
+impl std::error::Error for TimingError {}
 
 #[cfg(test)]
 mod tests {
@@ -120,13 +120,13 @@ mod tests {
     fn every_relation_can_fail() {
         let base = Timing::default();
         let heartbeat = Timing { heartbeat: Duration::from_secs(11), ..base };
-        assert_eq!(heartbeat.checked(), Err(BadTiming::HeartbeatTooLong(heartbeat)));
+        assert_eq!(heartbeat.checked(), Err(TimingError::HeartbeatTooLong(heartbeat)));
         let short = Timing { ttl: Duration::from_millis(999), ..base };
-        assert_eq!(short.checked(), Err(BadTiming::TooShort(short)));
+        assert_eq!(short.checked(), Err(TimingError::TooShort(short)));
         let budget = Timing { outage_budget: Duration::from_secs(89), ..base };
-        assert_eq!(budget.checked(), Err(BadTiming::BudgetTooShort(budget)));
+        assert_eq!(budget.checked(), Err(TimingError::BudgetTooShort(budget)));
         let budget = Timing { outage_budget: Duration::from_secs(3601), ..base };
-        assert_eq!(budget.checked(), Err(BadTiming::BudgetTooLong(budget)));
+        assert_eq!(budget.checked(), Err(TimingError::BudgetTooLong(budget)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Where a store is and how to get in, from one line of text.
+//! The URL of a store: where it is and how to get in, in one line of text.
 
 mod access;
 mod parse;
@@ -10,7 +10,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 pub use self::access::PemFiles;
-pub use self::parse::{BadUrl, duration};
+pub use self::parse::{UrlError, duration};
 pub use self::secret::{PASSWORD_VARIABLE, Secret};
 
 /// How long one request to a store may take unless the URL says otherwise.
@@ -23,7 +23,7 @@ const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
 ///
 /// let url: StoreUrl = "redis://app:hunter2@10.0.0.7:6379/0?durability=wait-all".parse()?;
 /// assert_eq!(url.to_string(), "redis://app:***@10.0.0.7:6379/0?durability=wait-all");
-/// # Ok::<(), frazil_coord::BadUrl>(())
+/// # Ok::<(), frazil_coord::UrlError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoreUrl {
@@ -97,8 +97,8 @@ impl Scheme {
     #[must_use]
     pub const fn options(self) -> &'static [&'static str] {
         match self {
-            Self::File => &["unsafe_filesystem"],
-            Self::Static => &["state", "unsafe_filesystem"],
+            Self::File => &["unsafe_filesystem", "unsafe_owner"],
+            Self::Static => &["state", "unsafe_filesystem", "unsafe_owner"],
             Self::Memory => &[],
             Self::Redis | Self::RedisSentinel | Self::RedisCluster => &[
                 "ca",
@@ -168,9 +168,9 @@ impl StoreUrl {
 }
 
 impl FromStr for StoreUrl {
-    type Err = BadUrl;
+    type Err = UrlError;
 
-    fn from_str(text: &str) -> Result<Self, BadUrl> {
+    fn from_str(text: &str) -> Result<Self, UrlError> {
         parse::url(text)
     }
 }

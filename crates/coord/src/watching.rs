@@ -40,6 +40,12 @@ impl Announcer {
         !matches!(self.0.try_send(()), Err(mpsc::error::TrySendError::Closed(())))
     }
 
+    /// Whether nobody listens any more.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+
     /// Waits until nobody listens any more.
     pub async fn closed(&self) {
         self.0.closed().await;
@@ -82,6 +88,22 @@ impl Watching {
         match store.watch(&self.watched).await {
             Ok(changes) => self.changes = Some(changes),
             Err(error) => tracing::debug!(%error, "no watch on the store"),
+        }
+    }
+
+    /// Whether there is a watch, as far as it is known.
+    #[must_use]
+    pub const fn is_on(&self) -> bool {
+        self.changes.is_some()
+    }
+
+    /// Waits for a change, or for the end of the watch, after which changes are missed; for ever if
+    /// there is no watch. Dropping this is safe.
+    pub async fn changed_or_ended(&mut self) {
+        let Some(changes) = &mut self.changes else { return pending().await };
+        match changes.next().await {
+            Some(()) => self.failures = 0,
+            None => self.changes = None,
         }
     }
 

@@ -51,7 +51,7 @@ impl Subject for Directory {
     async fn wipe(&self, namespace: &Namespace) -> Result<(), Violation> {
         let root = self.path(namespace);
         fs::remove_file(root.join("meta")).map_err(Violation::new)?;
-        for group in ["w", "e", "s"] {
+        for group in ["w", "e", "s", "k"] {
             fs::remove_dir_all(root.join(group)).map_err(Violation::new)?;
             fs::create_dir(root.join(group)).map_err(Violation::new)?;
         }

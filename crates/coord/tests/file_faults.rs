@@ -7,8 +7,12 @@ mod commits;
 mod desk;
 #[path = "file_faults/holder.rs"]
 mod holder;
+#[path = "file_faults/owner.rs"]
+mod owner;
 #[path = "file_faults/replaced.rs"]
 mod replaced;
+#[path = "file_faults/watches.rs"]
+mod watches;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -248,7 +252,7 @@ async fn many_may_open_a_new_directory_at_once() {
         opened.unwrap();
     }
     let left: Vec<_> = fs::read_dir(home.path().join("default")).unwrap().collect();
-    assert_eq!(left.len(), 4, "drafts were left behind: {left:?}");
+    assert_eq!(left.len(), 1 + Group::ALL.len(), "drafts were left behind: {left:?}");
 }
 
 #[tokio::test]

@@ -337,3 +337,15 @@ async fn a_late_copy_arrives_within_the_calls_that_follow() {
     assert_eq!(memory.list(Group::Workers).await.unwrap().len(), 1);
     assert_eq!(slow.faults().late, 1);
 }
+
+#[tokio::test]
+async fn a_slot_that_was_just_seen_free_is_not_read_again() {
+    let memory: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let (meta, slot) = (create_meta(&*memory).await, prefixed("job"));
+    let look = memory.read(std::slice::from_ref(&slot)).await.unwrap();
+    let metered = Metered::new(memory);
+    let acquired = metered.acquire_seen(&claim(&slot, Version(0), meta, 5), Some(look)).await;
+    assert!(matches!(acquired, Ok(Acquired::Held(_))), "{acquired:?}");
+    let count = |act| metered.operations(act, Outcome::Done).count;
+    assert_eq!((count(Act::Read), count(Act::Acquire)), (0, 1));
+}

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use frazil_coord::{BadUrl, Namespace, StoreUrl};
+use frazil_coord::{Namespace, StoreUrl, UrlError};
 use frazil_election::{Callbacks, Candidate, Elections, Elector, Proof, Settings};
 
 /// What is cached, by its key.
@@ -56,7 +56,7 @@ async fn warm(proof: Proof, cache: Cache) {
 }
 
 /// The store of the environment, or a directory that all examples on this machine share.
-fn store() -> Result<StoreUrl, BadUrl> {
+fn store() -> Result<StoreUrl, UrlError> {
     let shared = std::env::temp_dir().join("frazil-examples");
     let default = || format!("file:{}", shared.display());
     std::env::var("FRAZIL_STORE").unwrap_or_else(|_| default()).parse()

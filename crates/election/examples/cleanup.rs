@@ -12,7 +12,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use frazil_coord::{BadUrl, Namespace, StoreUrl, Token};
+use frazil_coord::{Namespace, StoreUrl, Token, UrlError};
 use frazil_election::{Callbacks, Elections, Elector, Settings};
 
 /// A day, where it is not an example.
@@ -49,7 +49,7 @@ pub(crate) fn clean_up(elector: &Elector) -> Option<Token> {
 }
 
 /// The store of the environment, or a directory that all examples on this machine share.
-fn store() -> Result<StoreUrl, BadUrl> {
+fn store() -> Result<StoreUrl, UrlError> {
     let shared = std::env::temp_dir().join("frazil-examples");
     let default = || format!("file:{}", shared.display());
     std::env::var("FRAZIL_STORE").unwrap_or_else(|_| default()).parse()

@@ -11,7 +11,7 @@
 
 use std::error::Error;
 
-use frazil_coord::{BadUrl, Namespace, StoreUrl};
+use frazil_coord::{Namespace, StoreUrl, UrlError};
 use frazil_election::{Callbacks, Elections, Elector, LeaderInfo, Settings};
 use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -66,7 +66,7 @@ async fn serve(listener: &TcpListener, elector: &Elector) -> Result<(), Box<dyn 
 }
 
 /// The store of the environment, or a directory that all examples on this machine share.
-fn store() -> Result<StoreUrl, BadUrl> {
+fn store() -> Result<StoreUrl, UrlError> {
     let shared = std::env::temp_dir().join("frazil-examples");
     let default = || format!("file:{}", shared.display());
     std::env::var("FRAZIL_STORE").unwrap_or_else(|_| default()).parse()

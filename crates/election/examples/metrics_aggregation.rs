@@ -13,7 +13,7 @@ use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use frazil_coord::{BadUrl, Namespace, StoreUrl};
+use frazil_coord::{Namespace, StoreUrl, UrlError};
 use frazil_election::{Callbacks, Candidate, Elections, Elector, Proof, Settings};
 use tokio::task::JoinHandle;
 
@@ -71,7 +71,7 @@ async fn rounds(proof: Proof, every: Duration, aggregate: impl Fn()) {
 }
 
 /// The store of the environment, or a directory that all examples on this machine share.
-fn store() -> Result<StoreUrl, BadUrl> {
+fn store() -> Result<StoreUrl, UrlError> {
     let shared = std::env::temp_dir().join("frazil-examples");
     let default = || format!("file:{}", shared.display());
     std::env::var("FRAZIL_STORE").unwrap_or_else(|_| default()).parse()

@@ -12,7 +12,7 @@
 use std::error::Error;
 use std::path::Path;
 
-use frazil_coord::{BadUrl, Namespace, StoreUrl, Token};
+use frazil_coord::{Namespace, StoreUrl, Token, UrlError};
 use frazil_election::fence::FencedFile;
 use frazil_election::{Candidate, Elections, Settings, run};
 
@@ -57,7 +57,7 @@ fn migrate(schema: &Path, token: Token) -> Result<u32, Box<dyn Error>> {
 }
 
 /// The store of the environment, or a directory that all examples on this machine share.
-fn store() -> Result<StoreUrl, BadUrl> {
+fn store() -> Result<StoreUrl, UrlError> {
     let shared = std::env::temp_dir().join("frazil-examples");
     let default = || format!("file:{}", shared.display());
     std::env::var("FRAZIL_STORE").unwrap_or_else(|_| default()).parse()

@@ -30,7 +30,6 @@
 //! | follow the leader without contending | [`Observer`] |
 //! | show leaders | [`Elections::leaders`], [`LeaderInfo`] |
 
-mod board;
 mod callbacks;
 mod caller;
 mod campaign;
@@ -44,31 +43,32 @@ mod leadership;
 mod observer;
 mod run;
 mod settings;
+mod slot_watcher;
 mod state;
 mod term;
 
 use std::sync::{Arc, OnceLock};
 
 use frazil_coord::stores::file::Copied;
-use frazil_coord::{BadName, Error, FirstUse, Group, Namespace, Slot, Store, StoreUrl, Watched};
+use frazil_coord::{Error, FirstUse, Group, NameError, Namespace, Slot, Store, StoreUrl, Watched};
 
 use frazil_fork::Birthmark;
 
-use self::board::{Board, Boards};
 use self::campaign::KnownMeta;
+use self::slot_watcher::{SlotWatcher, SlotWatchers};
 
-pub use self::board::View;
 pub use self::callbacks::Callbacks;
 pub(crate) use self::candidate::at_once;
 pub use self::candidate::{Candidate, Pace};
 pub use self::clock::Clock;
 pub use self::elector::Elector;
-pub use self::environment::{BadVariable, Variable};
+pub use self::environment::{Variable, VariableError};
 pub use self::info::{LeaderInfo, Standings};
 pub use self::leadership::{Leadership, NotLeader, Proof};
 pub use self::observer::Observer;
 pub use self::run::{run, run_until};
-pub use self::settings::{BadSettings, NotACandidate, Settings, store_url};
+pub use self::settings::{CandidateError, Settings, SettingsError, store_url};
+pub use self::slot_watcher::View;
 pub use self::state::{LeaderLoss, State};
 pub use frazil_coord::Forgotten;
 
@@ -88,9 +88,9 @@ struct Shared {
     meta: KnownMeta,
     /// Of the process that leads: a copy of it does not.
     mark: Arc<Birthmark>,
-    boards: Boards,
+    watchers: SlotWatchers,
     /// All elections at once.
-    whole: OnceLock<Arc<Board>>,
+    whole: OnceLock<Arc<SlotWatcher>>,
 }
 
 impl Elections {
@@ -127,17 +127,18 @@ impl Elections {
     }
 
     fn with_first_use(store: Arc<dyn Store>, first_use: FirstUse) -> Self {
-        let (meta, boards, whole) = (KnownMeta::default(), Boards::default(), OnceLock::new());
+        let (meta, watchers, whole) =
+            (KnownMeta::default(), SlotWatchers::default(), OnceLock::new());
         let mark = Arc::new(Birthmark::new());
-        Self { shared: Arc::new(Shared { store, first_use, meta, mark, boards, whole }) }
+        Self { shared: Arc::new(Shared { store, first_use, meta, mark, watchers, whole }) }
     }
 
     /// Somebody who may be elected. Nothing is asked of the store yet.
     ///
     /// # Errors
     /// If the name cannot name an election, or the settings do not go together.
-    pub fn candidate(&self, name: &str, settings: Settings) -> Result<Candidate, NotACandidate> {
-        let slot = Slot::named(Group::Elections, name).map_err(NotACandidate::Name)?;
+    pub fn candidate(&self, name: &str, settings: Settings) -> Result<Candidate, CandidateError> {
+        let slot = Slot::named(Group::Elections, name).map_err(CandidateError::Name)?;
         self.candidate_for(slot, settings)
     }
 
@@ -149,11 +150,11 @@ impl Elections {
         &self,
         slot: Slot,
         settings: Settings,
-    ) -> Result<Candidate, NotACandidate> {
+    ) -> Result<Candidate, CandidateError> {
         if slot.group() == Group::Workers {
-            return Err(NotACandidate::Worker(slot));
+            return Err(CandidateError::Worker(slot));
         }
-        settings.checked().map_err(NotACandidate::Settings)?;
+        settings.checked().map_err(CandidateError::Settings)?;
         Ok(Candidate::new(self.clone(), slot, settings))
     }
 
@@ -161,7 +162,7 @@ impl Elections {
     ///
     /// # Errors
     /// If the name cannot name an election.
-    pub fn observe(&self, name: &str) -> Result<Observer, BadName> {
+    pub fn observe(&self, name: &str) -> Result<Observer, NameError> {
         Ok(self.observe_slot(Slot::named(Group::Elections, name)?))
     }
 
@@ -214,9 +215,9 @@ impl Elections {
     /// Each change lists all of them. Must be called inside a Tokio runtime.
     #[must_use]
     pub fn view(&self) -> tokio::sync::watch::Receiver<Arc<View>> {
-        let board = self.whole_board();
-        let views = board.subscribe();
-        board.look();
+        let watcher = self.watcher_of_all();
+        let views = watcher.subscribe();
+        watcher.look();
         views
     }
 
@@ -226,14 +227,16 @@ impl Elections {
         &self.shared.store
     }
 
-    /// The board of one slot.
-    fn board(&self, slot: &Slot) -> Arc<Board> {
-        self.shared.boards.of(&self.shared.store, slot)
+    /// The watcher of one slot.
+    fn watcher(&self, slot: &Slot) -> Arc<SlotWatcher> {
+        self.shared.watchers.of(&self.shared.store, slot)
     }
 
-    /// The board of all elections.
-    fn whole_board(&self) -> &Arc<Board> {
+    /// The watcher of all elections.
+    fn watcher_of_all(&self) -> &Arc<SlotWatcher> {
         let watched = Watched::Group(Group::Elections);
-        self.shared.whole.get_or_init(|| Arc::new(Board::start(self.shared.store.clone(), watched)))
+        self.shared
+            .whole
+            .get_or_init(|| Arc::new(SlotWatcher::start(self.shared.store.clone(), watched)))
     }
 }

@@ -25,9 +25,9 @@ mod sql;
 use frazil_coord::Token;
 
 pub use self::etcd::{EtcdCompare, EtcdFence, EtcdTarget, NoEtcd};
-pub use self::file::{FenceFailure, FencedFile};
-pub use self::redis::{BadKey, BadReply, FencedKey, RedisCall};
-pub use self::sql::{BadStatement, FencedTable, Parameter, Placeholders, Statement, bigint};
+pub use self::file::{FenceError, FencedFile};
+pub use self::redis::{FencedKey, KeyError, RedisCall, ReplyError};
+pub use self::sql::{FencedTable, Parameter, Placeholders, Statement, StatementError, bigint};
 
 /// What became of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

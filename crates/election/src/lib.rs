@@ -12,7 +12,7 @@ mod panicked;
 pub mod processor;
 
 pub use self::election::{
-    BadSettings, BadVariable, Callbacks, Candidate, Clock, Elections, Elector, Forgotten,
-    LeaderInfo, LeaderLoss, Leadership, NotACandidate, NotLeader, Observer, Pace, Proof, Settings,
-    Standings, State, Variable, View, run, run_until, store_url,
+    Callbacks, Candidate, CandidateError, Clock, Elections, Elector, Forgotten, LeaderInfo,
+    LeaderLoss, Leadership, NotLeader, Observer, Pace, Proof, Settings, SettingsError, Standings,
+    State, Variable, VariableError, View, run, run_until, store_url,
 };

@@ -74,7 +74,7 @@ use crate::{Elections, Settings};
 
 pub use self::attempt::BoxError;
 pub use self::balance::Balance;
-pub use self::refusal::NotAProcessor;
+pub use self::refusal::ProcessorError;
 pub use self::restart::{Restart, WhenDone};
 pub use self::run::Run;
 pub use self::running::{Report, Running};
@@ -207,7 +207,7 @@ impl Processor {
     ///
     /// # Errors
     /// If there are no jobs, names or times do not fit, or there are no random bits.
-    pub fn start(self) -> Result<Running, NotAProcessor> {
+    pub fn start(self) -> Result<Running, ProcessorError> {
         let names = self.checked()?;
         Running::start(self, names)
     }
@@ -217,24 +217,24 @@ impl Processor {
     ///
     /// # Errors
     /// As for [`start`](Self::start).
-    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<Report, NotAProcessor> {
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<Report, ProcessorError> {
         let running = self.start()?;
         shutdown.await;
         Ok(running.stop().await)
     }
 
     /// The names of the jobs, if everything fits.
-    fn checked(&self) -> Result<BTreeSet<String>, NotAProcessor> {
+    fn checked(&self) -> Result<BTreeSet<String>, ProcessorError> {
         refusal::check(&self.app, &self.options)?;
         let mut names = BTreeSet::new();
         for (name, _) in &self.jobs {
             refusal::check_job(&self.app, name)?;
             if !names.insert(name.to_string()) {
-                return Err(NotAProcessor::Twice(name.to_string()));
+                return Err(ProcessorError::Twice(name.to_string()));
             }
         }
         if names.is_empty() && !self.options.blocks_without_jobs {
-            return Err(NotAProcessor::NoJobs);
+            return Err(ProcessorError::NoJobs);
         }
         Ok(names)
     }

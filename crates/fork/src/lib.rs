@@ -1,6 +1,6 @@
 //! Knows whether this is still the process that something was made in.
 //!
-//! A process that forks has a copy of everything in its memory, Ids that were fetched ahead
+//! A process that forks has a copy of everything in its memory, IDs that were fetched ahead
 //! included, and a copy that is handed out is a duplicate. [`Birthmark::is_here`] says so for
 //! about a nanosecond, where asking for the process's number takes a system call.
 //!

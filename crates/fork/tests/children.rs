@@ -1,4 +1,4 @@
-//! Real forks: of a mark, and of a client with Ids that were fetched ahead.
+//! Real forks: of a mark, and of a client with IDs that were fetched ahead.
 mod forking;
 
 use std::net::SocketAddr;
@@ -9,10 +9,11 @@ use frazil_client::blocking::Client;
 use frazil_fork::Birthmark;
 use frazil_server::{App, Config};
 
-use self::forking::{forked, in_child, repeated};
+use self::forking::{alone, forked, in_child, repeated};
 
 #[test]
 fn a_mark_is_false_in_children_and_in_theirs() {
+    let _alone = alone();
     for mark in [Birthmark::new(), Birthmark::by_number()] {
         let told = in_child(|| {
             let own = Birthmark::new();
@@ -47,6 +48,7 @@ fn serve() -> (tokio::runtime::Runtime, SocketAddr, tempfile::TempDir) {
 
 #[test]
 fn a_child_never_hands_out_what_its_parent_had_fetched() {
+    let _alone = alone();
     const TAKEN: usize = 300;
     let (_runtime, address, _directory) = serve();
     let settings = frazil_client::Client::builder()
@@ -79,9 +81,10 @@ fn a_child_never_hands_out_what_its_parent_had_fetched() {
     assert_eq!(repeated(&all), 0, "of {}", all.len());
 }
 
-/// The control: Ids in memory are copied, and the checker sees it.
+/// The control: IDs in memory are copied, and the checker sees it.
 #[test]
 fn a_pool_that_knows_nothing_of_forks_repeats_its_ids() {
+    let _alone = alone();
     let (_runtime, address, _directory) = serve();
     let client = Client::connect([format!("http://{address}")]).unwrap();
     let pool = Mutex::new(client.batch(1000).unwrap());

@@ -16,7 +16,7 @@ use frazil::id::{Generator, Options, SystemClock};
 use frazil::{Builder, Layout, Mandate, NotIssued, NotRotated, NotScoped, Strict};
 use frazil_election::{Elections, Settings};
 
-use self::forking::{beside, in_child, orphan, repeated};
+use self::forking::{alone, beside, in_child, orphan, repeated};
 
 const COUNT: usize = 20_000;
 /// What a child tells of a refusal because it is one, and of every other answer.
@@ -65,6 +65,7 @@ impl Mandate for Always {
 
 #[test]
 fn a_child_is_refused_what_its_parent_goes_on_to_issue() {
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let node = frazil::blocking::Node::start(at(&directory)).unwrap();
     node.next().unwrap();
@@ -86,6 +87,7 @@ fn a_child_is_refused_what_its_parent_goes_on_to_issue() {
 
 #[test]
 fn a_leader_does_not_lead_in_a_child() {
+    let _alone = alone();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let elections = Elections::new(Arc::new(MemoryStore::new()));
     let candidate = elections.candidate("job", Settings::default()).unwrap();
@@ -99,9 +101,10 @@ fn a_leader_does_not_lead_in_a_child() {
     assert_eq!(ask(), [1, 1], "the parent goes on");
 }
 
-/// The control: what knows nothing of forks repeats its Ids, and the checker sees it.
+/// The control: what knows nothing of forks repeats its IDs, and the checker sees it.
 #[test]
 fn a_bare_generator_repeats_its_ids_in_a_child() {
+    let _alone = alone();
     let layout = Layout::FRAZIL;
     let generator =
         Generator::new(&layout, 1, SystemClock::new(&layout), Options::default()).unwrap();
@@ -113,6 +116,7 @@ fn a_bare_generator_repeats_its_ids_in_a_child() {
 
 #[test]
 fn every_way_to_an_id_is_closed_to_a_child() {
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let node = runtime.block_on(at(&directory).lanes(2).start()).unwrap();
@@ -139,6 +143,7 @@ fn every_way_to_an_id_is_closed_to_a_child() {
 
 #[test]
 fn a_blocking_child_is_refused_batches_and_rotations() {
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let node = frazil::blocking::Node::start(at(&directory)).unwrap();
     let told = in_child(|| {
@@ -165,6 +170,7 @@ fn renewed(info: impl Fn() -> frazil::NodeInfo) -> (u32, u64, u64) {
 
 #[test]
 fn a_child_that_drops_its_copy_leaves_the_lease_alone() {
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let mut node = Some(frazil::blocking::Node::start(lively(&directory)).unwrap());
     let before = renewed(|| node.as_ref().unwrap().info());
@@ -182,6 +188,7 @@ fn a_child_that_drops_its_copy_leaves_the_lease_alone() {
 /// A runtime of one thread goes on in a child, and with it the tasks that renew and release.
 #[test]
 fn a_child_that_goes_on_with_the_runtime_leaves_the_lease_alone() {
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut node = Some(runtime.block_on(lively(&directory).start()).unwrap());
@@ -214,6 +221,7 @@ fn a_child_that_goes_on_with_the_runtime_leaves_the_lease_alone() {
 
 #[test]
 fn a_child_can_start_a_node_of_its_own() {
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let node = frazil::blocking::Node::start(at(&directory)).unwrap();
     let take = |node: &frazil::blocking::Node| -> Vec<u64> {
@@ -229,6 +237,7 @@ fn a_child_can_start_a_node_of_its_own() {
 /// uniqueness.
 #[test]
 fn a_child_that_outlives_its_parent_keeps_the_worker_until_it_ends() {
+    let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let start = |patience| {
         let only = lively(&directory).workers(7..=7).patience(patience);

@@ -1,4 +1,4 @@
-//! Two lanes, a few Ids, a clean end. `cargo run --example issue -- redis://127.0.0.1:6379`
+//! Two lanes, a few IDs, a clean end. `cargo run --example issue -- redis://127.0.0.1:6379`
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use frazil::{Layout, Node};

@@ -9,7 +9,7 @@ use frazil_coord::keeper::{FirstUse, LeaseState, LeaseStatus, Setup, Waiting};
 use frazil_coord::rules::REQUEST_MAX;
 use frazil_coord::stores::file::Copied;
 use frazil_coord::time::{boot_time, unix_ms};
-use frazil_coord::{BadUrl, Metered, Namespace, Store, StoreUrl, Timing};
+use frazil_coord::{Metered, Namespace, Store, StoreUrl, Timing, UrlError};
 use frazil_fork::Birthmark;
 use frazil_id::{Layout, Options, Rollback};
 use tokio::runtime::Handle;
@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use crate::clock::DisciplinedClock;
 use crate::fixed::{fixed_timing, fixed_worker};
-use crate::lanes::{Lanes, Mould};
+use crate::lanes::{LaneTemplate, Lanes};
 use crate::losses::Losses;
 use crate::node::{Node, Shared};
 use crate::start_error::StartError;
@@ -68,7 +68,7 @@ impl Builder {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn store(self, url: &str) -> Result<Self, BadUrl> {
+    pub fn store(self, url: &str) -> Result<Self, UrlError> {
         Ok(self.store_url(url.parse()?))
     }
 
@@ -78,7 +78,7 @@ impl Builder {
         Self { store: Some(url), ..self }
     }
 
-    /// The layout of the Ids.
+    /// The layout of the IDs.
     #[must_use]
     pub const fn layout(mut self, layout: Layout) -> Self {
         self.layout = layout;
@@ -272,7 +272,7 @@ impl Builder {
         let store = Arc::new(Metered::new(store));
         let clock = Arc::new(DisciplinedClock::new(&self.layout));
         let losses = Arc::new(Losses::default());
-        let mould = Mould {
+        let template = LaneTemplate {
             layout: self.layout,
             clock: clock.clone(),
             options: self.options,
@@ -283,7 +283,7 @@ impl Builder {
             mark: Birthmark::new(),
             runtime: Handle::current(),
         };
-        let lanes = Lanes::new(mould);
+        let lanes = Lanes::new(template);
         for _ in 0..self.lanes {
             lanes.add().map_err(StartError::Refused)?;
         }

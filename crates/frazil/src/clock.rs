@@ -60,8 +60,8 @@ impl DisciplinedClock {
         self.belief.hear(store, Look::now());
     }
 
-    /// The time to go by where no Id is stamped, in Unix milliseconds: that of the next Id, but for
-    /// what lanes have used already. `rides`: after a step back Ids go on along the steady line.
+    /// The time to go by where no ID is stamped, in Unix milliseconds: that of the next ID, but for
+    /// what lanes have used already. `rides`: after a step back IDs go on along the steady line.
     pub(crate) fn now_ms(&self, layout: &Layout, rides: bool) -> UnixMs {
         match self.read() {
             Reading::At(moment) => layout.unix_ms(moment.tick),
@@ -84,12 +84,12 @@ fn report(step_us: i64) {
     if step_us < 0 {
         tracing::error!(
             step_us,
-            "this machine's clock stepped back by {by:?}: no Id follows it. Find out what set it"
+            "this machine's clock stepped back by {by:?}: no ID follows it. Find out what set it"
         );
     } else {
         tracing::warn!(
             step_us,
-            "this machine's clock jumped ahead by {by:?}: Ids follow a jump of more than 2 s once it \
+            "this machine's clock jumped ahead by {by:?}: IDs follow a jump of more than 2 s once it \
              has lasted for a minute, or the store's clock confirms it"
         );
     }

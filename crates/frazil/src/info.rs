@@ -1,4 +1,4 @@
-//! What a node says of itself.
+//! The description that a node gives of itself.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::clock::Steps;
 pub struct NodeInfo {
     /// The namespace that it leases workers from.
     pub namespace: Namespace,
-    /// The layout of its Ids.
+    /// The layout of its IDs.
     pub layout: Layout,
     /// The store's URL, without secrets.
     pub store: String,

@@ -11,41 +11,37 @@ use frazil_id::{
 };
 
 use crate::clock::DisciplinedClock;
-use crate::lanes::Mould;
+use crate::generator_slot::{ActiveGenerator, GeneratorSlot};
+use crate::lanes::LaneTemplate;
 use crate::losses::Losses;
-use crate::relay::{Relay, Seated};
+use crate::node::Issued;
 
-/// What issues Ids under a lease.
+/// What issues IDs under a lease.
 #[derive(Debug)]
 pub(crate) struct NodeLane {
+    /// Tells it from all others that the node ever had.
+    pub(crate) number: u64,
     layout: Layout,
     clock: Arc<DisciplinedClock>,
     options: Options,
     losses: Arc<Losses>,
     /// Of the process that leases for this lane.
     mark: Birthmark,
-    relay: Relay<Arc<DisciplinedClock>>,
+    slot: GeneratorSlot<Arc<DisciplinedClock>>,
     /// The last grant and why it could not be used, if so.
     fault: Mutex<Option<(Grant, StartError)>>,
 }
 
-/// Ids, and the tenure that they were issued under.
-#[derive(Debug)]
-pub(crate) struct Stamped {
-    pub(crate) batch: Batch,
-    pub(crate) worker: u32,
-    pub(crate) token: Token,
-}
-
 impl NodeLane {
-    pub(crate) fn new(mould: &Mould) -> Self {
+    pub(crate) fn new(number: u64, template: &LaneTemplate) -> Self {
         Self {
-            layout: mould.layout,
-            clock: mould.clock.clone(),
-            options: mould.options,
-            losses: mould.losses.clone(),
+            number,
+            layout: template.layout,
+            clock: template.clock.clone(),
+            options: template.options,
+            losses: template.losses.clone(),
             mark: Birthmark::new(),
-            relay: Relay::new(),
+            slot: GeneratorSlot::new(),
             fault: Mutex::default(),
         }
     }
@@ -59,29 +55,30 @@ impl NodeLane {
     #[inline]
     fn ask<T>(
         &self,
-        ask: impl Fn(&Seated<Arc<DisciplinedClock>>) -> Result<T, NotReady>,
+        ask: impl Fn(&ActiveGenerator<Arc<DisciplinedClock>>) -> Result<T, NotReady>,
     ) -> Option<Result<T, NotReady>> {
         if !self.mark.is_here() {
             return None;
         }
-        let asked = self.relay.ask(ask);
+        let asked = self.slot.ask(ask);
         if self.mark.is_here() { asked } else { None }
     }
 
-    /// One Id. `None`: no worker is held.
+    /// One ID. `None`: no worker is held.
     #[inline]
     pub(crate) fn try_next(&self) -> Option<Result<Id, NotReady>> {
-        self.ask(|seated| seated.generator.try_next())
+        self.ask(|active| active.generator.try_next())
     }
 
-    /// Exactly `n` Ids at once. `None`: no worker is held.
-    pub(crate) fn try_batch(&self, n: u32) -> Option<Result<Stamped, NotReady>> {
-        self.ask(|seated| Ok(stamped(seated, seated.generator.try_batch(n)?)))
+    /// Exactly `n` IDs at once. `None`: no worker is held.
+    pub(crate) fn try_batch(&self, n: u32) -> Option<Result<Issued, NotReady>> {
+        self.ask(|active| Ok(self.issued(active, active.generator.try_batch(n)?)))
     }
 
-    /// From one to `n` Ids at once. `None`: no worker is held.
-    pub(crate) fn try_up_to(&self, n: u32) -> Option<Result<Stamped, NotReady>> {
-        self.ask(|seated| Ok(stamped(seated, seated.generator.try_up_to(n)?)))
+    /// From one to `n` IDs at once; leaves so many ticks ahead of the clock to others. `None`: no worker is
+    /// held.
+    pub(crate) fn try_up_to_leaving(&self, n: u32, ticks: u64) -> Option<Result<Issued, NotReady>> {
+        self.ask(|active| Ok(self.issued(active, active.generator.try_up_to_leaving(n, ticks)?)))
     }
 
     /// The first with ticks of a range alone.
@@ -89,8 +86,8 @@ impl NodeLane {
         &self,
         n: u32,
         within: Within,
-    ) -> Option<Result<Stamped, NotReady>> {
-        self.ask(|seated| Ok(stamped(seated, seated.generator.try_batch_within(n, within)?)))
+    ) -> Option<Result<Issued, NotReady>> {
+        self.ask(|active| Ok(self.issued(active, active.generator.try_batch_within(n, within)?)))
     }
 
     /// The second with ticks of a range alone.
@@ -98,13 +95,13 @@ impl NodeLane {
         &self,
         n: u32,
         within: Within,
-    ) -> Option<Result<Stamped, NotReady>> {
-        self.ask(|seated| Ok(stamped(seated, seated.generator.try_up_to_within(n, within)?)))
+    ) -> Option<Result<Issued, NotReady>> {
+        self.ask(|active| Ok(self.issued(active, active.generator.try_up_to_within(n, within)?)))
     }
 
-    /// Whether there is an Id now. `None`: no worker is held.
+    /// Whether there is an ID now. `None`: no worker is held.
     pub(crate) fn check(&self) -> Option<Result<(), NotReady>> {
-        self.ask(|seated| seated.generator.check())
+        self.ask(|active| active.generator.check())
     }
 
     /// Why a grant could not be used.
@@ -115,18 +112,18 @@ impl NodeLane {
     /// Issues under a grant from now on; gives the highest time that was used before.
     pub(crate) fn seat(&self, grant: Grant) -> UnixMs {
         let mut before = 0;
-        let made = self.relay.replace(|last_tick| {
+        let made = self.slot.replace(|last_tick| {
             before = last_tick;
             let generator = self.generator(grant, last_tick)?;
-            Ok(Seated { generator, token: grant.token.0 })
+            Ok(ActiveGenerator { generator, token: grant.token.0 })
         });
-        self.relay.reopen();
+        self.slot.reopen();
         let fault = made.err().map(|error| (grant, error));
         *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
         self.time_of(before)
     }
 
-    /// Whether a grant would give an Id now. Takes none.
+    /// Whether a grant would give an ID now. Takes none.
     ///
     /// # Errors
     /// If it cannot be used at all.
@@ -147,6 +144,12 @@ impl NodeLane {
         Generator::new(&self.layout, grant.worker.into(), self.clock.clone(), options)
     }
 
+    /// IDs, with the tenure that they were issued under.
+    fn issued(&self, active: &ActiveGenerator<Arc<DisciplinedClock>>, batch: Batch) -> Issued {
+        let worker = u32::try_from(active.generator.worker()).expect("leased workers are 32 bits");
+        Issued { batch, worker, token: Token(active.token), lane: self.number }
+    }
+
     fn tick_of(&self, time: UnixMs) -> u64 {
         tick_of(&self.layout, time)
     }
@@ -163,11 +166,6 @@ impl NodeLane {
 pub(crate) fn tick_of(layout: &Layout, time: UnixMs) -> u64 {
     let since_epoch = time.saturating_sub(layout.epoch_ms());
     (since_epoch / u64::from(layout.tick_ms())).min(layout.last_tick())
-}
-
-fn stamped<C: frazil_id::Clock>(seated: &Seated<C>, batch: Batch) -> Stamped {
-    let worker = u32::try_from(seated.generator.worker()).expect("leased workers are 32 bits");
-    Stamped { batch, worker, token: Token(seated.token) }
 }
 
 impl Lane for NodeLane {
@@ -194,15 +192,15 @@ impl Lane for NodeLane {
             // What was wrong may have passed: a clock before the epoch, set right since.
             return self.open(Grant { horizon, ..grant });
         }
-        self.relay.raise(self.tick_of(horizon));
+        self.slot.raise(self.tick_of(horizon));
     }
 
     fn last(&self) -> UnixMs {
-        self.time_of(self.relay.last_tick())
+        self.time_of(self.slot.last_tick())
     }
 
     fn close(&self) -> UnixMs {
-        self.time_of(self.relay.close())
+        self.time_of(self.slot.close())
     }
 
     fn hear(&self, store: StoreTime) {

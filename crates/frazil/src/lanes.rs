@@ -1,4 +1,4 @@
-//! The lanes of a node. They may come and go while Ids are issued.
+//! The lanes of a node. They may come and go while IDs are issued.
 
 mod rotate;
 
@@ -13,14 +13,14 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::berth::Berth;
 use crate::clock::DisciplinedClock;
 use crate::lane::NodeLane;
+use crate::lane_lease::LaneLease;
 use crate::losses::Losses;
 
 /// What every lane of a node is made from.
 #[derive(Debug)]
-pub(crate) struct Mould {
+pub(crate) struct LaneTemplate {
     pub(crate) layout: Layout,
     pub(crate) clock: Arc<DisciplinedClock>,
     pub(crate) options: Options,
@@ -39,8 +39,8 @@ pub(crate) struct Mould {
 /// The lanes in use, and the leases behind them.
 #[derive(Debug)]
 pub(crate) struct Lanes {
-    mould: Mould,
-    roll: Arc<Roll>,
+    template: LaneTemplate,
+    list: Arc<LaneList>,
     keepers: Mutex<Keepers>,
     /// For one rotation at a time.
     rotating: tokio::sync::Mutex<()>,
@@ -49,44 +49,42 @@ pub(crate) struct Lanes {
 /// One lane as those see it who issue.
 #[derive(Clone, Debug)]
 pub(crate) struct Seat {
-    /// Tells it from all others that the node ever had.
-    pub(crate) number: u64,
     pub(crate) lane: Arc<NodeLane>,
     status: watch::Receiver<LeaseStatus>,
 }
 
 /// Who is there, for those who issue and those who look.
 #[derive(Debug)]
-struct Roll {
+struct LaneList {
     seats: ArcSwap<Vec<Seat>>,
     publish: watch::Sender<Vec<LeaseStatus>>,
 }
 
 /// The lease of a lane.
 #[derive(Debug)]
-struct Kept {
+struct LeasedLane {
     /// Of the lane.
     number: u64,
     keeper: Keeper,
-    berth: Arc<Berth>,
+    lease: Arc<LaneLease>,
 }
 
 #[derive(Debug, Default)]
 struct Keepers {
-    kept: Vec<Kept>,
+    leased: Vec<LeasedLane>,
     /// Those that a rotation has started and not put to use yet.
-    coming: Vec<Kept>,
+    coming: Vec<LeasedLane>,
     next_number: u64,
     is_over: bool,
 }
 
 impl Lanes {
     /// No lanes yet.
-    pub(crate) fn new(mould: Mould) -> Self {
+    pub(crate) fn new(template: LaneTemplate) -> Self {
         let (publish, _) = watch::channel(Vec::new());
-        let roll = Arc::new(Roll { seats: ArcSwap::default(), publish });
+        let list = Arc::new(LaneList { seats: ArcSwap::default(), publish });
         let rotating = tokio::sync::Mutex::default();
-        Self { mould, roll, keepers: Mutex::default(), rotating }
+        Self { template, list, keepers: Mutex::default(), rotating }
     }
 
     /// Adds a lane; it issues as soon as it has a worker. `false`: the node was shut down.
@@ -101,14 +99,15 @@ impl Lanes {
         if keepers.is_over {
             return Ok(false);
         }
-        let lane = Arc::new(NodeLane::new(&self.mould));
-        let berth = Arc::new(Berth::seated(lane.clone()));
-        let keeper = self.mould.first_keeper(berth.clone())?;
-        let (number, status) = (keepers.next_number, keeper.status());
+        let number = keepers.next_number;
+        let lane = Arc::new(NodeLane::new(number, &self.template));
+        let lease = Arc::new(LaneLease::active(lane.clone()));
+        let keeper = self.template.first_keeper(lease.clone())?;
+        let status = keeper.status();
         keepers.next_number += 1;
-        keepers.kept.push(Kept { number, keeper, berth });
-        self.change(|seats| seats.push(Seat { number, lane, status: status.clone() }));
-        self.mould.runtime.spawn(pass_on(status, self.roll.clone()));
+        keepers.leased.push(LeasedLane { number, keeper, lease });
+        self.change(|seats| seats.push(Seat { lane, status: status.clone() }));
+        self.template.runtime.spawn(pass_on(status, self.list.clone()));
         Ok(true)
     }
 
@@ -119,12 +118,14 @@ impl Lanes {
         }
         let keeper = {
             let mut keepers = self.keepers();
-            if keepers.kept.len() < 2 {
+            if keepers.leased.len() < 2 {
                 return false;
             }
-            let Some(Kept { number, keeper, .. }) = keepers.kept.pop() else { return false };
+            let Some(LeasedLane { number, keeper, .. }) = keepers.leased.pop() else {
+                return false;
+            };
             // Out of sight first, so that hardly anybody meets a closed lane.
-            self.change(|seats| seats.retain(|seat| seat.number != number));
+            self.change(|seats| seats.retain(|seat| seat.lane.number != number));
             keeper
         };
         keeper.shutdown().await;
@@ -137,29 +138,29 @@ impl Lanes {
         if self.is_copy() {
             return;
         }
-        let (kept, coming) = {
+        let (leased, coming) = {
             let mut keepers = self.keepers();
             keepers.is_over = true;
-            (std::mem::take(&mut keepers.kept), std::mem::take(&mut keepers.coming))
+            (std::mem::take(&mut keepers.leased), std::mem::take(&mut keepers.coming))
         };
-        end_all(kept.into_iter().chain(coming).map(|kept| kept.keeper)).await;
+        end_all(leased.into_iter().chain(coming).map(|leased| leased.keeper)).await;
     }
 
     /// Whether this is a forked child's copy of its parent's lanes. Nothing in it may be locked: a
     /// thread that is not in the child may hold the lock.
     pub(crate) fn is_copy(&self) -> bool {
-        !self.mould.mark.is_here()
+        !self.template.mark.is_here()
     }
 
     /// The lanes in use.
     #[inline]
     pub(crate) fn seats(&self) -> Guard<Arc<Vec<Seat>>> {
-        self.roll.seats.load()
+        self.list.seats.load()
     }
 
     /// How their leases are doing, now and whenever that changes.
     pub(crate) fn statuses(&self) -> watch::Receiver<Vec<LeaseStatus>> {
-        self.roll.publish.subscribe()
+        self.list.publish.subscribe()
     }
 
     /// Why a lane cannot use its grant, if one cannot.
@@ -169,10 +170,10 @@ impl Lanes {
 
     /// For one at a time: the keepers are locked.
     fn change(&self, change: impl FnOnce(&mut Vec<Seat>)) {
-        let mut seats = Vec::clone(&self.roll.seats.load());
+        let mut seats = Vec::clone(&self.list.seats.load());
         change(&mut seats);
-        self.roll.seats.store(Arc::new(seats));
-        self.roll.tell();
+        self.list.seats.store(Arc::new(seats));
+        self.list.tell();
     }
 
     fn keepers(&self) -> MutexGuard<'_, Keepers> {
@@ -180,24 +181,24 @@ impl Lanes {
     }
 }
 
-impl Mould {
+impl LaneTemplate {
     /// The first lease of a lane.
-    fn first_keeper(&self, berth: Arc<Berth>) -> Result<Keeper, Refusal> {
+    fn first_keeper(&self, lease: Arc<LaneLease>) -> Result<Keeper, Refusal> {
         let _home = self.runtime.enter();
         match self.is_named {
-            true => Keeper::resume(self.store.clone(), berth, self.setup.clone()),
-            false => self.keeper(berth),
+            true => Keeper::resume(self.store.clone(), lease, self.setup.clone()),
+            false => self.keeper(lease),
         }
     }
 
     /// A lease that begins by itself.
-    fn keeper(&self, berth: Arc<Berth>) -> Result<Keeper, Refusal> {
+    fn keeper(&self, lease: Arc<LaneLease>) -> Result<Keeper, Refusal> {
         let _home = self.runtime.enter();
-        Keeper::start(self.store.clone(), berth, self.setup.clone())
+        Keeper::start(self.store.clone(), lease, self.setup.clone())
     }
 }
 
-impl Roll {
+impl LaneList {
     /// Collected under the channel's lock, so that the last to tell has seen everything.
     fn tell(&self) {
         self.publish.send_modify(|all| {
@@ -212,10 +213,10 @@ async fn end_all(keepers: impl IntoIterator<Item = Keeper>) {
     while ending.join_next().await.is_some() {}
 }
 
-/// Passes one lane's status on to those of the whole node, for as long as it is kept.
-async fn pass_on(mut status: watch::Receiver<LeaseStatus>, roll: Arc<Roll>) {
+/// Passes one lane's status on to those of the whole node, for as long as it is leased.
+async fn pass_on(mut status: watch::Receiver<LeaseStatus>, list: Arc<LaneList>) {
     while status.changed().await.is_ok() {
         status.mark_unchanged();
-        roll.tell();
+        list.tell();
     }
 }

@@ -1,6 +1,6 @@
-//! Unique, time-ordered 64-bit Ids with worker numbers that nobody assigns by hand.
+//! Unique, time-ordered 64-bit IDs with worker numbers that nobody assigns by hand.
 //!
-//! A [`Node`] leases workers from a store and issues their Ids; it stays correct when clocks jump,
+//! A [`Node`] leases workers from a store and issues their IDs; it stays correct when clocks jump,
 //! processes freeze, networks split and stores fail.
 //!
 //! ```
@@ -18,22 +18,20 @@
 //!
 //! | to | see |
 //! |---|---|
-//! | issue Ids in async code | [`Node`], [`Builder`] |
-//! | issue Ids in blocking code | [`blocking::Node`] |
-//! | issue Ids that increase across nodes | [`Strict`] |
+//! | issue IDs in async code | [`Node`], [`Builder`] |
+//! | issue IDs in blocking code | [`blocking::Node`] |
+//! | issue IDs that increase across nodes | [`Strict`] |
 //! | elect a leader in the namespace of a node | `Node::elections`, with the feature `scopes` |
-//! | move to other workers while Ids are issued | [`Node::rotate`] |
+//! | move to other workers while IDs are issued | [`Node::rotate`] |
 //! | know how a node is doing | [`Node::info`], [`Node::watch`] |
-//! | take Ids apart, describe layouts | [`id`] |
+//! | take IDs apart, describe layouts | [`id`] |
 //! | look into stores, write one | [`coord`] |
 //!
 //! The file store is always there; the features `redis`, `etcd` and `zookeeper` add those. The
 //! feature `scopes` adds elections (`frazil::election`), and a leader's proof as a [`Mandate`].
 
 // Loom and shuttle replace the atomics, and what needs a runtime cannot be built with them: only
-// the relay is.
-#[cfg(not(any(loom, shuttle)))]
-mod berth;
+// the slot is.
 #[cfg(not(any(loom, shuttle)))]
 pub mod blocking;
 #[cfg(not(any(loom, shuttle)))]
@@ -44,21 +42,23 @@ mod clock;
 mod elections;
 #[cfg(not(any(loom, shuttle)))]
 mod fixed;
+#[cfg_attr(
+    any(loom, all(shuttle, not(test))),
+    expect(dead_code, reason = "only its tests are built")
+)]
+mod generator_slot;
 #[cfg(not(any(loom, shuttle)))]
 mod info;
 #[cfg(not(any(loom, shuttle)))]
 mod lane;
+#[cfg(not(any(loom, shuttle)))]
+mod lane_lease;
 #[cfg(not(any(loom, shuttle)))]
 mod lanes;
 #[cfg(not(any(loom, shuttle)))]
 mod losses;
 #[cfg(not(any(loom, shuttle)))]
 mod node;
-#[cfg_attr(
-    any(loom, all(shuttle, not(test))),
-    expect(dead_code, reason = "only its tests are built")
-)]
-mod relay;
 #[cfg(not(any(loom, shuttle)))]
 mod rotation;
 #[cfg(not(any(loom, shuttle)))]

@@ -1,4 +1,4 @@
-//! How often leases were lost, by reason.
+//! The number of lost leases, by reason.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

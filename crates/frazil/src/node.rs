@@ -1,4 +1,4 @@
-//! A process that issues Ids: lanes and the leases behind them.
+//! A process that issues IDs: lanes and the leases behind them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use crate::builder::{Builder, LANES_MAX};
 use crate::clock::DisciplinedClock;
 use crate::info::{LaneInfo, NodeInfo};
-use crate::lane::{NodeLane, Stamped};
+use crate::lane::NodeLane;
 use crate::lanes::Lanes;
 use crate::losses::Losses;
 use crate::rotation::{Moved, NotRotated};
@@ -23,9 +23,9 @@ use crate::waits::Waits;
 pub(crate) const FORKED: &str = "this process was forked from the one that the node belongs to, and \
                                  its workers are the parent's: start another node in the child";
 
-/// Issues Ids in the name of workers that it leases. Clones are the same node.
+/// Issues IDs in the name of workers that it leases. Clones are the same node.
 ///
-/// Ids of one lane strictly increase. With several lanes the first one is used while it has Ids to
+/// IDs of one lane strictly increase. With several lanes the first one is used while it has IDs to
 /// give, and the next when its ticks are used up.
 ///
 /// When the last clone is dropped, the node shuts down in the background, if its runtime still
@@ -48,16 +48,16 @@ pub(crate) struct Shared {
     pub(crate) url: StoreUrl,
     pub(crate) store: Arc<Metered>,
     pub(crate) clock: Arc<DisciplinedClock>,
-    /// Whether Ids go on after the clock stepped back.
+    /// Whether IDs go on after the clock stepped back.
     pub(crate) rides: bool,
     pub(crate) losses: Arc<Losses>,
     pub(crate) lanes: Lanes,
 }
 
-/// Ids of one lane, and the tenure that they were issued under.
+/// IDs of one lane, and the tenure that they were issued under.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issued {
-    /// The Ids.
+    /// The IDs.
     pub batch: Batch,
     /// The worker in them.
     pub worker: u32,
@@ -68,18 +68,18 @@ pub struct Issued {
 }
 
 impl Issued {
-    /// Ids that another node issued, and sent here.
+    /// IDs that another node issued, and sent here.
     #[must_use]
     pub const fn elsewhere(batch: Batch, worker: u32, token: Token) -> Self {
         Self { batch, worker, token, lane: u64::MAX }
     }
 }
 
-/// Why a node issued no Id.
+/// Why a node issued no ID.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotIssued {
-    /// A worker is held, but it has no Id to give now.
+    /// A worker is held, but it has no ID to give now.
     NotReady(NotReady),
     /// No worker is held; how its lease is doing.
     NoWorker(LeaseState),
@@ -97,7 +97,7 @@ impl Node {
         Builder::new()
     }
 
-    /// Issues one Id; waits while the sequence is used up or the clock is a little behind, and for a
+    /// Issues one ID; waits while the sequence is used up or the clock is a little behind, and for a
     /// look at the lease after this process was stopped.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl Node {
         }
     }
 
-    /// Issues one Id, or says why not now.
+    /// Issues one ID, or says why not now.
     ///
     /// # Errors
     /// The reason.
@@ -121,16 +121,16 @@ impl Node {
         self.ask_lanes(NodeLane::try_next)
     }
 
-    /// Issues exactly `n` Ids of one lane, sorted; waits as [`next`](Self::next) does, over as
+    /// Issues exactly `n` IDs of one lane, sorted; waits as [`next`](Self::next) does, over as
     /// many ticks as it takes.
     ///
     /// # Errors
-    /// What does not pass by itself soon. Ids taken until then are lost, never reused.
+    /// What does not pass by itself soon. IDs taken until then are lost, never reused.
     pub async fn batch(&self, n: u32) -> Result<Batch, NotIssued> {
         self.issue(n).await.map(|issued| issued.batch)
     }
 
-    /// As [`batch`](Self::batch), and says under which tenure the Ids were issued.
+    /// As [`batch`](Self::batch), and says under which tenure the IDs were issued.
     ///
     /// # Errors
     /// As for `batch`.
@@ -144,7 +144,7 @@ impl Node {
         }
     }
 
-    /// Issues exactly `n` Ids of one lane, or says why not now. None are lost by asking.
+    /// Issues exactly `n` IDs of one lane, or says why not now. None are lost by asking.
     ///
     /// # Errors
     /// The reason; a batch that no tick can ever hold is one.
@@ -152,24 +152,33 @@ impl Node {
         self.try_issue(n).map(|issued| issued.batch)
     }
 
-    /// As [`try_batch`](Self::try_batch), and says under which tenure the Ids were issued.
+    /// As [`try_batch`](Self::try_batch), and says under which tenure the IDs were issued.
     ///
     /// # Errors
     /// As for `try_batch`.
     #[inline]
     pub fn try_issue(&self, n: u32) -> Result<Issued, NotIssued> {
-        self.ask_stamped(|lane| lane.try_batch(n))
+        self.ask_lanes(|lane| lane.try_batch(n))
     }
 
-    /// Issues as many Ids of one lane as there are now: up to `n`, and at least one; none for 0.
+    /// Issues as many IDs of one lane as there are now: up to `n`, and at least one; none for 0.
     ///
     /// # Errors
     /// Why not even one.
     pub fn try_up_to(&self, n: u32) -> Result<Issued, NotIssued> {
-        self.ask_stamped(|lane| lane.try_up_to(n))
+        self.try_up_to_leaving(n, 0)
     }
 
-    /// Issues exactly `n` Ids of one tenure over several calls: `partly` holds what was issued so
+    /// As [`try_up_to`](Self::try_up_to), and leaves so many of the ticks that IDs may run ahead of the clock to
+    /// other calls: where many ask for all that there is, a call of somebody else still finds some.
+    ///
+    /// # Errors
+    /// Why not even one.
+    pub fn try_up_to_leaving(&self, n: u32, ticks: u64) -> Result<Issued, NotIssued> {
+        self.ask_lanes(|lane| lane.try_up_to_leaving(n, ticks))
+    }
+
+    /// Issues exactly `n` IDs of one tenure over several calls: `partly` holds what was issued so
     /// far and is the caller's to keep from one call to the next, beginning with `None`.
     ///
     /// # Errors
@@ -182,32 +191,59 @@ impl Node {
             }
         }
         loop {
-            let Some(some) = partly else {
-                *partly = Some(self.try_up_to(n)?);
-                continue;
-            };
-            let missing = n - u32::try_from(some.batch.len()).unwrap_or(n).min(n);
-            if missing == 0 {
-                return Ok(partly.take().expect("it was just there"));
+            let had = partly.as_ref().map_or(0, |some| some.batch.len());
+            let missing = n.saturating_sub(u32::try_from(had).unwrap_or(u32::MAX));
+            if missing == 0
+                && let Some(whole) = partly.take()
+            {
+                return Ok(whole);
             }
-            let is_same = self.add_to(some, missing)?;
-            if !is_same {
-                *partly = None;
-            }
+            self.try_add(partly, missing)?;
         }
     }
 
-    /// Adds up to `n` Ids of the same tenure. `false`: that tenure is over.
-    fn add_to(&self, some: &mut Issued, n: u32) -> Result<bool, NotIssued> {
+    /// Adds as many IDs of the same tenure as there are now: up to `n`, and at least one. If that tenure is
+    /// over, `partly` begins anew.
+    ///
+    /// # Errors
+    /// Why not even one.
+    pub fn try_add(&self, partly: &mut Option<Issued>, n: u32) -> Result<(), NotIssued> {
+        self.try_add_leaving(partly, n, 0)
+    }
+
+    /// As [`try_add`](Self::try_add), and leaves ticks to other calls as
+    /// [`try_up_to_leaving`](Self::try_up_to_leaving) does.
+    ///
+    /// # Errors
+    /// Why not even one.
+    pub fn try_add_leaving(
+        &self,
+        partly: &mut Option<Issued>,
+        n: u32,
+        ticks: u64,
+    ) -> Result<(), NotIssued> {
+        if let Some(some) = partly
+            && self.add_to(some, n, ticks)?
+        {
+            return Ok(());
+        }
+        // What another tenure issued cannot be given any more.
+        *partly = Some(self.try_up_to_leaving(n, ticks)?);
+        Ok(())
+    }
+
+    /// Adds up to `n` IDs of the same tenure. `false`: that tenure is over.
+    fn add_to(&self, some: &mut Issued, n: u32, ticks: u64) -> Result<bool, NotIssued> {
         let seats = self.shared.lanes.seats();
-        let seat = seats.iter().find(|seat| seat.number == some.lane);
-        let Some(more) = seat.and_then(|seat| seat.lane.try_up_to(n)) else { return Ok(false) };
+        let seat = seats.iter().find(|seat| seat.lane.number == some.lane);
+        let more = seat.and_then(|seat| seat.lane.try_up_to_leaving(n, ticks));
+        let Some(more) = more else { return Ok(false) };
         let more = more.map_err(NotIssued::NotReady)?;
         let is_same = (more.worker, more.token) == (some.worker, some.token);
         Ok(is_same && some.batch.join(more.batch).is_ok())
     }
 
-    /// Whether an Id could be issued now. Takes none.
+    /// Whether an ID could be issued now. Takes none.
     ///
     /// # Errors
     /// Why not.
@@ -215,36 +251,16 @@ impl Node {
         self.ask_lanes(NodeLane::check)
     }
 
-    fn ask_stamped(
-        &self,
-        ask: impl Fn(&NodeLane) -> Option<Result<Stamped, NotReady>>,
-    ) -> Result<Issued, NotIssued> {
-        self.ask_numbered(ask).map(|(lane, Stamped { batch, worker, token })| Issued {
-            batch,
-            worker,
-            token,
-            lane,
-        })
-    }
-
+    /// Asks the lanes in turn; if none has an ID, the reason that passes first.
     #[inline]
     fn ask_lanes<T>(
         &self,
         ask: impl Fn(&NodeLane) -> Option<Result<T, NotReady>>,
     ) -> Result<T, NotIssued> {
-        self.ask_numbered(ask).map(|(_, issued)| issued)
-    }
-
-    /// Asks the lanes in turn; if none has an Id, the reason that passes first.
-    #[inline]
-    fn ask_numbered<T>(
-        &self,
-        ask: impl Fn(&NodeLane) -> Option<Result<T, NotReady>>,
-    ) -> Result<(u64, T), NotIssued> {
         let mut reason: Option<NotReady> = None;
         for seat in self.shared.lanes.seats().iter() {
             match ask(&seat.lane) {
-                Some(Ok(issued)) => return Ok((seat.number, issued)),
+                Some(Ok(issued)) => return Ok(issued),
                 Some(Err(why)) => {
                     reason = Some(reason.map_or(why, |other| sooner(other, why)));
                 }
@@ -325,8 +341,8 @@ impl Node {
         self.shared.lanes.seats().iter().map(|seat| seat.lane.last()).max().unwrap_or(0)
     }
 
-    /// Now by the clock that Ids are stamped by, in Unix milliseconds, and not before what was stamped:
-    /// real time as far as it is believed. What shares the times of Ids, as leaders of strict scopes do,
+    /// Now by the clock that IDs are stamped by, in Unix milliseconds, and not before what was stamped:
+    /// real time as far as it is believed. What shares the times of IDs, as leaders of strict scopes do,
     /// counts from this.
     #[must_use]
     pub fn now_ms(&self) -> UnixMs {
@@ -357,7 +373,7 @@ impl Node {
 
     /// Moves to other workers without a gap: the lane that holds `worker`, or all that hold one.
     /// For each lane another worker is leased, waited for, and put to use; then the old one is
-    /// released. The Ids of the lane go on and still increase. Either all of these lanes move or
+    /// released. The IDs of the lane go on and still increase. Either all of these lanes move or
     /// none, so the pool must have a free worker for each.
     ///
     /// One rotation runs at a time; others wait, and their patience begins with their turn. If the
@@ -401,9 +417,9 @@ impl fmt::Display for NotIssued {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotReady(why) => why.fmt(f),
-            Self::NoWorker(state) => write!(f, "no Id without a worker: {state}"),
+            Self::NoWorker(state) => write!(f, "no ID without a worker: {state}"),
             Self::Forked => f.write_str(FORKED),
-            Self::Unusable(fault) => write!(f, "no Id with the worker that is held: {fault}"),
+            Self::Unusable(fault) => write!(f, "no ID with the worker that is held: {fault}"),
         }
     }
 }

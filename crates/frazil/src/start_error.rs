@@ -1,4 +1,4 @@
-//! Why a node did not start.
+//! The reason why a node did not start.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use frazil_coord::keeper::{Refusal, Waiting};
 use frazil_coord::rules::REQUEST_MAX;
-use frazil_coord::{BadTiming, Error};
+use frazil_coord::{Error, TimingError};
 
 use crate::builder::LANES_MAX;
 
@@ -26,7 +26,7 @@ pub enum StartError {
         last: u64,
     },
     /// The durations do not go together.
-    Timing(BadTiming),
+    Timing(TimingError),
     /// A request may take so long that the lease lapses behind it.
     Timeout {
         /// As the URL has it.

@@ -1,4 +1,4 @@
-//! Where a user's own state is kept.
+//! The directory of a user's own state.
 
 use std::env;
 use std::path::PathBuf;

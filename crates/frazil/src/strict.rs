@@ -1,4 +1,4 @@
-//! Ids of a strict scope: one after the other, across lanes, workers and nodes.
+//! IDs of a strict scope: one after the other, across lanes, workers and nodes.
 
 #[cfg(feature = "scopes")]
 mod elected;
@@ -10,13 +10,13 @@ use std::time::Duration;
 use frazil_coord::UnixMs;
 use frazil_id::{Id, NotReady, Within};
 
-use crate::lane::{NodeLane, Stamped, tick_of};
+use crate::lane::{NodeLane, tick_of};
 use crate::lanes::Seat;
 use crate::node::{Issued, Node, NotIssued};
 
 /// The right to issue for a scope.
 ///
-/// The scope's Ids have times that no other holder of the right ever uses, and so they are larger
+/// The scope's IDs have times that no other holder of the right ever uses, and so they are larger
 /// than all that holders before issued. That a holder issues nothing for a request that came after
 /// the next one began is what `is_valid` is for.
 pub trait Mandate: fmt::Debug + Send + Sync {
@@ -30,10 +30,10 @@ pub trait Mandate: fmt::Debug + Send + Sync {
     fn horizon(&self) -> UnixMs;
 }
 
-/// Issues the Ids of a strict scope under one mandate.
+/// Issues the IDs of a strict scope under one mandate.
 ///
 /// They come from one lane for as long as that has a worker. When another lane must be used, its
-/// Ids begin above the last tick of the scope.
+/// IDs begin above the last tick of the scope.
 #[derive(Debug)]
 pub struct Strict<M> {
     node: Node,
@@ -51,7 +51,7 @@ struct Past {
     is_over: bool,
 }
 
-/// Why no Id of a scope was issued.
+/// Why no ID of a scope was issued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotScoped {
@@ -64,7 +64,7 @@ pub enum NotScoped {
     },
     /// The next tick is past what the right is good for: it must be renewed first.
     Horizon,
-    /// The node has no Id to give.
+    /// The node has no ID to give.
     NotIssued(NotIssued),
 }
 
@@ -75,13 +75,30 @@ impl<M: Mandate> Strict<M> {
         Self { node, mandate, past: Mutex::default() }
     }
 
+    /// The same, with IDs above one that is known of the scope, whatever the mandate says of times.
+    #[must_use]
+    pub fn above(self, last: Option<Id>) -> Self {
+        if let Some(last) = last {
+            let tick = last.parts(&self.node.shared.layout).map_or(0, |parts| parts.tick);
+            let mut past = self.past();
+            (past.last, past.last_tick) = (Some(last), tick);
+        }
+        self
+    }
+
+    /// The last ID of the scope that is known.
+    #[must_use]
+    pub fn last(&self) -> Option<Id> {
+        self.past().last
+    }
+
     /// The right to issue.
     #[must_use]
     pub const fn mandate(&self) -> &M {
         &self.mandate
     }
 
-    /// Issues exactly `n` Ids of one worker over several calls: `partly` holds what was issued so
+    /// Issues exactly `n` IDs of one worker over several calls: `partly` holds what was issued so
     /// far and is the caller's to keep from one call to the next, beginning with `None`.
     ///
     /// # Errors
@@ -103,20 +120,30 @@ impl<M: Mandate> Strict<M> {
             {
                 return Ok(whole);
             }
-            let more = self.try_up_to(missing)?;
-            *partly = Some(match partly.take() {
-                // Of another tenure, the first part cannot be given any more.
-                Some(some) if (some.worker, some.token) != (more.worker, more.token) => more,
-                Some(mut some) => match some.batch.join(more.batch) {
-                    Ok(()) => some,
-                    Err(batch) => Issued { batch, ..some },
-                },
-                None => more,
-            });
+            self.try_add(partly, missing)?;
         }
     }
 
-    /// Issues as many Ids as there are now: up to `n`, and at least one; none for 0.
+    /// Adds as many IDs of the same worker as there are now: up to `n`, and at least one. If its tenure is
+    /// over, `partly` begins anew.
+    ///
+    /// # Errors
+    /// Why not even one.
+    pub fn try_add(&self, partly: &mut Option<Issued>, n: u32) -> Result<(), NotScoped> {
+        let more = self.try_up_to(n)?;
+        *partly = Some(match partly.take() {
+            // Of another tenure, the first part cannot be given any more.
+            Some(some) if (some.worker, some.token) != (more.worker, more.token) => more,
+            Some(mut some) => match some.batch.join(more.batch) {
+                Ok(()) => some,
+                Err(batch) => Issued { batch, ..some },
+            },
+            None => more,
+        });
+        Ok(())
+    }
+
+    /// Issues as many IDs as there are now: up to `n`, and at least one; none for 0.
     ///
     /// # Errors
     /// Why not even one.
@@ -128,13 +155,13 @@ impl<M: Mandate> Strict<M> {
     pub fn close(&self) -> UnixMs {
         let mut past = self.past();
         past.is_over = true;
-        if past.last.is_none() { 0 } else { self.node.shared.layout.unix_ms(past.last_tick) }
+        if past.lane.is_none() { 0 } else { self.node.shared.layout.unix_ms(past.last_tick) }
     }
 
     /// One at a time, so that what is issued later is larger whichever lane it comes from.
     fn take(
         &self,
-        ask: impl Fn(&NodeLane, Within) -> Option<Result<Stamped, NotReady>>,
+        ask: impl Fn(&NodeLane, Within) -> Option<Result<Issued, NotReady>>,
     ) -> Result<Issued, NotScoped> {
         // Before the lock, which a thread of the parent may have held.
         if self.node.is_copy() {
@@ -150,20 +177,20 @@ impl<M: Mandate> Strict<M> {
         let floor = tick_of(layout, self.mandate.floor());
         let up_to = tick_of(layout, self.mandate.horizon());
         let (seats, own, mut reason) = (self.node.shared.lanes.seats(), past.lane, None);
-        let is_own = |seat: &Seat| own == Some(seat.number);
+        let is_own = |seat: &Seat| own == Some(seat.lane.number);
         let others = seats.iter().filter(|seat| !is_own(seat));
         for seat in seats.iter().filter(|seat| is_own(seat)).chain(others) {
-            // Within a lane Ids increase by themselves.
+            // Within a lane IDs increase by themselves.
             let above = if is_own(seat) { floor } else { floor.max(past.last_tick) };
             match ask(&seat.lane, Within { above, up_to }) {
-                Some(Ok(stamped)) => {
-                    if let Some(issued) = past.note(seat, stamped, layout) {
+                Some(Ok(issued)) => {
+                    if let Some(issued) = past.note(issued, layout) {
                         return Ok(issued);
                     }
                     let above = floor.max(past.last_tick);
                     let again = ask(&seat.lane, Within { above, up_to });
-                    let Some(Ok(stamped)) = again else { continue };
-                    if let Some(issued) = past.note(seat, stamped, layout) {
+                    let Some(Ok(issued)) = again else { continue };
+                    if let Some(issued) = past.note(issued, layout) {
                         return Ok(issued);
                     }
                 }
@@ -200,22 +227,16 @@ impl<M: Mandate> Strict<M> {
 
 impl Past {
     /// Notes what is issued. `None`: it is not above what was issued before, and is given to nobody.
-    fn note(
-        &mut self,
-        seat: &Seat,
-        stamped: Stamped,
-        layout: &frazil_id::Layout,
-    ) -> Option<Issued> {
-        let Stamped { batch, worker, token } = stamped;
-        if let Some((first, last)) = batch.ends() {
+    fn note(&mut self, issued: Issued, layout: &frazil_id::Layout) -> Option<Issued> {
+        if let Some((first, last)) = issued.batch.ends() {
             if self.last.is_some_and(|before| first <= before) {
                 return None;
             }
             self.last = Some(last);
             self.last_tick = last.parts(layout).map_or(self.last_tick, |parts| parts.tick);
-            self.lane = Some(seat.number);
+            self.lane = Some(issued.lane);
         }
-        Some(Issued { batch, worker, token, lane: seat.number })
+        Some(issued)
     }
 }
 
@@ -272,7 +293,7 @@ mod tests {
         }
     }
 
-    /// Issues by one lane far ahead of the clock, drops it and issues by the other. Whether Ids
+    /// Issues by one lane far ahead of the clock, drops it and issues by the other. Whether IDs
     /// still increase; `forget` takes away what the scope knows of the past.
     async fn drops_its_lane(forget: bool) -> bool {
         // A lane in a directory is not let so far ahead of its keeper. Each has a store of its own.
@@ -281,7 +302,7 @@ mod tests {
         let node = Node::builder().store(&store).unwrap().lanes(2).options(options);
         let node = node.start().await.unwrap();
         let strict = Strict::new(node.clone(), Always);
-        let second = node.shared.lanes.seats()[1].number;
+        let second = node.shared.lanes.seats()[1].lane.number;
         strict.past().lane = Some(second);
         let before = strict.try_fill(&mut None, 4096 * 500).unwrap();
         assert_eq!(before.lane, second);

@@ -1,4 +1,4 @@
-//! What a call waits for, and what it does not.
+//! The conditions that a call waits for, and those that it does not.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Waits {
 }
 
 impl Node {
-    /// Whether Ids are refused although the lease is in order and good for more: the process was
+    /// Whether IDs are refused although the lease is in order and good for more: the process was
     /// stopped, or its runtime was blocked, and the lease is looked at before it is used again. That
     /// passes by itself, within a request to the store.
     #[must_use]

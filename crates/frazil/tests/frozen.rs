@@ -60,7 +60,7 @@ enum Holder {
     WithoutHorizon,
 }
 
-/// Freezes a holder, takes its worker, wakes it up, and counts the Ids that both issued.
+/// Freezes a holder, takes its worker, wakes it up, and counts the IDs that both issued.
 fn collisions(url: &str, holder: Holder) -> usize {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (child, lines) = start_holder(url, holder);
@@ -93,7 +93,7 @@ fn collisions(url: &str, holder: Holder) -> usize {
     runtime.block_on(node.shutdown());
     runtime.block_on(issuing).unwrap();
     let ours = ours.lock().unwrap();
-    assert!(ours.len() > 100, "the successor issued {} Ids", ours.len());
+    assert!(ours.len() > 100, "the successor issued {} IDs", ours.len());
     ours.intersection(&theirs).count()
 }
 
@@ -146,7 +146,7 @@ fn start_holder(url: &str, holder: Holder) -> (Process, Receiver<String>) {
     (Process(child), lines)
 }
 
-/// Collects Ids until there are enough (`false`) or the holder says that it lost its worker.
+/// Collects IDs until there are enough (`false`) or the holder says that it lost its worker.
 fn collect_until(
     lines: &Receiver<String>,
     ids: &mut BTreeSet<u64>,
@@ -166,7 +166,7 @@ fn collect_until(
     }
 }
 
-/// The holder, in a process of its own: prints its Ids, and "lost" when it lost its worker.
+/// The holder, in a process of its own: prints its IDs, and "lost" when it lost its worker.
 #[test]
 #[ignore = "started by the tests above"]
 fn holder_process() {

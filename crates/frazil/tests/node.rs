@@ -285,7 +285,7 @@ async fn names_and_namespaces_of_memory_are_stores_of_their_own() {
 async fn a_node_on_memory_starts_above_the_one_before_it() {
     let mut last = None;
     for _ in 0..20 {
-        let node = of_memory("memory:relay").workers(7..=7).start().await.unwrap();
+        let node = of_memory("memory:slot").workers(7..=7).start().await.unwrap();
         // So many that their times run ahead of the clock.
         let (first, highest) = node.batch(20_000).await.unwrap().ends().unwrap();
         assert!(Some(first) > last, "{first:?} after {last:?}");

@@ -1,4 +1,4 @@
-//! A node moves to other workers while Ids are issued, and nobody who asks for one notices.
+//! A node moves to other workers while IDs are issued, and nobody who asks for one notices.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -78,8 +78,8 @@ async fn goes_on(node: Node) {
     asking.more().await;
     let seen = asking.end();
     assert_eq!(seen.gaps, []);
-    assert!(seen.ids.is_sorted_by(|one, other| one < other), "Ids of one lane increase");
-    assert_eq!(seen.tenures.len(), ROTATIONS + 1, "Ids were issued under every tenure");
+    assert!(seen.ids.is_sorted_by(|one, other| one < other), "IDs of one lane increase");
+    assert_eq!(seen.tenures.len(), ROTATIONS + 1, "IDs were issued under every tenure");
     node.shutdown().await;
     comes_to_hold(&node, &[]).await;
 }
@@ -283,7 +283,7 @@ async fn holds_only_what_it_says(node: &Node) {
     }
 }
 
-/// What a thread saw that asked for one Id after the other.
+/// What a thread saw that asked for one ID after the other.
 #[derive(Debug, Default)]
 struct Seen {
     ids: Vec<Id>,
@@ -292,7 +292,7 @@ struct Seen {
     gaps: Vec<NotIssued>,
 }
 
-/// A thread that asks for Ids until it is told to end.
+/// A thread that asks for IDs until it is told to end.
 struct Asking {
     is_over: Arc<AtomicBool>,
     issued: Arc<AtomicU64>,
@@ -321,13 +321,13 @@ impl Asking {
         Self { is_over, issued, thread }
     }
 
-    /// Waits until it has got more Ids.
+    /// Waits until it has got more IDs.
     async fn more(&self) {
         // The answer after the next one was surely asked for after this.
         let enough = self.issued.load(Ordering::Relaxed) + 2;
         let end = boot_time() + LIMIT;
         while self.issued.load(Ordering::Relaxed) < enough {
-            assert!(boot_time() < end && !self.thread.is_finished(), "no more Ids");
+            assert!(boot_time() < end && !self.thread.is_finished(), "no more IDs");
             tokio::task::yield_now().await;
         }
     }

@@ -1,4 +1,4 @@
-//! Strict scopes: Ids that increase across lanes, workers and nodes.
+//! Strict scopes: IDs that increase across lanes, workers and nodes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -49,7 +49,7 @@ impl Place {
         Self { directory: tempfile::tempdir().unwrap() }
     }
 
-    /// A node whose Ids may run ahead of the clock.
+    /// A node whose IDs may run ahead of the clock.
     async fn node(&self, lanes: usize, ahead: Duration) -> Node {
         let options = Options { max_ahead: ahead, ..Options::default() };
         let store = format!("file:{}", self.directory.path().display());
@@ -61,7 +61,7 @@ impl Place {
 
 const AHEAD: Duration = Duration::from_secs(5);
 
-/// Ids as soon as there are so many.
+/// IDs as soon as there are so many.
 async fn issued(strict: &Strict<Arc<Right>>, n: u32) -> Issued {
     let mut partly = None;
     loop {
@@ -106,7 +106,7 @@ async fn nothing_is_issued_up_to_the_floor_or_past_the_horizon() {
     }
     assert!(times.iter().all(|time| (now + 151..=now + 200).contains(time)), "{times:?}");
     assert!(!times.is_empty());
-    // A plain Id is not held up by what the scope waits for.
+    // A plain ID is not held up by what the scope waits for.
     node.next().await.unwrap();
     right.horizon.store(unix_ms() + 60_000, Ordering::Relaxed);
     issued(&strict, 1).await;
@@ -123,14 +123,14 @@ async fn whoever_is_not_entitled_any_more_issues_nothing() {
     assert_eq!(strict.try_up_to(1), Err(NotScoped::NotHeld));
     right.is_valid.store(true, Ordering::Relaxed);
     let last = ends(&issued(&strict, 3).await).1;
-    // What was closed stays closed, and the last time is that of the last Id.
+    // What was closed stays closed, and the last time is that of the last ID.
     let time = Layout::FRAZIL.unix_ms(last.parts(&Layout::FRAZIL).unwrap().tick);
     assert_eq!(strict.close(), time);
     assert_eq!(strict.try_up_to(1), Err(NotScoped::NotHeld));
     assert_eq!(Strict::new(node, Right::above(0)).close(), 0);
 }
 
-/// Two nodes; the first one's Ids have run ahead of the clock when the second takes over, which is
+/// Two nodes; the first one's IDs have run ahead of the clock when the second takes over, which is
 /// given a floor. Whether the second one's are larger.
 async fn hand_over(floor: impl Fn(UnixMs) -> UnixMs) -> bool {
     let place = Place::new();

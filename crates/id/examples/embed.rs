@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         assert!(id > Id::from_u64(0));
     }
 
-    // `try_next` never blocks: it says why there is no Id now, and for how long.
+    // `try_next` never blocks: it says why there is no ID now, and for how long.
     if let Err(not_ready) = ids.try_next() {
         println!("{not_ready}");
     }

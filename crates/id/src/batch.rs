@@ -1,4 +1,4 @@
-//! What one call issued.
+//! The IDs of one call.
 
 use alloc::vec::Vec;
 use core::iter::FusedIterator;
@@ -8,7 +8,7 @@ use crate::layout::Layout;
 use crate::step::Granted;
 use crate::ticket::Stamp;
 
-/// The Ids of one call: exactly as many as asked for, sorted.
+/// The IDs of one call: exactly as many as asked for, sorted.
 ///
 /// ```
 /// use frazil_id::{Generator, Layout, ManualClock, Options};
@@ -35,7 +35,7 @@ impl Batch {
         Self { stamp, len: 0, first: Granted { first: 0, count: 0 }, more: Vec::new() }
     }
 
-    /// Puts a batch together again from its Ids, as another process sent them. `None`: they are not
+    /// Puts a batch together again from its IDs, as another process sent them. `None`: they are not
     /// all of the layout and of one worker, or do not ascend.
     #[must_use]
     pub fn from_ids(layout: &Layout, ids: impl IntoIterator<Item = Id>) -> Option<Self> {
@@ -66,7 +66,7 @@ impl Batch {
         }
     }
 
-    /// Adds the Ids of a later call to the same generator.
+    /// Adds the IDs of a later call to the same generator.
     ///
     /// # Errors
     /// The other batch, if it is of another worker or not later.
@@ -88,13 +88,13 @@ impl Batch {
         self.more.last().unwrap_or(&self.first).last()
     }
 
-    /// The first and the last Id, if there are any.
+    /// The first and the last ID, if there are any.
     #[must_use]
     pub fn ends(&self) -> Option<(Id, Id)> {
         (!self.is_empty()).then(|| (self.stamp.id(self.first.first), self.stamp.id(self.last())))
     }
 
-    /// How many Ids there are.
+    /// How many IDs there are.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
@@ -106,20 +106,20 @@ impl Batch {
         self.len == 0
     }
 
-    /// The Ids, in order.
+    /// The IDs, in order.
     #[must_use]
     pub fn iter(&self) -> Ids<'_> {
         let run = Run { first: Id::from_u64(0), count: 0, stride: 0 };
         Ids { left: self.len, runs: self.runs(), run }
     }
 
-    /// The Ids as stretches of one tick each.
+    /// The IDs as stretches of one tick each.
     #[must_use]
     pub fn runs(&self) -> Runs<'_> {
         Runs { stamp: self.stamp, granted: self.first, more: &self.more }
     }
 
-    /// Writes the Ids into the start of a buffer, and returns that part of it.
+    /// Writes the IDs into the start of a buffer, and returns that part of it.
     ///
     /// # Panics
     /// If the buffer is shorter than the batch.
@@ -146,10 +146,10 @@ impl<'a> IntoIterator for &'a Batch {
     }
 }
 
-/// Ids of one tick, evenly apart: `first`, `first + stride`, and so on.
+/// IDs of one tick, evenly apart: `first`, `first + stride`, and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The first Id.
+    /// The first ID.
     pub first: Id,
     /// How many.
     pub count: u64,
@@ -196,7 +196,7 @@ impl Iterator for Runs<'_> {
 
 impl FusedIterator for Runs<'_> {}
 
-/// Iterates over the Ids of a [`Batch`].
+/// Iterates over the IDs of a [`Batch`].
 #[derive(Clone, Debug)]
 pub struct Ids<'a> {
     left: usize,

@@ -1,4 +1,4 @@
-//! Where time comes from.
+//! The source of time.
 
 mod manual;
 #[cfg(feature = "std")]

@@ -22,13 +22,13 @@ use crate::ticket::Stamp;
 /// neither reach this nor wrap around from it.
 const CLOSED: u64 = 3 << 62;
 
-/// Issues the Ids of one worker, from any number of threads, strictly increasing and never twice.
+/// Issues the IDs of one worker, from any number of threads, strictly increasing and never twice.
 ///
 /// There is one generator for each lease of a worker. [`try_next`](Self::try_next) and
 /// [`try_batch`](Self::try_batch) never block; `next` and `batch` wait out what is brief.
 ///
 /// It does not look for forks: after one, parent and child have a copy each, and both issue the same
-/// Ids. Make the generator after the fork, in each process with a worker of its own, or use
+/// IDs. Make the generator after the fork, in each process with a worker of its own, or use
 /// `frazil::Node`, which refuses to issue in a child.
 #[derive(Debug)]
 pub struct Generator<C> {
@@ -58,7 +58,7 @@ pub struct Within {
 /// What is known for good once a generator is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed {
-    /// No Id was or will be issued above this tick.
+    /// No ID was or will be issued above this tick.
     pub last_tick: u64,
 }
 
@@ -105,54 +105,77 @@ impl<C: Clock> Generator<C> {
         })
     }
 
-    /// Issues one Id, or says why not now.
+    /// Issues one ID, or says why not now.
     ///
     /// # Errors
     /// The reason, and how long it lasts.
     #[inline]
     pub fn try_next(&self) -> Result<Id, NotReady> {
-        self.next_in_open_tick().map_or_else(|| self.take_one(), Ok)
+        self.one_ticket().map(|ticket| self.stamp.id(ticket))
     }
 
-    /// One Id by the fast path, if that can be.
+    /// One ticket, by the fast path if that can be.
     #[inline]
-    pub(crate) fn next_in_open_tick(&self) -> Option<Id> {
-        let ticket = self.carry_on(self.clock.tick()?)?;
-        Some(self.stamp.id(ticket))
+    fn one_ticket(&self) -> Result<u64, NotReady> {
+        self.ticket_in_open_tick().map_or_else(|| self.take_one(), Ok)
+    }
+
+    #[inline]
+    pub(crate) fn ticket_in_open_tick(&self) -> Option<u64> {
+        self.carry_on(self.clock.tick()?)
     }
 
     #[cold]
-    pub(crate) fn take_one(&self) -> Result<Id, NotReady> {
-        self.take(Ask::exactly(1)).map(|granted| self.stamp.id(granted.first))
+    pub(crate) fn take_one(&self) -> Result<u64, NotReady> {
+        self.take(Ask::exactly(1)).map(|granted| granted.first)
     }
 
-    /// Issues exactly `n` Ids, or says why not now. None are lost by asking.
+    /// Issues exactly `n` IDs, or says why not now. None are lost by asking.
     ///
     /// # Errors
-    /// The reason, and how long it lasts. More Ids than fit into the ticks that may be open at
+    /// The reason, and how long it lasts. More IDs than fit into the ticks that may be open at
     /// once are [`NotReady::BatchTooLarge`].
+    #[inline]
     pub fn try_batch(&self, n: u32) -> Result<Batch, NotReady> {
+        self.batch_of(n, Ask::exactly(n.into()))
+    }
+
+    /// Issues as many IDs as can be issued now, up to `n` and at least one; none for 0.
+    ///
+    /// # Errors
+    /// Why not even one.
+    #[inline]
+    pub fn try_up_to(&self, n: u32) -> Result<Batch, NotReady> {
+        self.batch_of(n, Ask::up_to(n.into()))
+    }
+
+    /// As [`try_up_to`](Self::try_up_to), and leaves so many of the ticks that may run ahead of the clock to
+    /// other calls.
+    ///
+    /// # Errors
+    /// As for `try_up_to`.
+    pub fn try_up_to_leaving(&self, n: u32, ticks: u64) -> Result<Batch, NotReady> {
         let mut batch = Batch::empty(self.stamp);
         if n > 0 {
-            batch.push(self.take(Ask::exactly(n.into()))?);
+            let max_ahead = self.rules.max_ahead.saturating_sub(ticks);
+            let rules = Rules { max_ahead, ..self.rules };
+            batch.push(self.take_by(&rules, 0, u64::MAX, Ask::up_to(n.into()))?);
         }
         Ok(batch)
     }
 
-    /// Issues as many Ids as can be issued now, up to `n` and at least one; none for 0.
-    ///
-    /// # Errors
-    /// Why not even one.
-    pub fn try_up_to(&self, n: u32) -> Result<Batch, NotReady> {
+    fn batch_of(&self, n: u32, ask: Ask) -> Result<Batch, NotReady> {
         let mut batch = Batch::empty(self.stamp);
-        if n > 0 {
-            batch.push(self.take(Ask::up_to(n.into()))?);
+        match n {
+            0 => {}
+            1 => batch.push(Granted { first: self.one_ticket()?, count: 1 }),
+            _ => batch.push(self.take(ask)?),
         }
         Ok(batch)
     }
 
     /// As [`try_batch`](Self::try_batch), with ticks of a range alone. A tick that is further ahead
-    /// than Ids may run is waited for, as a used-up sequence is.
+    /// than IDs may run is waited for, as a used-up sequence is.
     ///
     /// # Errors
     /// As for `try_batch`; past the range it is [`NotReady::Horizon`].
@@ -177,7 +200,7 @@ impl<C: Clock> Generator<C> {
         Ok(batch)
     }
 
-    /// Whether an Id could be issued now. Takes none.
+    /// Whether an ID could be issued now. Takes none.
     ///
     /// # Errors
     /// Why not.
@@ -207,7 +230,7 @@ impl<C: Clock> Generator<C> {
         let horizon_end = self.horizon_end.load(Ordering::Relaxed);
         // The difference wraps to a huge number for a ticket before the opening.
         let fits = |ticket: u64| ticket.wrapping_sub(opening) < self.span && ticket < horizon_end;
-        // Relaxed: one location carries all of the state, and an Id publishes no other memory.
+        // Relaxed: one location carries all of the state, and an ID publishes no other memory.
         if !fits(self.state.0.load(Ordering::Relaxed) + 1) {
             return None;
         }
@@ -223,6 +246,17 @@ impl<C: Clock> Generator<C> {
 
     /// The same after a ticket, as if that were the last one, and up to a tick.
     fn take_after(&self, before: u64, up_to: u64, ask: Ask) -> Result<Granted, NotReady> {
+        self.take_by(&self.rules, before, up_to, ask)
+    }
+
+    /// The same by rules that are at least as strict as the generator's own.
+    fn take_by(
+        &self,
+        rules: &Rules,
+        before: u64,
+        up_to: u64,
+        ask: Ask,
+    ) -> Result<Granted, NotReady> {
         loop {
             // Relaxed: as in `carry_on`. Loaded before the clock is read: a time older than the
             // ticket would look like a used-up sequence.
@@ -232,7 +266,7 @@ impl<C: Clock> Generator<C> {
             }
             let reading = self.clock.read();
             let bounds = Bounds { floor: self.floor, horizon: self.horizon().min(up_to) };
-            let granted = step(&self.rules, bounds, last.max(before), reading, ask)?;
+            let granted = step(rules, bounds, last.max(before), reading, ask)?;
             // Relaxed: as in `carry_on`.
             let swapped = self.state.0.compare_exchange_weak(
                 last,
@@ -279,7 +313,7 @@ impl<C: Clock> Generator<C> {
 
     /// Ends this generator for good. Returns the last tick, or `None` if it was closed before.
     ///
-    /// When this returns, no call issues another Id, and every Id issued is at or below the tick.
+    /// When this returns, no call issues another ID, and every ID issued is at or below the tick.
     pub fn close(&self) -> Option<Closed> {
         // Relaxed: the swap and every grant are changes of one location, which have one order. A
         // flag in another word could be set between a thread's test of it and its grant.
@@ -293,13 +327,13 @@ impl<C: Clock> Generator<C> {
         (last >> self.rules.sequence_bits).min(self.horizon()).max(self.floor)
     }
 
-    /// The layout of the Ids.
+    /// The layout of the IDs.
     #[must_use]
     pub const fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The worker number in the Ids.
+    /// The worker number in the IDs.
     #[must_use]
     pub const fn worker(&self) -> u64 {
         self.worker

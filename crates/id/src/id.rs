@@ -8,14 +8,14 @@ use crate::layout::Layout;
 use crate::parts::{OutsideLayout, Parts, TimeError};
 use crate::text::{Format, IdText, ParseIdError};
 
-/// A unique, time-ordered 64-bit value. Ids of one layout sort by time; their canonical text is
+/// A unique, time-ordered 64-bit value. IDs of one layout sort by time; their canonical text is
 /// decimal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(transparent)]
 pub struct Id(u64);
 
 impl Id {
-    /// The Id with these bits.
+    /// The ID with these bits.
     #[must_use]
     pub const fn from_u64(bits: u64) -> Self {
         Self(bits)
@@ -27,15 +27,15 @@ impl Id {
         self.0
     }
 
-    /// Takes the Id apart.
+    /// Takes the ID apart.
     ///
     /// # Errors
-    /// If a bit above the layout's fields is set: then the Id is of another layout.
+    /// If a bit above the layout's fields is set: then the ID is of another layout.
     pub fn parts(self, layout: &Layout) -> Result<Parts, OutsideLayout> {
         layout.decode(self)
     }
 
-    /// The lowest Id of the tick that an instant, in Unix milliseconds, falls into: every Id of an
+    /// The lowest ID of the tick that an instant, in Unix milliseconds, falls into: every ID of an
     /// earlier tick is below it.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Id {
         Ok(Self(layout.tick_at(unix_ms)? << layout.time_shift()))
     }
 
-    /// The first and last Id that can have been issued in a stretch of Unix milliseconds, for
+    /// The first and last ID that can have been issued in a stretch of Unix milliseconds, for
     /// queries such as `WHERE id BETWEEN first AND last`.
     ///
     /// # Errors

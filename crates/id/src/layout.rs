@@ -1,4 +1,4 @@
-//! What the bits of an Id mean.
+//! The meaning of an ID's bits.
 
 mod facts;
 mod presets;
@@ -14,10 +14,10 @@ const PARTS_MAX: usize = 4;
 const NAME_MAX: usize = 16;
 /// 9999-12-31T23:59:59.999Z: an epoch must have an RFC 3339 form.
 const EPOCH_MS_MAX: u64 = 253_402_300_799_999;
-/// One day: a coarser tick makes Ids that say nothing.
+/// One day: a coarser tick makes IDs that say nothing.
 const TICK_MS_MAX: u32 = 86_400_000;
 
-/// The epoch, the tick length and the bit fields of an Id, from the most significant bit: time
+/// The epoch, the tick length and the bit fields of an ID, from the most significant bit: time
 /// first, then worker and sequence in either order.
 ///
 /// A layout is checked once, in [`Layout::new`]; everything else trusts it.
@@ -43,7 +43,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Describes Ids by their fields, from the most significant bit, their epoch in Unix
+    /// Describes IDs by their fields, from the most significant bit, their epoch in Unix
     /// milliseconds and the length of a tick in milliseconds.
     ///
     /// A field is a name and a number of bits. `time` comes first; `sequence` is the counter
@@ -169,7 +169,7 @@ impl Layout {
         self.sequence_bits
     }
 
-    /// Bits that an Id of this layout uses; those above are zero.
+    /// Bits that an ID of this layout uses; those above are zero.
     #[must_use]
     pub const fn bits(&self) -> u32 {
         self.time_bits + self.worker_bits + self.sequence_bits
@@ -270,7 +270,7 @@ const EPOCH_EXAMPLE: &str = "`@2024-01-01T00:00:00Z`, or Unix milliseconds as `@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutError {
-    /// A field has no bits, or more than an Id.
+    /// A field has no bits, or more than an ID.
     FieldBits {
         /// The bits asked for.
         bits: u32,
@@ -324,7 +324,7 @@ impl fmt::Display for LayoutError {
             }
             Self::NoTime => f.write_str("there is no time field: start with `time:BITS`"),
             Self::TimeNotFirst => {
-                f.write_str("`time` must be the first field, so that Ids sort by time")
+                f.write_str("`time` must be the first field, so that IDs sort by time")
             }
             Self::RepeatedField => f.write_str("a field is named twice: name each one once"),
             Self::WorkerSplit => f.write_str(
@@ -339,7 +339,7 @@ impl fmt::Display for LayoutError {
                  a letter first, and not `tick`"
             ),
             Self::TooManyBits { bits } => {
-                write!(f, "the fields take {bits} bits and an Id has 64: shorten them")
+                write!(f, "the fields take {bits} bits and an ID has 64: shorten them")
             }
             Self::Tick { tick_ms } => {
                 write!(f, "a tick of {tick_ms} ms cannot work: use 1 to {TICK_MS_MAX} ms")

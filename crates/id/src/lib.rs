@@ -1,7 +1,7 @@
-//! Unique, time-ordered 64-bit Ids.
+//! Unique, time-ordered 64-bit IDs.
 //!
 //! An [`Id`] is a `u64` whose bits a [`Layout`] explains: a time, a worker and a sequence. A
-//! [`Generator`] issues the Ids of one worker, without locks and without ever lowering or
+//! [`Generator`] issues the IDs of one worker, without locks and without ever lowering or
 //! repeating one, whatever the clock does.
 //!
 //! ```
@@ -18,10 +18,10 @@
 //!
 //! | to | see |
 //! |---|---|
-//! | describe the bits of an Id, or use a known scheme | [`Layout`] |
-//! | take an Id apart, put one together, bound a time range | [`Id::parts`], [`Layout::encode`], [`Id::range`] |
-//! | print and read Ids | [`Format`], [`Id::text`], [`Id::parse`] |
-//! | issue Ids | [`Generator`], [`Options`] |
+//! | describe the bits of an ID, or use a known scheme | [`Layout`] |
+//! | take an ID apart, put one together, bound a time range | [`Id::parts`], [`Layout::encode`], [`Id::range`] |
+//! | print and read IDs | [`Format`], [`Id::text`], [`Id::parse`] |
+//! | issue IDs | [`Generator`], [`Options`] |
 //! | choose where time comes from | [`SystemClock`], [`TickerClock`], [`ManualClock`] |
 //! | read every rule of issuing in one place | [`step`](fn@step) |
 //!

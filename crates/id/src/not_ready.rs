@@ -1,9 +1,9 @@
-//! Why no Id can be issued now.
+//! The reason why no ID can be issued now.
 
 use core::fmt;
 use core::time::Duration;
 
-/// No Id now: an expected outcome, with the reason and, where waiting helps, for how long.
+/// No ID now: an expected outcome, with the reason and, where waiting helps, for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NotReady {
@@ -37,7 +37,7 @@ pub enum NotReady {
         /// Until the epoch.
         retry_after: Duration,
     },
-    /// More Ids in one grant than may ever be granted at once.
+    /// More IDs in one grant than may ever be granted at once.
     BatchTooLarge {
         /// The most that may.
         max: u64,
@@ -100,7 +100,7 @@ impl fmt::Display for NotReady {
             ),
             Self::BatchTooLarge { max } => write!(
                 f,
-                "at most {max} Ids can be granted at once: ask for fewer, or use the waiting `batch`"
+                "at most {max} IDs can be granted at once: ask for fewer, or use the waiting `batch`"
             ),
             Self::Closed => {
                 f.write_str("this generator was closed: start another one for a new lease")

@@ -1,4 +1,4 @@
-//! How a generator is to behave.
+//! The options of a generator.
 
 use core::fmt;
 use core::time::Duration;
@@ -9,7 +9,7 @@ use crate::step::Rules;
 
 /// Ticket bits a generator can use: the top bit of the state word says that it is past all tickets.
 const TICKET_BITS_MAX: u32 = 63;
-/// Ids further ahead than this say nothing about time.
+/// IDs further ahead than this say nothing about time.
 const AHEAD_MAX: Duration = Duration::from_hours(1);
 
 /// Choices for a [`Generator`](crate::Generator), with defaults for one that nobody coordinates.
@@ -21,15 +21,15 @@ pub struct Options {
     pub floor: Option<u64>,
     /// The last tick that may be stamped for now; `None` for the layout's last.
     pub horizon: Option<u64>,
-    /// How far Ids may run ahead of the clock when a tick's sequence is used up.
+    /// How far IDs may run ahead of the clock when a tick's sequence is used up.
     pub max_ahead: Duration,
     /// What to do when real time steps back.
     pub rollback: Rollback,
     /// Steps back shorter than this are waited out under [`Rollback::Refuse`].
     pub rollback_tolerance: Duration,
-    /// Opens each tick at a pseudo-random sequence below this, so that Ids issued at a low rate do
+    /// Opens each tick at a pseudo-random sequence below this, so that IDs issued at a low rate do
     /// not share their low bits (`id % n` then spreads evenly). 0 opens at sequence 0. Costs half
-    /// of this many Ids a tick on average.
+    /// of this many IDs a tick on average.
     pub spread: u32,
     /// Refuses to start when the layout's last instant is nearer than this.
     pub least_lifetime: Duration,
@@ -113,19 +113,19 @@ pub enum StartError {
         /// The highest that fits.
         max: u64,
     },
-    /// Time and sequence leave no room for a worker; Ids of the layout can only be decoded.
+    /// Time and sequence leave no room for a worker; IDs of the layout can only be decoded.
     DecodeOnly {
         /// Bits of time and sequence.
         ticket_bits: u32,
     },
-    /// The spread takes more than half of a tick's Ids.
+    /// The spread takes more than half of a tick's IDs.
     SpreadTooLarge {
         /// The spread.
         spread: u32,
         /// The largest allowed.
         max: u64,
     },
-    /// Ids may run too far ahead of time.
+    /// IDs may run too far ahead of time.
     AheadTooLong {
         /// The time asked for.
         ahead: Duration,
@@ -159,10 +159,10 @@ impl fmt::Display for StartError {
             Self::DecodeOnly { ticket_bits } => write!(
                 f,
                 "time and sequence take {ticket_bits} bits and issuing allows {TICKET_BITS_MAX}: \
-                 Ids of this layout can only be decoded"
+                 IDs of this layout can only be decoded"
             ),
             Self::SpreadTooLarge { spread, max } => {
-                write!(f, "a spread of {spread} is above {max}, half of a tick's Ids")
+                write!(f, "a spread of {spread} is above {max}, half of a tick's IDs")
             }
             Self::AheadTooLong { ahead, max } => {
                 write!(f, "running {ahead:?} ahead of time is too much: use at most {max:?}")

@@ -1,4 +1,4 @@
-//! Taking Ids apart and putting them together.
+//! Taking IDs apart and putting them together.
 
 use core::fmt;
 
@@ -6,22 +6,22 @@ use crate::id::Id;
 use crate::layout::{Layout, Part};
 use crate::rfc3339::Instant;
 
-/// The fields of an Id.
+/// The fields of an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Parts {
     /// Layout time units since the layout's epoch.
     pub tick: u64,
-    /// Who issued the Id.
+    /// Who issued the ID.
     pub worker: u64,
     /// The counter within the tick.
     pub sequence: u64,
 }
 
 impl Layout {
-    /// Takes an Id apart.
+    /// Takes an ID apart.
     ///
     /// # Errors
-    /// If a bit above the fields is set: then the Id is of another layout.
+    /// If a bit above the fields is set: then the ID is of another layout.
     pub fn decode(&self, id: Id) -> Result<Parts, OutsideLayout> {
         let bits = id.to_u64();
         let tick = bits >> self.time_shift();
@@ -35,7 +35,7 @@ impl Layout {
         })
     }
 
-    /// Puts an Id together.
+    /// Puts an ID together.
     ///
     /// # Errors
     /// Names the first field that does not fit.
@@ -121,7 +121,7 @@ fn part_max(part: &Part) -> u64 {
     u64::MAX >> (64 - part.bits())
 }
 
-/// An Id has bits set above the fields of the layout.
+/// An ID has bits set above the fields of the layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutsideLayout {
     id: Id,
@@ -134,14 +134,14 @@ impl fmt::Display for OutsideLayout {
         let max = u64::MAX >> (64 - bits);
         write!(
             f,
-            "Id {id} is above {max}, the highest of a layout with {bits} bits: name the layout that issued it"
+            "ID {id} is above {max}, the highest of a layout with {bits} bits: name the layout that issued it"
         )
     }
 }
 
 impl core::error::Error for OutsideLayout {}
 
-/// Why fields do not make an Id.
+/// Why fields do not make an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {

@@ -1,5 +1,5 @@
-//! Ids and layouts in any serde format: written as strings, because 64 bits do not survive a
-//! JavaScript number; Ids are read from strings or integers.
+//! IDs and layouts in any serde format: written as strings, because 64 bits do not survive a
+//! JavaScript number; IDs are read from strings or integers.
 
 use core::fmt;
 
@@ -33,7 +33,7 @@ impl Visitor<'_> for IdVisitor {
     type Value = Id;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an Id as a decimal string or a 64-bit unsigned integer")
+        f.write_str("an ID as a decimal string or a 64-bit unsigned integer")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Id, E> {

@@ -1,11 +1,11 @@
 //! Every rule of issuing, in one pure function.
 //!
 //! A *ticket* is `tick << sequence_bits | sequence`: the next ticket is the next chance to stamp
-//! an Id. Sequence overflow carries into the next tick by itself, and a ticket never goes down.
+//! an ID. Sequence overflow carries into the next tick by itself, and a ticket never goes down.
 //!
 //! | rule | if broken |
 //! |---|---|
-//! | the first ticket is the first of `now`, or the one after the last, whichever is later | (an Id would repeat or sort wrongly) |
+//! | the first ticket is the first of `now`, or the one after the last, whichever is later | (an ID would repeat or sort wrongly) |
 //! | floor < tick | the ticket is raised above the floor |
 //! | tick <= horizon | [`NotReady::Horizon`] |
 //! | tick <= max(now, floor + 1) + max_ahead | [`NotReady::SequenceExhausted`], or a part of the grant |
@@ -31,7 +31,7 @@ pub struct Rules {
     pub last_tick: u64,
     /// The length of a tick.
     pub tick: Duration,
-    /// How many ticks Ids may run ahead of the clock.
+    /// How many ticks IDs may run ahead of the clock.
     pub max_ahead: u64,
     /// What to do when real time stepped back.
     pub rollback: Rollback,

@@ -1,4 +1,4 @@
-//! The text forms of an Id, with strict parsing: one text for each Id and form.
+//! The text forms of an ID, with strict parsing: one text for each ID and form.
 
 use core::fmt;
 use core::ops::Deref;
@@ -15,7 +15,7 @@ static CROCKFORD: Alphabet = Alphabet::new(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ");
 static BASE62: Alphabet =
     Alphabet::new(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
 
-/// A way to write an Id.
+/// A way to write an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Format {
@@ -28,9 +28,9 @@ pub enum Format {
     Base32,
     /// Base 62: digits, upper case, lower case.
     Base62,
-    /// 13 letters of base 32, so that text order is Id order.
+    /// 13 letters of base 32, so that text order is ID order.
     Base32Sortable,
-    /// 11 letters of base 62, so that (ASCII) text order is Id order.
+    /// 11 letters of base 62, so that (ASCII) text order is ID order.
     Base62Sortable,
 }
 
@@ -168,7 +168,7 @@ pub struct UnknownFormat;
 
 impl fmt::Display for UnknownFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a form of Ids: use one of")?;
+        f.write_str("not a form of IDs: use one of")?;
         Format::ALL.iter().try_for_each(|format| write!(f, " {format}"))
     }
 }
@@ -215,7 +215,7 @@ static PAIRS: [u8; 200] = {
     pairs
 };
 
-/// The text of an Id, without an allocation. Reads as a `str`.
+/// The text of an ID, without an allocation. Reads as a `str`.
 #[derive(Clone, Copy)]
 pub struct IdText {
     letters: [u8; TEXT_MAX],
@@ -256,7 +256,7 @@ impl fmt::Debug for IdText {
     }
 }
 
-/// Why a text is not an Id.
+/// Why a text is not an ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseIdError {
@@ -285,17 +285,17 @@ pub enum ParseIdError {
 impl fmt::Display for ParseIdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("an Id has at least one digit, this text has none"),
+            Self::Empty => f.write_str("an ID has at least one digit, this text has none"),
             Self::InvalidLetter { letter, at } => write!(
                 f,
                 "{letter:?} at position {at} is not a digit of this form: remove it, or name the \
-                 form the Id is written in"
+                 form the ID is written in"
             ),
-            Self::LeadingZero => f.write_str("an Id has no leading zero: remove it"),
+            Self::LeadingZero => f.write_str("an ID has no leading zero: remove it"),
             Self::WrongLength { expected, found } => {
                 write!(f, "this form has exactly {expected} letters, the text has {found}")
             }
-            Self::TooLarge => write!(f, "the value is above {}, the highest Id", u64::MAX),
+            Self::TooLarge => write!(f, "the value is above {}, the highest ID", u64::MAX),
         }
     }
 }

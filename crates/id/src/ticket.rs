@@ -1,9 +1,9 @@
-//! From tickets to Ids.
+//! Tickets, and the IDs that they stand for.
 
 use crate::id::Id;
 use crate::layout::Layout;
 
-/// Turns the tickets of one worker into Ids.
+/// Turns the tickets of one worker into IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     time_shift: u32,
@@ -37,7 +37,7 @@ impl Stamp {
         self.sequence_mask - (ticket & self.sequence_mask) + 1
     }
 
-    /// What lies between two Ids of neighbouring tickets of a tick.
+    /// What lies between two IDs of neighbouring tickets of a tick.
     pub(crate) fn stride(&self) -> u64 {
         1 << self.sequence_shift
     }

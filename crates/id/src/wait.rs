@@ -32,17 +32,18 @@ impl Generator<SystemClock> {
 }
 
 impl<C: Clock> Generator<C> {
-    /// Issues one Id; waits while the sequence is used up or the clock is a little behind.
+    /// Issues one ID; waits while the sequence is used up or the clock is a little behind.
     ///
     /// # Errors
     /// What does not pass by itself soon: see [`NotReady::is_brief`].
     #[inline]
     pub fn next(&self) -> Result<Id, NotReady> {
-        self.next_in_open_tick().map_or_else(|| self.wait_for_one(), Ok)
+        let ticket = self.ticket_in_open_tick().map_or_else(|| self.wait_for_one(), Ok);
+        ticket.map(|ticket| self.stamp.id(ticket))
     }
 
     #[cold]
-    fn wait_for_one(&self) -> Result<Id, NotReady> {
+    fn wait_for_one(&self) -> Result<u64, NotReady> {
         loop {
             match self.take_one() {
                 Err(why) if why.is_brief() => pause(why),
@@ -51,10 +52,10 @@ impl<C: Clock> Generator<C> {
         }
     }
 
-    /// Issues exactly `n` Ids; waits as [`next`](Self::next) does, over as many ticks as it takes.
+    /// Issues exactly `n` IDs; waits as [`next`](Self::next) does, over as many ticks as it takes.
     ///
     /// # Errors
-    /// As for `next`. The Ids taken until then are lost, never reused.
+    /// As for `next`. The IDs taken until then are lost, never reused.
     pub fn batch(&self, n: u32) -> Result<Batch, NotReady> {
         let mut batch = Batch::empty(self.stamp);
         loop {

@@ -1,16 +1,16 @@
-//! Real threads, and an exact check that no Id was issued twice.
+//! Real threads, and an exact check that no ID was issued twice.
 
 use std::sync::Barrier;
 use std::thread;
 
 use frazil_id::{Clock, Generator, Id, Layout, Options, SystemClock, TickerClock};
 
-/// Ids of one test: two tests with single Ids and one with batches make 72 million.
+/// IDs of one test: two tests with single IDs and one with batches make 72 million.
 const IDS: usize = 24_000_000;
 const THREADS: usize = 4;
 
 /// Sequence of 16 bits, so that the cap (65 million a second) does not slow the test down, and one
-/// worker bit, so that every Id is `tick << 17 | worker << 16 | sequence`.
+/// worker bit, so that every ID is `tick << 17 | worker << 16 | sequence`.
 fn layout() -> Layout {
     Layout::new(&[("time", 41), ("worker", 1), ("sequence", 16)], 1_704_067_200_000, 1).unwrap()
 }
@@ -37,7 +37,7 @@ fn on_threads(issue: impl Fn(&mut Vec<u64>) + Sync) -> Vec<Vec<u64>> {
     })
 }
 
-/// Each thread's Ids increase, and no two of all are equal.
+/// Each thread's IDs increase, and no two of all are equal.
 fn find_fault(of_threads: &[Vec<u64>]) -> Option<String> {
     for ids in of_threads {
         if let Some(pair) = ids.windows(2).find(|pair| pair[0] >= pair[1]) {
@@ -52,7 +52,7 @@ fn find_fault(of_threads: &[Vec<u64>]) -> Option<String> {
 
 fn assert_unique(of_threads: &[Vec<u64>], least: usize) {
     let issued: usize = of_threads.iter().map(Vec::len).sum();
-    assert!(issued >= least, "{issued} Ids are too few to say anything");
+    assert!(issued >= least, "{issued} IDs are too few to say anything");
     assert_eq!(find_fault(of_threads), None);
     let threads_with_ids = of_threads.iter().filter(|ids| !ids.is_empty()).count();
     assert_eq!(threads_with_ids, THREADS);

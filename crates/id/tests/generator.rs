@@ -10,7 +10,7 @@ use frazil_id::{
 };
 use proptest::prelude::*;
 
-/// Four Ids a tick, 2^20 ticks of 1 ms from 1970, workers 0 to 3.
+/// Four IDs a tick, 2^20 ticks of 1 ms from 1970, workers 0 to 3.
 fn small() -> Layout {
     Layout::new(&[("time", 20), ("worker", 2), ("sequence", 2)], 0, 1).unwrap()
 }
@@ -387,7 +387,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3_000))]
 
     /// The lock-free shell gives the answers of `step`, call by call, and every promise of an
-    /// issued Id holds.
+    /// issued ID holds.
     #[test]
     fn the_generator_answers_as_step_does(
         acts in acts(),

@@ -78,7 +78,7 @@ fn a_part_cannot_have_a_name_that_the_text_form_needs() {
 fn an_error_names_the_value_the_limit_and_the_fix() {
     assert_eq!(
         error("time:41 worker:12 sequence:12 @5").to_string(),
-        "the fields take 65 bits and an Id has 64: shorten them"
+        "the fields take 65 bits and an ID has 64: shorten them"
     );
     let unknown = error("snowflake").to_string();
     assert!(unknown.contains("frazil, twitter, discord"), "{unknown}");
@@ -92,7 +92,7 @@ fn an_id_outside_the_layout_is_refused() {
     let above = Layout::JS53.decode(Id::from_u64(1 << 53)).unwrap_err();
     assert_eq!(
         above.to_string(),
-        "Id 9007199254740992 is above 9007199254740991, the highest of a layout with 53 bits: \
+        "ID 9007199254740992 is above 9007199254740991, the highest of a layout with 53 bits: \
          name the layout that issued it"
     );
 }

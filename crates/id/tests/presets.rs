@@ -1,4 +1,4 @@
-//! The named layouts against Ids from the wild.
+//! The named layouts against IDs from the wild.
 
 use frazil_id::{Id, Layout, PRESETS, Parts, rfc3339};
 
@@ -13,7 +13,7 @@ struct Known {
 /// From the services' own documentation, except where noted.
 fn known() -> [Known; 5] {
     [
-        // Twitter's API documentation on Ids: a Tweet of 2018-10-10T20:19:24Z.
+        // Twitter's API documentation on IDs: a Tweet of 2018-10-10T20:19:24Z.
         Known {
             layout: Layout::TWITTER,
             id: 1_050_118_621_198_921_728,
@@ -30,7 +30,7 @@ fn known() -> [Known; 5] {
             sequence: 7,
         },
         // Instagram's engineering article on sharding: 1,387,263,000 ms after the epoch, user
-        // 31,341 on shard 31341 % 2000 = 1341, the 5,001st Id of its table.
+        // 31,341 on shard 31341 % 2000 = 1341, the 5,001st ID of its table.
         Known {
             layout: Layout::INSTAGRAM,
             id: 1_387_263_000 << 23 | 1341 << 10 | (5001 % 1024),
@@ -38,7 +38,7 @@ fn known() -> [Known; 5] {
             parts: &[("shard", 1341)],
             sequence: 905,
         },
-        // Mastodon's API documentation: a status created 2019-12-08T03:48:33.901Z, whose Id was
+        // Mastodon's API documentation: a status created 2019-12-08T03:48:33.901Z, whose ID was
         // made 52 ms earlier.
         Known {
             layout: Layout::MASTODON,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use frazil_id::{Generator, Layout, ManualClock, NotReady, Options, Rollback};
 
-/// Four Ids a tick, 2^20 ticks of 1 ms from 1970, workers 0 to 3.
+/// Four IDs a tick, 2^20 ticks of 1 ms from 1970, workers 0 to 3.
 fn small() -> Layout {
     Layout::new(&[("time", 20), ("worker", 2), ("sequence", 2)], 0, 1).unwrap()
 }
@@ -106,7 +106,7 @@ fn riding_issues_through_a_step_back_at_the_speed_of_elapsed_time() {
         clock.advance(1);
         issued += std::iter::from_fn(|| ids.try_next().ok()).count();
     }
-    // 80 ticks pass; the line goes on at 7/8 of that, with four Ids a tick.
+    // 80 ticks pass; the line goes on at 7/8 of that, with four IDs a tick.
     assert_eq!(issued, 70 * 4);
     assert_eq!(ids.last_tick(), Some(1070));
     // The clock is set right: real time again, at once and without a gap.

@@ -1,4 +1,4 @@
-//! Ids and layouts in JSON.
+//! IDs and layouts in JSON.
 #![cfg(feature = "serde")]
 
 use frazil_id::{Id, Layout};

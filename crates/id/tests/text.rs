@@ -1,4 +1,4 @@
-//! The text forms: one text for each Id, and nothing else is read.
+//! The text forms: one text for each ID, and nothing else is read.
 
 use frazil_id::{Format, Id, ParseIdError};
 use proptest::prelude::*;

@@ -1,11 +1,19 @@
-//! Who may do what: what each request needs, and what its key gives.
+//! The gate: what each request needs, and who is let in.
+
+mod caller;
 
 use std::sync::Arc;
 
 use arc_swap::{ArcSwapOption, Guard};
 use frazil_wire::{ApiError, Reason};
 
-use crate::keys::{Denied, Key, Keyring, Left, Quota, Role, public_id};
+pub(crate) use self::caller::Caller;
+use crate::attempts::Attempts;
+use crate::audit::{self, Refused, Whose};
+use crate::keys::{Denied, Key, Keyring, public_id};
+use crate::metrics::{KeyCounts, KeyMetrics};
+use crate::open;
+use crate::remote::Remote;
 
 /// What a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +24,8 @@ pub enum Need {
     AnyKey,
     /// The role `ids`.
     Ids,
+    /// The role `peer`: to forward a request for IDs, as nodes do.
+    Peer,
     /// The role `read`, which `admin` has too.
     Read,
     /// The role `admin`.
@@ -38,21 +48,28 @@ pub(crate) struct Gate {
     open_metrics: bool,
     /// Whether administrators have a listener of their own.
     is_admin_apart: bool,
-}
-
-/// Whose request it is.
-#[derive(Clone, Debug)]
-pub(crate) enum Caller {
-    /// Nobody had to say.
-    Anybody,
-    /// The owner of this key.
-    Key(Arc<Key>),
+    attempts: Attempts,
+    metrics: KeyMetrics,
 }
 
 impl Gate {
-    pub(crate) fn new(keys: Option<Keyring>, open_metrics: bool, is_admin_apart: bool) -> Self {
+    /// Lets as many wrong keys of an address pass within a minute as said.
+    pub(crate) fn new(
+        keys: Option<Keyring>,
+        open_metrics: bool,
+        is_admin_apart: bool,
+        max_failed_keys: u32,
+    ) -> Self {
+        let metrics = KeyMetrics::new();
+        let keys = keys.inspect(|keys| keys.count_in(&metrics));
         let keys = ArcSwapOption::from(keys.map(Arc::new));
-        Self { keys, open_metrics, is_admin_apart }
+        let attempts = Attempts::new(max_failed_keys);
+        Self { keys, open_metrics, is_admin_apart, attempts, metrics }
+    }
+
+    /// What is counted by key.
+    pub(crate) const fn metrics(&self) -> &KeyMetrics {
+        &self.metrics
     }
 
     /// The keys in force; none if nobody needs one.
@@ -62,6 +79,7 @@ impl Gate {
 
     /// Puts other keys in force.
     pub(crate) fn replace(&self, keys: Keyring) {
+        keys.count_in(&self.metrics);
         self.keys.store(Some(Arc::new(keys)));
     }
 
@@ -79,51 +97,130 @@ impl Gate {
     /// # Errors
     /// If it is none any more.
     pub(crate) fn renew(&self, caller: &mut Caller) -> Result<(), ApiError> {
-        let (Caller::Key(key), keys) = (caller, self.keys.load()) else { return Ok(()) };
+        let (Caller::Key(holder), keys) = (caller, self.keys.load()) else { return Ok(()) };
         let Some(keys) = keys.as_deref() else { return Ok(()) };
-        let now = keys.renewed(key).map_err(denied)?;
-        if !Arc::ptr_eq(now, key) {
-            *key = now.clone();
+        let now = holder.renewed(keys).map_err(|why| {
+            let what = if holder.is_certified { Refused::Certificate } else { Refused::Key };
+            holder.refused(what, &denied(&why), 1)
+        })?;
+        if !Arc::ptr_eq(now, &holder.key) {
+            holder.key = now.clone();
         }
         Ok(())
     }
 
-    /// Lets in who shows a key that gives what is needed.
+    /// Lets in who shows a key that gives what is needed, or has a certificate that stands for one.
+    /// What is refused is logged and counted here, for every protocol.
     ///
     /// # Errors
     /// What is missing.
     pub(crate) fn admit(
         &self,
+        remote: &Remote,
         shown: Option<&str>,
         need: Need,
-        door: Door,
     ) -> Result<Caller, ApiError> {
         if need == Need::Nothing {
             return Ok(Caller::Anybody);
         }
         let keys = self.keys.load();
-        let Some(keys) = keys.as_deref() else { return without_keys(need, door) };
-        let shown = shown.ok_or_else(|| {
-            let detail = "send a key: Authorization: Bearer KEY";
-            ApiError::new(Reason::Unauthenticated, detail)
-        })?;
-        let key = keys.find(shown).map_err(|why| {
-            tracing::warn!(id = public_id(shown), ?why, "a key was shown that opens nothing");
-            denied(why)
-        })?;
-        let caller = Caller::Key(key.clone());
-        caller.check(need).map(|()| caller).inspect_err(|error| {
-            tracing::warn!(id = key.entry.id, "{}", error.detail);
-        })
+        let Some(keys) = keys.as_deref() else { return without_keys(remote, need) };
+        let caller = match shown {
+            Some(text) => self.shown(keys, remote, text)?,
+            None => self.certified(keys, remote, 1)?.ok_or_else(|| {
+                let detail = "send a key: Authorization: Bearer KEY";
+                self.without_key(detail, 1)
+            })?,
+        };
+        caller.check(need, 1).map(|()| caller)
+    }
+
+    /// Whose connection it is by its certificate alone: nobody's where it has none, or one that
+    /// stands for no key.
+    pub(crate) fn by_certificate(&self, remote: &Remote) -> Option<Caller> {
+        // Nothing is refused yet: requests are, and they are counted.
+        self.admit_by_certificate(remote, 0).ok().flatten()
+    }
+
+    /// The same for so many requests that show no key.
+    ///
+    /// # Errors
+    /// Why that key opens nothing; or that the keys were not read yet.
+    pub(crate) fn admit_by_certificate(
+        &self,
+        remote: &Remote,
+        requests: u64,
+    ) -> Result<Option<Caller>, ApiError> {
+        let keys = self.keys.load();
+        keys.as_deref().map_or(Ok(None), |keys| self.certified(keys, remote, requests))
+    }
+
+    /// What somebody hears who has shown no key where one is needed, for so many requests.
+    pub(crate) fn without_key(&self, detail: &str, requests: u64) -> ApiError {
+        self.metrics.nobody().refused(Reason::Unauthenticated, requests);
+        ApiError::new(Reason::Unauthenticated, detail)
+    }
+
+    fn shown(&self, keys: &Keyring, remote: &Remote, text: &str) -> Result<Caller, ApiError> {
+        // A proxy that does not say for whom it asks is many clients; and whoever is in goes on.
+        if !remote.is_proxy && !remote.has_shown_key() {
+            let checked = self.attempts.check(remote.address);
+            checked.inspect_err(|error| self.metrics.nobody().refused(error.reason, 1))?;
+        }
+        let found = keys.find(text);
+        remote.note_key(found.is_ok());
+        let why = match found {
+            Ok(key) => return Ok(Caller::new(key, remote, false)),
+            Err(why) => why,
+        };
+        let (error, meant) = (denied(&why), keys.meant(text));
+        let whose = meant.map_or(Whose::Unknown(public_id(text)), |key| Whose::Known(key));
+        audit::refused(remote, whose, Refused::Key, &error);
+        self.counts(meant).refused(error.reason, 1);
+        // Whoever has a key that is over does not guess.
+        if why == Denied::Unknown
+            && !remote.is_proxy
+            && let Some(pause) = self.attempts.failed(remote.address)
+        {
+            audit::paused(remote, pause);
+        }
+        Err(error)
+    }
+
+    fn certified(
+        &self,
+        keys: &Keyring,
+        remote: &Remote,
+        requests: u64,
+    ) -> Result<Option<Caller>, ApiError> {
+        let Some(certificate) = &remote.certificate else { return Ok(None) };
+        if keys.is_unread() {
+            return Err(denied(&Denied::Unread));
+        }
+        match keys.certified(certificate) {
+            Ok(key) => Ok(key.map(|key| Caller::new(key, remote, true))),
+            Err((key, why)) => {
+                let error = denied(&why);
+                audit::refused(remote, Whose::Known(key), Refused::Certificate, &error);
+                self.counts(Some(key)).refused(error.reason, requests);
+                Err(error)
+            }
+        }
+    }
+
+    fn counts<'a>(&'a self, key: Option<&'a Arc<Key>>) -> &'a KeyCounts {
+        key.and_then(|key| key.counts.get()).unwrap_or_else(|| self.metrics.nobody())
     }
 }
 
 /// Without keys everybody may do everything, but administer only where administrators listen.
-fn without_keys(need: Need, door: Door) -> Result<Caller, ApiError> {
-    if need == Need::Admin && door == Door::Front {
+fn without_keys(remote: &Remote, need: Need) -> Result<Caller, ApiError> {
+    if need == Need::Admin && remote.door == Door::Front {
         let detail = "this needs the role admin: start the server with --keys, or with a listener \
                       for administrators, --admin";
-        return Err(ApiError::new(Reason::Forbidden, detail));
+        let error = ApiError::new(Reason::Forbidden, detail);
+        audit::refused(remote, Whose::Unknown("none"), Refused::Role, &error);
+        return Err(error);
     }
     Ok(Caller::Anybody)
 }
@@ -135,89 +232,17 @@ pub(crate) fn bearer(header: &[u8]) -> Option<&str> {
 }
 
 /// What somebody hears whose key is none.
-pub(crate) fn denied(why: Denied) -> ApiError {
+pub(crate) fn denied(why: &Denied) -> ApiError {
     let detail = match why {
+        Denied::Unread => {
+            let detail = "the keys were not read from the store yet";
+            return ApiError::new(Reason::StoreUnavailable, detail).retry_after(open::RETRY);
+        }
         Denied::Unknown => "the key is unknown: it was mistyped, revoked or never there".to_owned(),
         Denied::Expired(when) => format!("the key expired at {when}"),
+        Denied::Several(one, other) => {
+            format!("the certificate stands for both {one} and {other}: send a key")
+        }
     };
     ApiError::new(Reason::Unauthenticated, detail)
-}
-
-impl Caller {
-    /// Whether the key has the role.
-    pub(crate) fn check(&self, need: Need) -> Result<(), ApiError> {
-        let Self::Key(key) = self else { return Ok(()) };
-        let has = |role| key.entry.roles.contains(&role);
-        let (may, role) = match need {
-            Need::Nothing | Need::AnyKey => return Ok(()),
-            Need::Ids => (has(Role::Ids), "ids"),
-            Need::Read => (has(Role::Read) || has(Role::Admin), "read"),
-            Need::Admin => (has(Role::Admin), "admin"),
-        };
-        if may {
-            return Ok(());
-        }
-        let name = &key.entry.name;
-        let detail = format_args!("the key of {name} does not have the role {role}");
-        Err(ApiError::new(Reason::Forbidden, detail))
-    }
-
-    /// Whether the key may name the scope.
-    pub(crate) fn check_scope(&self, scope: Option<&str>) -> Result<(), ApiError> {
-        let Self::Key(key) = self else { return Ok(()) };
-        let Some(scopes) = &key.entry.scopes else { return Ok(()) };
-        if scope.is_some_and(|scope| scopes.iter().any(|own| own == scope)) {
-            return Ok(());
-        }
-        let (name, own) = (&key.entry.name, scopes.join(", "));
-        let detail = format_args!("the key of {name} is for the scopes {own} alone: name one");
-        Err(ApiError::new(Reason::Forbidden, detail))
-    }
-
-    /// Takes Ids from the key's quota, if it has one.
-    pub(crate) fn take(&self, count: u32) -> Result<Option<Left>, ApiError> {
-        self.quota().map(|quota| quota.take(count)).transpose()
-    }
-
-    pub(crate) fn quota(&self) -> Option<&Quota> {
-        match self {
-            Self::Key(key) => key.quota.as_deref(),
-            Self::Anybody => None,
-        }
-    }
-
-    /// The key's quota with nothing left, if it has one.
-    pub(crate) fn used_up(&self) -> Option<Left> {
-        let per_second = self.quota()?.per_second().get();
-        Some(Left { per_second, remaining: 0 })
-    }
-
-    /// Whether single Ids need no look at all.
-    pub(crate) fn is_free(&self) -> bool {
-        match self {
-            Self::Anybody => true,
-            Self::Key(key) => {
-                key.entry.roles.contains(&Role::Ids)
-                    && key.entry.scopes.is_none()
-                    && key.quota.is_none()
-                    && !key.expires()
-            }
-        }
-    }
-
-    /// The public id of the key, for the log.
-    pub(crate) fn id(&self) -> &str {
-        match self {
-            Self::Anybody => "none",
-            Self::Key(key) => &key.entry.id,
-        }
-    }
-
-    /// Whose it is, for the log.
-    pub(crate) fn name(&self) -> &str {
-        match self {
-            Self::Anybody => "anybody",
-            Self::Key(key) => &key.entry.name,
-        }
-    }
 }

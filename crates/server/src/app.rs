@@ -5,37 +5,47 @@ mod run_error;
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use frazil::StartError;
-use tokio::net::{TcpListener, TcpStream};
+use frazil::coord::Scheme;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
 pub use self::bind_error::BindError;
 pub use self::run_error::RunError;
 use crate::access::{Door, Gate};
-use crate::cluster::Lookout;
+use crate::certificate::Certificate;
+use crate::cluster::{ClusterCache, LISTEN};
 use crate::condition::{Condition, NodeState};
 use crate::config::{Config, LaneCount};
-use crate::crew::Crew;
-use crate::drain::Going;
+use crate::connection_limits::{ADMIN_CONNECTIONS, AllConnectionLimits, SPARE_DESCRIPTORS};
+use crate::drain::Shutdown;
 use crate::duties::StaleSlots;
-use crate::elections::Electorate;
+use crate::elections::NodeElections;
 use crate::encode::JsonFrame;
 use crate::in_flight::InFlight;
 use crate::issuer::Issuer;
-use crate::keys::{self, Keyring};
+use crate::keys::follow::{self, Followed};
+use crate::keys::{self, KeyEntry, KeySource, Keyring};
+use crate::listener::Remote;
 use crate::metrics::{Metrics, Seen};
 use crate::monitor::{End, note_change};
-use crate::places::{ADMIN_CONNECTIONS, AllPlaces, SPARE_DESCRIPTORS};
-use crate::reload::{self, Reloader};
+use crate::peers::{PeerSettings, PeerWarning};
+use crate::proxies::TrustedProxies;
+use crate::reload::{self, NamedFiles, Reloader};
 use crate::replicas::{self, MissingReplicas};
-use crate::scopes::{Scopes, check_scopes};
+use crate::scopes::{ADVERTISE, Scopes, check_scopes};
+use crate::serve_threads::ServeThreads;
 use crate::stream::Stream;
 use crate::tls::{NoHandshake, Speech, Tls};
 use crate::{elections, grpc, http, monitor, open, resp, scaling};
 
+/// Connections that wait to be accepted, if the kernel allows as many (`net.core.somaxconn`). Of more than that the
+/// kernel drops some, and their clients try again after a second: all clients of a node that failed come at once.
+const BACKLOG: u32 = 4096;
 /// File descriptors that the connections of the three protocols leave alone: for the store, the
 /// files, the log, probes and administrators.
 pub const DESCRIPTORS_KEPT: usize = 64 + ADMIN_CONNECTIONS + 4 * SPARE_DESCRIPTORS;
@@ -49,7 +59,7 @@ pub struct App {
     resp: Option<TcpListener>,
     admin: Option<TcpListener>,
     addrs: Addrs,
-    crew: Arc<Crew>,
+    threads: Arc<ServeThreads>,
     shared: Arc<Shared>,
     condition: watch::Sender<Condition>,
 }
@@ -73,21 +83,24 @@ pub(crate) struct Shared {
     pub(crate) name: String,
     pub(crate) namespace: String,
     pub(crate) region: Option<String>,
+    pub(crate) zone: Option<String>,
     pub(crate) advertise: Option<String>,
     pub(crate) issuer: Issuer,
     pub(crate) scopes: Scopes,
-    pub(crate) electorate: Electorate,
+    pub(crate) node_elections: NodeElections,
     pub(crate) stale: StaleSlots,
     pub(crate) gate: Gate,
+    pub(crate) followed: Followed,
     pub(crate) tls: Option<Tls>,
+    pub(crate) proxies: Arc<TrustedProxies>,
     pub(crate) in_flight: InFlight,
-    pub(crate) places: AllPlaces,
+    pub(crate) connection_limits: AllConnectionLimits,
     pub(crate) metrics: Metrics,
     pub(crate) frame: JsonFrame,
     pub(crate) openapi: bytes::Bytes,
-    pub(crate) lookout: Lookout,
+    pub(crate) cluster_cache: ClusterCache,
     pub(crate) replicas: MissingReplicas,
-    pub(crate) going: Going,
+    pub(crate) shutdown: Shutdown,
     pub(crate) drain_delay: Duration,
     /// Why the store could not be opened yet.
     trouble: arc_swap::ArcSwapOption<String>,
@@ -100,20 +113,20 @@ impl App {
     /// If an address cannot be had, or the configuration makes no sense.
     pub async fn bind(mut config: Config) -> Result<Self, BindError> {
         check_scopes(&config.scopes)?;
-        check_exposure(&config)?;
+        check_listeners(&config)?;
         config.node.check().map_err(BindError::Node)?;
-        let keys = config.keys.as_deref().map(keys::read).transpose().map_err(BindError::Keys)?;
+        let keys = keyring(&config)?;
         let tls = config.tls.clone().map(Tls::load).transpose().map_err(BindError::Tls)?;
-        reload::warn_of_files(config.tls.as_ref(), config.keys.as_deref());
+        reload::warn_of_files(&NamedFiles::of(&config));
         let most = connections_max(config.limits.max_connections);
         if most < config.limits.max_connections {
             tracing::info!(most, "connections of each protocol are limited by file descriptors");
             config.limits.max_connections = most;
         }
-        let http = listen("HTTP", config.http).await?;
-        let grpc = listen("gRPC", config.grpc).await?;
-        let resp = listen("RESP", config.resp).await?;
-        let admin = listen("administration", config.admin).await?;
+        let http = listen("HTTP", config.http)?;
+        let grpc = listen("gRPC", config.grpc)?;
+        let resp = listen("RESP", config.resp)?;
+        let admin = listen("administration", config.admin)?;
         let address = |listener: &Option<TcpListener>| {
             listener.as_ref().and_then(|listener| listener.local_addr().ok())
         };
@@ -123,15 +136,18 @@ impl App {
             resp: address(&resp),
             admin: address(&admin),
         };
-        let crew = Arc::new(Crew::start(config.threads).map_err(BindError::Threads)?);
-        config.node = described(&config);
-        let electorate = Electorate::new(&config, peer_address(&config, addrs))?;
-        let keys = keys.map(|entries| Keyring::new(entries, None));
-        let gate = Gate::new(keys, config.open_metrics, config.admin.is_some());
+        let threads = Arc::new(ServeThreads::start(config.threads).map_err(BindError::Threads)?);
+        config.node = described(&config, addrs);
+        let node_elections = NodeElections::new(&config, peer_address(&config, addrs))?;
+        let entries = keys.as_ref().map(Keyring::entries);
+        warn_of_peers(&config, entries.as_deref());
+        let max_failed_keys = config.limits.max_failed_keys;
+        let gate = Gate::new(keys, config.open_metrics, config.admin.is_some(), max_failed_keys);
         let scopes = Scopes::new(&config).map_err(BindError::Peers)?;
-        let shared = Arc::new(Shared::new(&config, gate, tls, scopes, electorate));
+        let shared = Arc::new(Shared::new(&config, gate, tls, scopes, node_elections));
+        follow::warn_of_certificates(&shared);
         let (condition, _) = watch::channel(Condition::new(NodeState::Starting, None));
-        Ok(Self { config, http, grpc, resp, admin, addrs, crew, shared, condition })
+        Ok(Self { config, http, grpc, resp, admin, addrs, threads, shared, condition })
     }
 
     /// Where it listens.
@@ -158,51 +174,53 @@ impl App {
         self.condition.subscribe()
     }
 
-    /// Serves until `shutdown` is done, and then until everything is put in order: no new
+    /// Serves until `signal` is done, and then until everything is put in order: no new
     /// clients, requests in flight finished, workers released.
     ///
     /// # Errors
     /// If the node cannot start, or refused for longer than it may.
-    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
-        let Self { config, http, grpc, resp, admin, crew, shared, condition, .. } = self;
-        let going = shared.going.clone();
+    pub async fn run(self, signal: impl Future<Output = ()>) -> Result<(), RunError> {
+        let Self { config, http, grpc, resp, admin, threads, shared, condition, .. } = self;
+        let shutdown = shared.shutdown.clone();
         let mut listeners = tokio::task::JoinSet::new();
         if let Some(listener) = http {
-            let (shared, crew) = (shared.clone(), crew.clone());
-            listeners.spawn(http::serve(listener, shared, crew, Door::Front));
+            let (shared, threads) = (shared.clone(), threads.clone());
+            listeners.spawn(http::serve(listener, shared, threads, Door::Front));
         }
         if let Some(listener) = admin {
-            let (shared, crew) = (shared.clone(), crew.clone());
-            listeners.spawn(http::serve(listener, shared, crew, Door::Admin));
+            let (shared, threads) = (shared.clone(), threads.clone());
+            listeners.spawn(http::serve(listener, shared, threads, Door::Admin));
         }
         if let Some(listener) = grpc {
             listeners.spawn(grpc::serve(listener, shared.clone(), condition.subscribe()));
         }
         if let Some(listener) = resp {
-            listeners.spawn(resp::serve(listener, shared.clone(), crew.clone()));
+            listeners.spawn(resp::serve(listener, shared.clone(), threads.clone()));
         }
         let voting = tokio::spawn(elections::run(shared.clone(), condition.subscribe()));
+        let following = tokio::spawn(follow::run(shared.clone(), condition.subscribe()));
         let outcome = tokio::select! {
-            () = shutdown => Ok(()),
+            () = signal => Ok(()),
             end = keep(&shared, &config, &condition) => end,
         };
         let reason = outcome.as_ref().err().map(ToString::to_string);
         // Who was drained before it was stopped has given balancers their time.
-        let was_drained = going.draining.is_cancelled();
-        going.draining.cancel();
+        let was_drained = shutdown.draining.is_cancelled();
+        shutdown.draining.cancel();
         note_change(&condition, &Condition::new(NodeState::Draining, reason));
         if outcome.is_ok() && !was_drained {
             tokio::time::sleep(config.drain_delay).await;
         }
-        if !going.close(config.drain_timeout).await {
+        if !shutdown.close(config.drain_timeout).await {
             tracing::warn!("requests in flight did not finish in time: their connections are cut");
         }
         listeners.shutdown().await;
-        if let Some(crew) = Arc::into_inner(crew) {
-            crew.end().await;
+        if let Some(threads) = Arc::into_inner(threads) {
+            threads.end().await;
         }
-        shared.electorate.resigned().await;
+        shared.node_elections.resigned().await;
         voting.abort();
+        following.abort();
         if let Some(node) = shared.issuer.node() {
             node.shutdown().await;
         }
@@ -225,27 +243,27 @@ async fn keep(
     };
     let opening = open::open(&config.node, tell);
     // Whoever is told to go before it has begun does not begin.
-    let Some(node) = shared.going.draining.run_until_cancelled(opening).await else {
+    let Some(node) = shared.shutdown.draining.run_until_cancelled(opening).await else {
         return std::future::pending().await;
     };
     let node = node.map_err(RunError::Start)?;
     shared.trouble.store(None);
     shared.issuer.begin(node);
     let watching =
-        monitor::run(shared, condition, config.refusal_limit, shared.going.draining.clone());
+        monitor::run(shared, condition, config.refusal_limit, shared.shutdown.draining.clone());
     let scaled = async {
         match config.lanes {
             LaneCount::Fixed(_) => std::future::pending().await,
-            LaneCount::Auto => scaling::run(shared, shared.going.draining.clone()).await,
+            LaneCount::Auto => scaling::run(shared, shared.shutdown.draining.clone()).await,
         }
     };
     let end = tokio::select! {
         end = watching => end,
-        () = scaled => End::Going,
-        () = replicas::run(shared) => End::Going,
+        () = scaled => End::Shutdown,
+        () = replicas::run(shared) => End::Shutdown,
     };
     match end {
-        End::Going => std::future::pending().await,
+        End::Shutdown => std::future::pending().await,
         End::Refused(why) => Err(RunError::Refused { why, limit: config.refusal_limit }),
         End::Hopeless(refusal) => Err(RunError::Start(StartError::Refused(refusal))),
     }
@@ -257,50 +275,61 @@ impl Shared {
         gate: Gate,
         tls: Option<Tls>,
         scopes: Scopes,
-        electorate: Electorate,
+        node_elections: NodeElections,
     ) -> Self {
         let layout = *config.node.chosen_layout();
         let max_ahead = config.node.chosen_options().max_ahead;
         let names: Vec<String> = config.scopes.iter().map(|scope| scope.name.clone()).collect();
-        let metrics = Metrics::new(&names);
+        let metrics = Metrics::new(&names, gate.metrics());
+        let proxies = Arc::new(TrustedProxies::new(config.trusted_proxies.clone()));
         let issuer = Issuer::new(layout, max_ahead, config.limits, names);
         Self {
             openapi: http::openapi(issuer.limits().max_count),
             name: config.name.clone(),
             namespace: config.node.chosen_namespace().to_string(),
             region: config.region.clone(),
+            zone: config.zone.clone(),
             advertise: config.advertise.clone(),
             issuer,
             scopes,
-            electorate,
+            node_elections,
             stale: StaleSlots::default(),
             gate,
+            followed: Followed::new(config.keys == Some(KeySource::Store)),
             tls,
             in_flight: InFlight::default(),
-            places: AllPlaces::new(&config.limits),
+            connection_limits: AllConnectionLimits::new(&config.limits, &proxies),
+            proxies,
             metrics,
             frame: JsonFrame::new(&config.name, layout, config.region.as_deref()),
-            lookout: Lookout::default(),
+            cluster_cache: ClusterCache::default(),
             replicas: MissingReplicas::default(),
-            going: Going::default(),
+            shutdown: Shutdown::default(),
             drain_delay: config.drain_delay,
             trouble: arc_swap::ArcSwapOption::empty(),
         }
     }
 
-    /// A connection as it is spoken over: through TLS, if there is a certificate.
+    /// A connection as it is spoken over: through TLS, if there is a certificate. What the client
+    /// shows of itself then is noted.
     pub(crate) async fn secured(
         &self,
         stream: TcpStream,
         speech: Speech,
+        remote: &mut Remote,
     ) -> Result<Stream, NoHandshake> {
         let Some(tls) = &self.tls else { return Ok(Stream::Plain(stream)) };
-        let peer = stream.peer_addr().map(|peer| peer.ip().to_string()).unwrap_or_default();
-        match tls.accept(stream, speech, self.issuer.limits()).await {
-            Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
+        // On the heap for as long as it takes: a connection that waits does without its memory.
+        match Box::pin(tls.accept(stream, speech, self.issuer.limits())).await {
+            Ok(stream) => {
+                let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
+                remote.certificate = shown.and_then(Certificate::of).map(Arc::new);
+                Ok(Stream::Tls(Box::new(stream)))
+            }
             Err(why) => {
                 if let NoHandshake::Failed(error) = &why {
-                    tracing::info!(peer, %error, "a client did not get through the TLS handshake");
+                    let peer = remote.address;
+                    tracing::info!(%peer, %error, "a client did not get through the TLS handshake");
                 }
                 Err(why)
             }
@@ -324,7 +353,7 @@ impl Shared {
             self.issuer.note_ready();
         }
         let condition = Condition::of(&info, check, self.issuer.has_issued());
-        if self.going.draining.is_cancelled() {
+        if self.shutdown.draining.is_cancelled() {
             return Condition { state: NodeState::Draining, reason: None, ..condition };
         }
         condition
@@ -337,14 +366,15 @@ impl Shared {
             condition: &self.condition(),
             node: self.issuer.node(),
             info: info.as_ref(),
-            pool: self.lookout.pool(),
+            pool: self.cluster_cache.pool(),
             strain: &self.issuer.strain,
             layout: self.issuer.layout(),
             in_flight: self.in_flight.count(),
-            connections: self.places.counts(),
-            elections: &self.electorate.counts(),
+            connections: self.connection_limits.counts(),
+            elections: &self.node_elections.counts(),
             stale: self.stale.last(),
             missing_replicas: &self.replicas.last(),
+            keys_age: self.followed.age(),
         };
         self.metrics.page(&seen, exposition)
     }
@@ -359,31 +389,60 @@ fn connections_max(wanted: usize) -> usize {
     wanted.min((free / 3).max(1))
 }
 
-async fn listen(
+fn listen(
     protocol: &'static str,
     address: Option<SocketAddr>,
 ) -> Result<Option<TcpListener>, BindError> {
     let Some(address) = address else { return Ok(None) };
-    let bound = TcpListener::bind(address).await;
-    bound.map(Some).map_err(|error| BindError::Listen { protocol, address, error })
+    let bind = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        // A node that restarts need not wait for what its predecessor had open.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    bind().map(Some).map_err(|error| BindError::Listen { protocol, address, error })
 }
 
 /// Where other nodes reach this one, if they can.
 fn peer_address(config: &Config, addrs: Addrs) -> Option<String> {
+    let own = || listen_address(config, addrs);
+    config.advertise.clone().filter(|_| addrs.http.is_some()).or_else(own)
+}
+
+/// Where this node listens for HTTP, unless that is everywhere: then it does not know.
+fn listen_address(config: &Config, addrs: Addrs) -> Option<String> {
     let scheme = if config.tls.is_some() { "https" } else { "http" };
     let own = addrs.http.filter(|address| !address.ip().is_unspecified());
-    let own = own.map(|address| format!("{scheme}://{address}"));
-    config.advertise.clone().filter(|_| addrs.http.is_some()).or(own)
+    own.map(|address| format!("{scheme}://{address}"))
+}
+
+fn warn_of_peers(config: &Config, keys: Option<&[KeyEntry]>) {
+    let settings = PeerSettings {
+        scopes: &config.scopes,
+        keys,
+        key_file: config.peer_key_file.as_deref(),
+        ca: config.peer_ca.as_deref(),
+    };
+    for PeerWarning { detail, fix } in settings.warnings() {
+        tracing::warn!("{detail}; {fix}");
+    }
 }
 
 /// The node with what its peers should know of it.
-fn described(config: &Config) -> frazil::Builder {
+fn described(config: &Config, addrs: Addrs) -> frazil::Builder {
     let lanes = match config.lanes {
         LaneCount::Fixed(lanes) => lanes,
         LaneCount::Auto => 1,
     };
     let mut node = config.node.clone().holder(&config.name).lanes(lanes);
-    for (name, value) in [("region", &config.region), ("advertise", &config.advertise)] {
+    let listen = listen_address(config, addrs);
+    for (name, value) in [
+        ("region", &config.region),
+        ("zone", &config.zone),
+        (ADVERTISE, &config.advertise),
+        (LISTEN, &listen),
+    ] {
         if let Some(value) = value {
             node = node.info(name, value);
         }
@@ -391,13 +450,39 @@ fn described(config: &Config) -> frazil::Builder {
     node
 }
 
-/// Whoever reaches a listener gets Ids: that must be meant.
-fn check_exposure(config: &Config) -> Result<(), BindError> {
+/// The keys at the start: those of the file, or none yet where they are in the store.
+fn keyring(config: &Config) -> Result<Option<Keyring>, BindError> {
+    Ok(match &config.keys {
+        None => None,
+        Some(KeySource::Store) => {
+            let store = config.node.store_to_open().map_err(BindError::Node)?;
+            if store.scheme == Scheme::Memory {
+                return Err(BindError::KeysInMemory);
+            }
+            Some(Keyring::unread())
+        }
+        Some(KeySource::File(path)) => {
+            let entries = keys::read(path).map_err(BindError::Keys)?;
+            Some(Keyring::new(entries, None, NonZeroU32::MIN))
+        }
+    })
+}
+
+/// Whoever reaches a listener gets IDs: that must be meant. Nobody administers from elsewhere without a
+/// key, whatever is meant.
+fn check_listeners(config: &Config) -> Result<(), BindError> {
+    if [config.http, config.grpc, config.resp].iter().all(Option::is_none) {
+        return Err(BindError::NoListener);
+    }
+    let is_exposed = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
+    if let Some(admin) = config.admin.filter(is_exposed)
+        && config.keys.is_none()
+    {
+        return Err(BindError::AdminWithoutKeys(admin));
+    }
     let is_guarded = config.tls.is_some() && config.keys.is_some();
     let listeners = [config.http, config.grpc, config.resp, config.admin];
-    let exposed =
-        listeners.into_iter().flatten().find(|address| !address.ip().to_canonical().is_loopback());
-    match exposed {
+    match listeners.into_iter().flatten().find(is_exposed) {
         Some(address) if !is_guarded && !config.insecure => Err(BindError::Exposed(address)),
         Some(address) if !is_guarded => {
             tracing::warn!(%address, "others can reach a listener without TLS or without keys");

@@ -1,4 +1,4 @@
-//! How a node is doing: pure judgement of what is known about it.
+//! The condition of a node: pure judgement of what is known about it.
 
 use std::time::Duration;
 
@@ -108,7 +108,7 @@ fn trouble(info: &NodeInfo) -> Option<String> {
         .iter()
         .find(|lane| !matches!(lane.status.state, LeaseState::Held | LeaseState::Seeking(_)))?;
     let seconds = info.left().as_secs();
-    Some(format!("{}; Ids go on for {seconds} s", lane_text(lane)))
+    Some(format!("{}; IDs go on for {seconds} s", lane_text(lane)))
 }
 
 /// Why nothing is issued: the lease knows more than the generator.

@@ -1,4 +1,4 @@
-//! What a server is told before it starts.
+//! The configuration of a server.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use frazil::Builder;
 
-use crate::crew::default_threads;
+use crate::keys::KeySource;
+use crate::proxies::AddressRange;
 use crate::scopes::DeclaredScope;
+use crate::serve_threads::default_threads;
 
 /// Everything that can be said about a server. The defaults serve one lane of the file store under
 /// the state directory, on loopback only.
@@ -19,6 +21,8 @@ pub struct Config {
     pub name: String,
     /// Where it stands, if that matters.
     pub region: Option<String>,
+    /// In which zone of it: clients ask nodes of their own zone first.
+    pub zone: Option<String>,
     /// Where others reach it, if they should know.
     pub advertise: Option<String>,
     /// Where HTTP listens, if it does; port 0 takes a free one.
@@ -29,10 +33,13 @@ pub struct Config {
     pub resp: Option<SocketAddr>,
     /// Where the verbs for administrators are served, if apart from the rest.
     pub admin: Option<SocketAddr>,
+    /// Proxies that may name the client for whom they connect: by the PROXY protocol on every listener, by
+    /// `Forwarded` or `X-Forwarded-For` on those of HTTP and gRPC.
+    pub trusted_proxies: Vec<AddressRange>,
     /// The certificate of all listeners; without it they speak plainly.
     pub tls: Option<TlsFiles>,
-    /// The file of API keys; without it whoever connects may do everything but administer.
-    pub keys: Option<PathBuf>,
+    /// Where the API keys are; without any whoever connects may do everything but administer.
+    pub keys: Option<KeySource>,
     /// Show metrics to those without a key.
     pub open_metrics: bool,
     /// Listen on addresses that others can reach although there is no TLS or are no keys.
@@ -84,11 +91,11 @@ pub struct TlsFiles {
 /// What connections and requests may take, each with the reason for its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Ids of one request: 100,000 are 25 ms of the default layout, and a few megabytes.
+    /// IDs of one request: 100,000 are 25 ms of the default layout, and a few megabytes.
     pub max_count: u32,
-    /// How long a request waits for Ids: as long as a user waits for a page.
+    /// How long a request waits for IDs: as long as a user waits for a page.
     pub max_wait: Duration,
-    /// Bytes of a body: the largest one holds Ids to decode.
+    /// Bytes of a body: the largest one holds IDs to decode.
     pub max_body_bytes: usize,
     /// Bytes of a request's head, all headers together: real ones have a few hundred.
     pub max_head_bytes: usize,
@@ -96,15 +103,18 @@ pub struct Limits {
     pub max_uri_bytes: usize,
     /// Headers of a request: browsers and proxies send about thirty.
     pub max_headers: usize,
-    /// Requests that wait for Ids at a time: beyond it they are told to go elsewhere at once.
+    /// Requests that wait for IDs at a time: beyond it they are told to go elsewhere at once.
     pub max_waiting: usize,
     /// HTTP and gRPC requests that are answered at a time: each takes memory.
     pub max_in_flight: usize,
     /// Connections of one protocol: each costs a few kilobytes and a file descriptor.
     pub max_connections: usize,
     /// Connections of one protocol from one address: nobody takes all places. A proxy in front
-    /// needs more.
+    /// needs more, unless it is trusted to say for whom it speaks.
     pub max_connections_per_peer: usize,
+    /// Wrong keys from one address within a minute: beyond it none of that address is looked at for
+    /// a while. Somebody who mistypes needs a few.
+    pub max_failed_keys: u32,
     /// HTTP/2 streams of one connection at a time: a client that wants more opens another one.
     pub max_streams: u32,
     /// HTTP/2 streams that a client reset before they were looked at; more end the connection.
@@ -113,8 +123,11 @@ pub struct Limits {
     pub max_command_bytes: usize,
     /// RESP commands of one connection that are answered before others have their turn.
     pub max_pipeline: usize,
-    /// How long a TLS handshake may take: two round trips and a little work.
+    /// How long a TLS handshake may take, and the header of a proxy before it: two round trips and a little work.
     pub handshake_timeout: Duration,
+    /// How long a RESP or gRPC connection may take to show a key, where one is needed: clients do
+    /// so at once, and whoever does not holds a place for nothing.
+    pub auth_timeout: Duration,
     /// How long the head of a request may take from its first byte on, and half a RESP command.
     pub head_timeout: Duration,
     /// How long the body of a request may take.
@@ -143,11 +156,13 @@ impl Default for Limits {
             max_in_flight: 16_384,
             max_connections: 10_000,
             max_connections_per_peer: 4_000,
+            max_failed_keys: 10,
             max_streams: 100,
             max_resets: 20,
             max_command_bytes: 256 * 1024,
             max_pipeline: 1_000,
             handshake_timeout: Duration::from_secs(5),
+            auth_timeout: Duration::from_secs(10),
             head_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(10),
             write_timeout: Duration::from_secs(10),
@@ -165,11 +180,13 @@ impl Default for Config {
             node: frazil::Node::builder(),
             name: default_name(),
             region: None,
+            zone: None,
             advertise: None,
             http: loopback(7780),
             grpc: loopback(7781),
             resp: loopback(7782),
             admin: None,
+            trusted_proxies: Vec::new(),
             tls: None,
             keys: None,
             open_metrics: false,

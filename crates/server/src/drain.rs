@@ -10,7 +10,7 @@ use crate::app::Shared;
 
 /// What connections watch to know that the server goes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Going {
+pub(crate) struct Shutdown {
     /// Set first: no new clients are wanted, everything still works.
     pub(crate) draining: CancellationToken,
     /// Set then: nothing new is accepted, what is in flight is finished.
@@ -21,7 +21,7 @@ pub(crate) struct Going {
     pub(crate) connections: TaskTracker,
 }
 
-impl Going {
+impl Shutdown {
     /// Stops accepting and waits for what is in flight. `false`: some of it did not end in time.
     pub(crate) async fn close(&self, patience: Duration) -> bool {
         self.closing.cancel();
@@ -37,13 +37,13 @@ impl Going {
 /// everybody else, until it is stopped. Gives the workers that were held.
 pub(crate) async fn retire(shared: Arc<Shared>) -> Vec<u32> {
     let held = shared.workers();
-    shared.going.draining.cancel();
+    shared.shutdown.draining.cancel();
     tokio::select! {
         () = tokio::time::sleep(shared.drain_delay) => {}
         // Whoever stops the server does not wait for balancers twice.
-        () = shared.going.closing.cancelled() => {}
+        () = shared.shutdown.closing.cancelled() => {}
     }
-    shared.electorate.resigned().await;
+    shared.node_elections.resigned().await;
     if let Some(node) = shared.issuer.node() {
         node.shutdown().await;
     }

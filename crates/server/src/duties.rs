@@ -1,4 +1,4 @@
-//! What one node of a cluster does for all of them: the leader of the election `frazil:cluster`.
+//! The duties of one node for the whole cluster: the leader of the election `frazil:cluster`.
 
 mod stale;
 
@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 pub(crate) use self::stale::{Stale, StaleSlots};
 use crate::app::Shared;
 use crate::condition::Condition;
-use crate::elections::Ballot;
+use crate::elections::ElectionStats;
 
 /// Something that is done again and again by one node of a cluster.
 struct Duty {
@@ -48,10 +48,10 @@ const TRY_AGAIN: Duration = Duration::from_secs(5);
 pub(crate) async fn lead(
     shared: Arc<Shared>,
     candidate: Candidate,
-    ballot: Arc<Ballot>,
+    ballot: Arc<ElectionStats>,
     mut condition: watch::Receiver<Condition>,
 ) {
-    let draining = shared.going.draining.clone();
+    let draining = shared.shutdown.draining.clone();
     loop {
         let elected = draining.run_until_cancelled(async {
             // A namespace is made by who leases workers of it. The sender outlives this.

@@ -20,9 +20,9 @@ use tokio_util::sync::CancellationToken;
 use crate::app::{BindError, Shared};
 use crate::condition::Condition;
 use crate::config::Config;
+use crate::info::instant;
 use crate::issuer::Scope;
-use crate::scopes::{self, ADVERTISE, Leader, Post};
-use crate::self_portrait::instant;
+use crate::scopes::{self, ADVERTISE, Leader, StrictScope};
 use crate::{duties, open};
 
 /// The election of the node that does what is done once in a cluster.
@@ -42,21 +42,21 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The elections of a node: who leads them, and whether it is this node.
 #[derive(Debug)]
-pub(crate) struct Electorate {
+pub(crate) struct NodeElections {
     /// `None`: the store is this node's alone, and nobody is elected.
-    poll: Option<Poll>,
+    config: Option<ElectionConfig>,
     elections: OnceLock<Elections>,
     /// When the store was looked at for those who ask, and what was seen.
     looked: Mutex<Option<(Duration, Vec<Election>)>>,
     /// The cluster's first, then one for each strict scope.
-    ballots: Vec<Arc<Ballot>>,
+    stats: Vec<Arc<ElectionStats>>,
     /// Set once all that was led is given back.
     resigned: CancellationToken,
 }
 
 /// How a node takes part.
 #[derive(Clone, Debug)]
-struct Poll {
+struct ElectionConfig {
     url: StoreUrl,
     namespace: Namespace,
     settings: Settings,
@@ -64,7 +64,7 @@ struct Poll {
 
 /// One election, for the metrics.
 #[derive(Debug)]
-pub(crate) struct Ballot {
+pub(crate) struct ElectionStats {
     /// How it is called there.
     pub(crate) label: String,
     /// By what this node takes part in it, once it does.
@@ -73,7 +73,7 @@ pub(crate) struct Ballot {
     transitions: AtomicU64,
 }
 
-impl Electorate {
+impl NodeElections {
     /// What a configuration says of elections. `address`: where other nodes reach this one.
     pub(crate) fn new(config: &Config, address: Option<String>) -> Result<Self, BindError> {
         let url = config.node.store_to_open().map_err(BindError::Node)?;
@@ -98,17 +98,17 @@ impl Electorate {
         let labels = std::iter::once(CLUSTER.to_owned()).chain(labels);
         let namespace = config.node.chosen_namespace().clone();
         Ok(Self {
-            poll: (!is_alone).then_some(Poll { url, namespace, settings }),
+            config: (!is_alone).then_some(ElectionConfig { url, namespace, settings }),
             elections: OnceLock::new(),
             looked: Mutex::default(),
-            ballots: labels.map(|label| Arc::new(Ballot::new(label))).collect(),
+            stats: labels.map(|label| Arc::new(ElectionStats::new(label))).collect(),
             resigned: CancellationToken::new(),
         })
     }
 
     /// Every election of the namespace, as the store has it.
     pub(crate) async fn all(&self, instance: &str) -> Result<Vec<Election>, ApiError> {
-        if self.poll.is_none() {
+        if self.config.is_none() {
             return Ok(Vec::new());
         }
         let elections = self.elections.get().ok_or_else(not_open)?;
@@ -125,9 +125,9 @@ impl Electorate {
             })?;
             seen.extend(standings.into_iter().map(|standing| {
                 let name = format!("{prefix}{}", standing.name);
-                let ballot = self.ballots.iter().find(|ballot| ballot.label == name);
+                let stats = self.stats.iter().find(|stats| stats.label == name);
                 let leader = standing.leader;
-                let is_led_by = |leader| ballot.is_some_and(|ballot| ballot.is_led_by(leader));
+                let is_led_by = |leader| stats.is_some_and(|stats| stats.is_led_by(leader));
                 Election {
                     is_leader: leader.as_ref().is_some_and(is_led_by),
                     name,
@@ -144,16 +144,16 @@ impl Electorate {
     /// changed.
     pub(crate) fn counts(&self) -> Vec<(&str, bool, u64)> {
         // Relaxed: statistics.
-        let count = |ballot: &Ballot| {
-            (ballot.leads.load(Ordering::Relaxed), ballot.transitions.load(Ordering::Relaxed))
+        let count = |stats: &ElectionStats| {
+            (stats.leads.load(Ordering::Relaxed), stats.transitions.load(Ordering::Relaxed))
         };
-        let counted = self.ballots.iter().map(|ballot| (ballot.label.as_str(), count(ballot)));
+        let counted = self.stats.iter().map(|stats| (stats.label.as_str(), count(stats)));
         counted.map(|(label, (leads, transitions))| (label, leads, transitions)).collect()
     }
 
     /// Waits until all that was led is given back, if that takes no longer than it may.
     pub(crate) async fn resigned(&self) {
-        if self.poll.is_some()
+        if self.config.is_some()
             && tokio::time::timeout(RESIGNING_MAX, self.resigned.cancelled()).await.is_err()
         {
             tracing::warn!("the store was not told in time that this node leads nothing any more");
@@ -161,7 +161,7 @@ impl Electorate {
     }
 }
 
-impl Ballot {
+impl ElectionStats {
     const fn new(label: String) -> Self {
         let (leads, transitions) = (AtomicBool::new(false), AtomicU64::new(0));
         Self { label, candidate: OnceLock::new(), leads, transitions }
@@ -186,41 +186,41 @@ impl Ballot {
 /// Takes part in the elections until the server goes, and then resigns. It goes on following
 /// leaders, so that what is asked for in the meantime is forwarded, and never ends by itself.
 pub(crate) async fn run(shared: Arc<Shared>, condition: watch::Receiver<Condition>) {
-    let electorate = &shared.electorate;
-    let Some(poll) = electorate.poll.clone() else { return };
-    let opening = shared.going.draining.run_until_cancelled(opened(&poll));
-    let Some(elections) = opening.await else { return electorate.resigned.cancel() };
-    let elections = electorate.elections.get_or_init(|| elections);
+    let node_elections = &shared.node_elections;
+    let Some(config) = node_elections.config.clone() else { return };
+    let opening = shared.shutdown.draining.run_until_cancelled(opened(&config));
+    let Some(elections) = opening.await else { return node_elections.resigned.cancel() };
+    let elections = node_elections.elections.get_or_init(|| elections);
     let (mut leading, mut following) = (JoinSet::new(), JoinSet::new());
-    let mut ballots = electorate.ballots.iter();
-    if let Some((ballot, candidate)) =
-        ballots.next().zip(candidate(elections, Group::Elections, CLUSTER, &poll.settings))
+    let mut stats = node_elections.stats.iter();
+    if let Some((stats, candidate)) =
+        stats.next().zip(candidate(elections, Group::Elections, CLUSTER, &config.settings))
     {
-        following.spawn(follow(candidate.clone(), ballot.clone(), None));
-        leading.spawn(duties::lead(shared.clone(), candidate, ballot.clone(), condition.clone()));
+        following.spawn(follow(candidate.clone(), stats.clone(), None));
+        leading.spawn(duties::lead(shared.clone(), candidate, stats.clone(), condition.clone()));
     }
-    let settings = Settings { clock: clock(&shared), ..for_scopes(&poll.settings) };
-    for (ballot, post) in ballots.zip(shared.scopes.posts()) {
-        let Some(candidate) = candidate(elections, Group::Scopes, &post.name, &settings) else {
+    let settings = Settings { clock: clock(&shared), ..for_scopes(&config.settings) };
+    for (stats, strict) in stats.zip(shared.scopes.strict()) {
+        let Some(candidate) = candidate(elections, Group::Scopes, &strict.name, &settings) else {
             continue;
         };
-        following.spawn(follow(candidate.clone(), ballot.clone(), Some(post.clone())));
-        let (shared, post, condition) = (shared.clone(), post.clone(), condition.clone());
-        leading.spawn(scopes::lead(shared, post, candidate, ballot.clone(), condition));
+        following.spawn(follow(candidate.clone(), stats.clone(), Some(strict.clone())));
+        let (shared, strict, condition) = (shared.clone(), strict.clone(), condition.clone());
+        leading.spawn(scopes::lead(shared, strict, candidate, stats.clone(), condition));
     }
     for (scope, name) in shared.scopes.plain() {
         let Ok(slot) = Slot::named(Group::Scopes, name) else { continue };
         following.spawn(dispute(shared.clone(), elections.observe_slot(slot), scope));
     }
     while leading.join_next().await.is_some() {}
-    electorate.resigned.cancel();
+    node_elections.resigned.cancel();
     while following.join_next().await.is_some() {}
 }
 
 /// The store, however long it takes to appear.
-async fn opened(poll: &Poll) -> Elections {
+async fn opened(config: &ElectionConfig) -> Elections {
     loop {
-        match Elections::open(&poll.url, &poll.namespace, &poll.settings).await {
+        match Elections::open(&config.url, &config.namespace, &config.settings).await {
             Ok(elections) => return elections,
             // The node says what is wrong with its store.
             Err(error) => tracing::debug!(%error, "the store cannot be opened for elections yet"),
@@ -242,16 +242,16 @@ fn candidate(
 }
 
 /// Notes who leads.
-async fn follow(candidate: Candidate, ballot: Arc<Ballot>, post: Option<Arc<Post>>) {
+async fn follow(candidate: Candidate, stats: Arc<ElectionStats>, strict: Option<Arc<StrictScope>>) {
     let mut observer = candidate.observe();
-    ballot.candidate.get_or_init(|| candidate.clone());
+    stats.candidate.get_or_init(|| candidate.clone());
     loop {
         let leader = observer.changed().await;
         if leader.is_some() {
-            ballot.changed();
+            stats.changed();
         }
-        if let Some(post) = &post {
-            post.note_leader(leader.map(|leader| Leader::of(leader, &candidate)));
+        if let Some(strict) = &strict {
+            strict.note_leader(leader.map(|leader| Leader::of(leader, &candidate)));
         }
     }
 }
@@ -297,7 +297,7 @@ fn for_scopes(settings: &Settings) -> Settings {
     Settings { heartbeat, window, ..settings.clone() }
 }
 
-/// The clock that the node's Ids are stamped by: a scope's times are theirs.
+/// The clock that the node's IDs are stamped by: a scope's times are theirs.
 fn clock(shared: &Arc<Shared>) -> Clock {
     let shared = Arc::downgrade(shared);
     Clock::new(move || {

@@ -1,25 +1,32 @@
 //! gRPC: translates requests and answers, decides nothing.
 
+mod admission;
+mod answer;
 mod deadline;
+mod greeting;
 mod ids;
 mod incoming;
+mod message;
+mod strangers;
 mod stream;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_wire::proto::DESCRIPTORS;
-use frazil_wire::proto::id_service_server::{IdServiceServer, SERVICE_NAME};
+use frazil_wire::proto::id_service_server::SERVICE_NAME;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tonic::transport::Server;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
-use self::ids::Ids;
+use self::admission::{Admission, IdServices, MESSAGE_BYTES_MAX};
+use self::message::Unfinished;
 use crate::access::Need;
 use crate::app::Shared;
 use crate::condition::Condition;
+use crate::config::Limits;
 use crate::metrics::Method;
 
 /// Connections end after this, so that clients spread over nodes that were added.
@@ -31,6 +38,12 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_ANSWER: Duration = Duration::from_secs(10);
 /// Streams that the server reset because of the client's faults; more end the connection.
 const OWN_RESETS_MAX: usize = 1024;
+/// Bytes that a client may send before they are taken, of one call and of all calls of a connection:
+/// messages are short, and what is sent without a key is not taken at all.
+const STREAM_WINDOW: u32 = 16 * 1024;
+const CONNECTION_WINDOW: u32 = 64 * 1024;
+/// Bytes of a frame: the least that HTTP/2 allows.
+const FRAME_BYTES_MAX: u32 = 16 * 1024;
 
 /// Every call, and what it needs.
 pub(crate) fn table() -> impl Iterator<Item = (String, Need)> {
@@ -92,8 +105,7 @@ pub(crate) async fn serve(
 ) {
     let (reporter, health) = tonic_health::server::health_reporter();
     let limits = *shared.issuer.limits();
-    let ids = IdServiceServer::new(Ids::new(shared.clone()))
-        .max_decoding_message_size(limits.max_body_bytes);
+    let unfinished = Arc::new(Unfinished::default());
     let reflection = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(DESCRIPTORS)
@@ -104,11 +116,22 @@ pub(crate) async fn serve(
         return;
     };
     let incoming = incoming::incoming(listener, shared.clone());
+    let ids = Admission::new(shared.clone(), unfinished.clone(), IdServices::new(shared.clone()));
+    // These need no key, and are bounded all the same.
+    let health = health.max_decoding_message_size(MESSAGE_BYTES_MAX);
+    let health = Admission::new(shared.clone(), unfinished.clone(), health);
+    let current = current.max_decoding_message_size(MESSAGE_BYTES_MAX);
+    let current = Admission::new(shared.clone(), unfinished.clone(), current);
+    let older = older.max_decoding_message_size(MESSAGE_BYTES_MAX);
+    let older = Admission::new(shared.clone(), unfinished, older);
     let serving = Server::builder()
         .max_concurrent_streams(limits.max_streams)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
         .http2_max_pending_accept_reset_streams(Some(limits.max_resets))
         .http2_max_local_error_reset_streams(Some(OWN_RESETS_MAX))
-        .http2_max_header_list_size(u32::try_from(limits.max_head_bytes).unwrap_or(u32::MAX))
+        .http2_max_header_list_size(head_bytes_max(&limits))
+        .max_frame_size(FRAME_BYTES_MAX)
         .max_connection_age(CONNECTION_AGE)
         .max_connection_age_grace(CONNECTION_GRACE)
         .http2_keepalive_interval(Some(KEEPALIVE))
@@ -117,9 +140,9 @@ pub(crate) async fn serve(
         .add_service(health)
         .add_service(current)
         .add_service(older)
-        .serve_with_incoming_shutdown(incoming, shared.going.closing.clone().cancelled_owned());
+        .serve_with_incoming_shutdown(incoming, shared.shutdown.closing.clone().cancelled_owned());
     // Counted among the connections, so that those in flight are waited for.
-    let tracked = shared.going.connections.track_future(serving);
+    let tracked = shared.shutdown.connections.track_future(serving);
     tokio::select! {
         served = tracked => {
             if let Err(error) = served {
@@ -128,6 +151,10 @@ pub(crate) async fn serve(
         }
         () = report(reporter, condition, &shared) => {}
     }
+}
+
+fn head_bytes_max(limits: &Limits) -> u32 {
+    u32::try_from(limits.max_head_bytes).unwrap_or(u32::MAX)
 }
 
 /// Tells the health service how the node is doing. Never ends.
@@ -144,7 +171,7 @@ async fn report(
         }
         tokio::select! {
             Ok(()) = condition.changed() => {}
-            () = shared.going.closing.cancelled() => {
+            () = shared.shutdown.closing.cancelled() => {
                 // Who watches was told, and must not hold the end up.
                 for service in ["", SERVICE_NAME] {
                     reporter.clear_service_status(service).await;

@@ -1,17 +1,20 @@
 //! HTTP: translates requests and answers, decides nothing.
 
 mod accept;
+mod activity;
 mod admin;
 mod answer;
+mod asked;
 mod body;
 mod decode;
 mod elections;
+mod first_head;
 mod handle;
 mod health;
 mod ids;
 mod long;
 mod nonce;
-mod patience;
+mod origin;
 mod query;
 mod route;
 mod unread;
@@ -27,15 +30,16 @@ use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
+use self::activity::{Activity, PhaseTimeouts, TrackedStream};
+use self::first_head::has_first_head;
 use self::handle::handle;
-use self::patience::{Felt, Patience, Pulse};
 pub(crate) use self::route::table;
 use self::unread::HeadLimits;
 use crate::access::Door;
 use crate::app::Shared;
-use crate::aside::Aside;
-use crate::crew::Crew;
-use crate::listener::{self, Arrival};
+use crate::listener::{self, Arrival, Remote};
+use crate::poll_on_wake::PollOnWake;
+use crate::serve_threads::ServeThreads;
 use crate::stream::Stream;
 use crate::tls::{NoHandshake, Speech};
 
@@ -53,34 +57,30 @@ const OPENAPI: &str = include_str!("../openapi.json");
 const OPENAPI_MAX_COUNT: &str = ": 100000";
 
 /// Serves HTTP until the server closes.
-pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, crew: Arc<Crew>, door: Door) {
-    let going = shared.going.clone();
-    let places = match door {
-        Door::Front => shared.places.http.clone(),
-        Door::Admin => shared.places.admin.clone(),
+pub(crate) async fn serve(
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    threads: Arc<ServeThreads>,
+    door: Door,
+) {
+    let shutdown = shared.shutdown.clone();
+    let limits = match door {
+        Door::Front => shared.connection_limits.http.clone(),
+        Door::Admin => shared.connection_limits.admin.clone(),
     };
-    let serve = move |Arrival { stream, place }| {
+    let serve = move |Arrival { stream, permit, mut remote }| {
         let shared = shared.clone();
         async move {
-            let visit = Visit { door, is_spare: place.is_spare() };
-            match shared.secured(stream, Speech::Http).await {
-                Ok(stream) => connection(stream, shared, visit).await,
+            match shared.secured(stream, Speech::Http, &mut remote).await {
+                Ok(stream) => connection(stream, shared, remote).await,
                 Err(NoHandshake::Plain(stream)) => tell_of_tls(stream).await,
                 // How a connection ends is the client's affair.
                 Err(NoHandshake::Failed(_)) => {}
             }
-            drop(place);
+            drop(permit);
         }
     };
-    listener::accept(listener, places, going, &crew, serve).await;
-}
-
-/// How somebody came in.
-#[derive(Clone, Copy, Debug)]
-struct Visit {
-    door: Door,
-    /// Beyond the limit: only those who watch the node are answered.
-    is_spare: bool,
+    listener::accept(listener, limits, shutdown, &threads, serve).await;
 }
 
 /// Answers a client that speaks plainly where TLS is spoken.
@@ -91,36 +91,56 @@ async fn tell_of_tls(mut stream: TcpStream) {
     let _ = tokio::time::timeout(GRACE, stream.write_all(answer)).await;
 }
 
-async fn connection(stream: Stream, shared: Arc<Shared>, visit: Visit) {
-    let closing = shared.going.closing.clone();
+async fn connection(stream: Stream, shared: Arc<Shared>, remote: Remote) {
+    let activity = Arc::new(Activity::new());
+    let limits = shared.issuer.limits();
+    let heads = HeadLimits::new(limits);
+    let patience = PhaseTimeouts {
+        idle: limits.idle_timeout,
+        head: limits.head_timeout,
+        reading: limits.write_timeout,
+    };
+    let patience = if remote.is_spare { patience.at_most(SPARE_GRACE) } else { patience };
+    if has_first_head(&stream, heads, &activity, patience, &shared.shutdown.closing).await {
+        let stream = TrackedStream::new(stream, activity.clone(), heads);
+        // On the heap from now on: a connection that waits for its first request does without it.
+        Box::pin(requests(stream, shared, remote, activity, patience)).await;
+    }
+}
+
+/// Answers requests until the client or the server ends it.
+async fn requests(
+    stream: TrackedStream,
+    shared: Arc<Shared>,
+    remote: Remote,
+    activity: Arc<Activity>,
+    patience: PhaseTimeouts,
+) {
+    let closing = shared.shutdown.closing.clone();
     let limits = *shared.issuer.limits();
-    let pulse = Arc::new(Pulse::new());
+    let heads = HeadLimits::new(&limits);
+    let remote = Arc::new(remote);
     let service = service_fn({
-        let pulse = pulse.clone();
+        let activity = activity.clone();
         move |request| {
-            let (shared, pulse) = (shared.clone(), pulse.clone());
-            async move { Ok::<_, Infallible>(handle(&shared, &pulse, visit, request).await) }
+            let (shared, activity, remote) = (shared.clone(), activity.clone(), remote.clone());
+            // On the heap for as long as it takes: a connection that waits does without its memory.
+            let handling = async move { handle(&shared, &activity, &remote, request).await };
+            let handling = Box::pin(handling);
+            async move { Ok::<_, Infallible>(handling.await) }
         }
     });
     let mut builder = http1::Builder::new();
-    // Timers are ours: see `Pulse`.
-    let heads = HeadLimits::new(&limits);
+    // Timers are ours: see `Activity`.
     builder.header_read_timeout(None).max_buf_size(heads.bytes());
     if limits.max_headers != HEADERS_USUAL {
         builder.max_headers(limits.max_headers);
     }
     // Answers are short, or one piece: a copy is cheaper than a list.
-    let stream = TokioIo::new(Felt::new(stream, pulse.clone(), heads));
-    let connection = builder.writev(false).serve_connection(stream, service);
+    let connection = builder.writev(false).serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
-    let watched = pulse.clone();
-    let patience = Patience {
-        idle: limits.idle_timeout,
-        head: limits.head_timeout,
-        reading: limits.write_timeout,
-    };
-    let patience = if visit.is_spare { patience.at_most(SPARE_GRACE) } else { patience };
-    let end = Aside::new(async move {
+    let watched = activity.clone();
+    let end = PollOnWake::new(async move {
         tokio::select! {
             () = closing.cancelled() => End::Closing,
             () = watched.lost(patience) => End::Lost,
@@ -137,7 +157,7 @@ async fn connection(stream: Stream, shared: Arc<Shared>, visit: Visit) {
         tokio::select! {
             _ = connection => {}
             // Half a request is not in flight.
-            () = pulse.lost(patience.at_most(GRACE)) => {}
+            () = activity.lost(patience.at_most(GRACE)) => {}
         }
     }
 }
@@ -150,7 +170,7 @@ enum End {
     Lost,
 }
 
-/// The OpenAPI description of a server that gives out so many Ids at once.
+/// The OpenAPI description of a server that gives out so many IDs at once.
 pub(crate) fn openapi(max_count: u32) -> Bytes {
     OPENAPI.replace(OPENAPI_MAX_COUNT, &format!(": {max_count}")).into()
 }

@@ -4,46 +4,46 @@ mod count;
 mod refusal;
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use frazil::coord::time::boot_time;
-use frazil::{Id, Issued, Layout, Node, NotIssued};
+use frazil::{Issued, Layout, Node, NotIssued};
 use frazil_id::NotReady;
 use frazil_wire::{ApiError, Reason};
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::config::Limits;
+use crate::queue::{Count, Flow, LOOK_AGAIN, Queue, Source, Stop, Want, time_for, too_late};
 
 pub(crate) use self::count::parse_count;
 use self::refusal::refusal;
 
-/// Nobody wakes a waiting request, so a longer wait looks around from time to time.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// Of the ticks that IDs may run ahead of the clock, this part is for keys of which nobody waits: however
+/// much others ask for, whoever asks for little finds some.
+const LEFT: u64 = 4;
 
 /// When to ask again for a scope that nodes do not agree on: somebody has to mend that first.
 const DISPUTED: Duration = Duration::from_secs(10);
 
-/// Issues Ids for every protocol.
+/// Issues IDs for every protocol.
 ///
-/// While there are Ids a request gets them at once. When the sequences are used up, requests wait
-/// in the order in which they came, as many at a time as there are lanes; those who would wait too
-/// long are sent away at once.
+/// While there are IDs a request gets them at once. When the sequences are used up, requests wait in
+/// the queue; those who would wait too long are sent away at once.
 #[derive(Debug)]
 pub(crate) struct Issuer {
     node: OnceLock<Node>,
     layout: Layout,
-    /// Ids that a lane can give at once when nobody has asked for a while.
+    /// IDs that a lane can give at once when nobody has asked for a while.
     burst: u64,
     limits: Limits,
     scopes: Vec<String>,
     /// Who leads a scope that is plain here and strict elsewhere, for each.
     disputes: Vec<ArcSwapOption<String>>,
-    turns: Semaphore,
-    waiting: AtomicUsize,
-    waiting_ids: AtomicU64,
+    queue: Arc<Queue>,
+    /// Ticks ahead of the clock that are left to others by those who wait, and by those who take what there is.
+    left_ticks: u64,
     has_issued: AtomicBool,
     pub(crate) strain: Strain,
 }
@@ -53,16 +53,8 @@ pub(crate) struct Issuer {
 pub(crate) struct Strain {
     /// Requests that met a used-up sequence.
     pub(crate) exhausted: AtomicU64,
-    /// How long requests waited for Ids in all, in nanoseconds.
+    /// How long requests waited for IDs in all, in nanoseconds.
     pub(crate) waited_nanos: AtomicU64,
-}
-
-/// What a request wants.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Want {
-    pub(crate) count: u32,
-    /// How long it waits.
-    pub(crate) patience: Duration,
 }
 
 /// A declared scope.
@@ -90,9 +82,8 @@ impl Issuer {
             limits,
             disputes: scopes.iter().map(|_| ArcSwapOption::empty()).collect(),
             scopes,
-            turns: Semaphore::new(1),
-            waiting: AtomicUsize::new(0),
-            waiting_ids: AtomicU64::new(0),
+            queue: Queue::new(layout, limits.max_waiting),
+            left_ticks: ticks / LEFT,
             has_issued: AtomicBool::new(false),
             strain: Strain::default(),
         }
@@ -100,20 +91,8 @@ impl Issuer {
 
     /// Gives it the node, once.
     pub(crate) fn begin(&self, node: Node) {
-        let lanes = node.lanes();
-        if self.node.set(node).is_ok() && lanes > 1 {
-            self.turns.add_permits(lanes - 1);
-        }
-    }
-
-    /// Lets one more request at a time take its turn: a lane was added.
-    pub(crate) fn lane_added(&self) {
-        self.turns.add_permits(1);
-    }
-
-    /// The opposite.
-    pub(crate) fn lane_dropped(&self) {
-        self.turns.forget_permits(1);
+        // There is one: nobody else gives it another.
+        let _ = self.node.set(node);
     }
 
     /// The node, as soon as its store could be opened.
@@ -133,7 +112,7 @@ impl Issuer {
         &self.scopes
     }
 
-    /// Whether an Id was ever issued or could have been.
+    /// Whether an ID was ever issued or could have been.
     pub(crate) fn has_issued(&self) -> bool {
         // Relaxed: a flag that stands for itself.
         self.has_issued.load(Ordering::Relaxed)
@@ -164,136 +143,65 @@ impl Issuer {
         }
     }
 
-    /// Notes who leads a scope elsewhere that is plain here. Ids of this node would break what is
+    /// Notes who leads a scope elsewhere that is plain here. IDs of this node would break what is
     /// promised there.
     pub(crate) fn dispute(&self, Scope(place): Scope, leader: Option<String>) {
         self.disputes[place].store(leader.map(Arc::new));
     }
 
-    /// A request for so many Ids now, within the limits, that waits as long as it may.
-    pub(crate) fn want(&self, count: u32, patience: Option<Duration>) -> Result<Want, ApiError> {
-        let most = self.limits.max_count;
-        if count == 0 || count > most {
+    /// A request for so many IDs now, within the limits, that waits as long as it may.
+    pub(crate) fn want(
+        &self,
+        count: Count,
+        patience: Option<Duration>,
+        flow: Flow,
+    ) -> Result<Want, ApiError> {
+        let (wanted, most) = (count.most(), self.limits.max_count);
+        let is_too_many = matches!(count, Count::Exactly(wanted) if wanted > most);
+        if wanted == 0 || is_too_many {
             return Err(ApiError::new(
                 Reason::CountOutOfRange,
-                format_args!("{count} Ids were asked for, and 1 to {most} are given at once"),
+                format_args!("{wanted} IDs were asked for, and 1 to {most} are given at once"),
             ));
         }
         let patience = patience.map_or(self.limits.max_wait, |own| own.min(self.limits.max_wait));
-        Ok(Want { count, patience })
-    }
-
-    /// One Id, if there is one now and nobody waits.
-    #[inline]
-    pub(crate) fn try_next(&self) -> Option<Id> {
-        if self.is_queue_empty() { self.node()?.try_next().ok() } else { None }
-    }
-
-    /// Exactly as many Ids as wanted.
-    pub(crate) async fn issue(&self, want: Want) -> Result<Issued, ApiError> {
-        if self.is_queue_empty()
-            && let Some(node) = self.node()
-        {
-            match node.try_issue(want.count) {
-                Ok(issued) => return Ok(issued),
-                Err(why) if !can_wait(&why, node) => return Err(self.refusal(&why)),
-                Err(_) => {}
-            }
-        }
-        self.in_turn(want, |node, partly| node.try_fill(partly, want.count)).await
-    }
-
-    /// From one to as many Ids as wanted.
-    pub(crate) async fn issue_some(&self, want: Want) -> Result<Issued, ApiError> {
-        if self.is_queue_empty()
-            && let Some(node) = self.node()
-            && let Ok(issued) = node.try_up_to(want.count)
-        {
-            return Ok(issued);
-        }
-        self.in_turn(want, |node, _| node.try_up_to(want.count)).await
-    }
-
-    /// Waits for a turn, then asks until there is an answer that waiting does not change.
-    async fn in_turn(
-        &self,
-        want: Want,
-        ask: impl Fn(&Node, &mut Option<Issued>) -> Result<Issued, NotIssued>,
-    ) -> Result<Issued, ApiError> {
-        let node = self.node().ok_or_else(not_started)?;
-        let _place = self.join_queue(want)?;
-        let began = boot_time();
-        let deadline = began.saturating_add(want.patience);
-        let outcome = async {
-            let _turn = self.turn(deadline).await?;
-            let (mut partly, mut is_counted) = (None, false);
-            loop {
-                match ask(node, &mut partly) {
-                    Ok(issued) => return Ok(issued),
-                    Err(why) => {
-                        // A batch that fills over several ticks has used up nothing of others.
-                        if is_exhausted(&why) && partly.is_none() && !is_counted {
-                            is_counted = true;
-                            // Relaxed, here and below: statistics.
-                            self.strain.exhausted.fetch_add(1, Ordering::Relaxed);
-                        }
-                        self.pause(&why, deadline).await?;
-                    }
-                }
-            }
-        }
-        .await;
-        let waited = u64::try_from((boot_time() - began).as_nanos()).unwrap_or(u64::MAX);
-        self.strain.waited_nanos.fetch_add(waited, Ordering::Relaxed);
-        outcome
-    }
-
-    async fn turn(&self, deadline: Duration) -> Result<SemaphorePermit<'_>, ApiError> {
-        let acquired = before(deadline, self.turns.acquire()).await;
-        let turn = acquired.ok_or_else(|| too_late("others were first"))?;
-        turn.map_err(|_| ApiError::new(Reason::Internal, "the queue was closed"))
-    }
-
-    /// Waits for what passes by itself before the deadline.
-    pub(crate) async fn pause(&self, why: &NotIssued, deadline: Duration) -> Result<(), ApiError> {
-        let is_held_up = self.node().is_some_and(|node| node.is_held_up(why));
-        if !is_held_up && !passes(why) {
-            return Err(self.refusal(why));
-        }
-        let left = deadline.saturating_sub(boot_time());
-        if left.is_zero() {
-            return Err(match why {
-                NotIssued::NotReady(NotReady::SequenceExhausted { .. }) => too_late(why),
-                _ if is_held_up => too_late("the lease is looked at first"),
-                _ => self.refusal(why),
-            });
-        }
-        let NotIssued::NotReady(why) = why else { return Ok(()) };
-        let wait = why.retry_after().unwrap_or_default();
-        let wait = if is_held_up { LOOK_AGAIN } else { wait.min(LOOK_AGAIN) }.min(left);
-        tokio::time::sleep(wait).await;
-        Ok(())
-    }
-
-    /// Counts a request among those that wait, unless it would wait in vain.
-    fn join_queue(&self, want: Want) -> Result<Place<'_>, ApiError> {
-        let place = Place { issuer: self, count: want.count };
-        // Relaxed: a limit that may be missed by those who come at the same moment.
-        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let ids = self.waiting_ids.fetch_add(want.count.into(), Ordering::Relaxed);
         // One answer comes from one lane, whatever the others do.
-        let own = time_for(&self.layout, u64::from(want.count).saturating_sub(self.burst));
-        if own > want.patience {
-            let count = want.count;
-            return Err(too_late(format_args!("{count} Ids take {own:?}")));
+        let own = time_for(&self.layout, u64::from(count.least()).saturating_sub(self.burst));
+        if own > patience {
+            return Err(too_late(format_args!("{wanted} IDs take {own:?}")));
         }
-        let wait = time_for(&self.layout, ids / self.lanes_held()) + own;
-        if before >= self.limits.max_waiting || wait > want.patience {
-            let detail = format_args!("{before} requests wait for {ids} Ids already");
-            let wait = wait.max(Duration::from_millis(1)).min(self.limits.max_wait);
-            return Err(ApiError::new(Reason::Overloaded, detail).retry_after(wait));
+        Ok(Want { count: count.at_most(most), patience, flow })
+    }
+
+    /// As many IDs as wanted: at once if there are any and nobody waits, or else in turn.
+    pub(crate) async fn issue(&self, want: Want) -> Result<Issued, ApiError> {
+        let node = self.node().ok_or_else(not_started)?;
+        if self.queue.is_open_to(want.flow.key) {
+            let issued = match want.count {
+                Count::Exactly(count) => node.try_issue(count),
+                // It takes all that there is, again and again.
+                Count::UpTo(count) => node.try_up_to_leaving(count, self.left_ticks),
+            };
+            match issued {
+                Ok(issued) => return Ok(issued),
+                // It fills over several ticks, and has used up nothing of others.
+                Err(NotIssued::NotReady(NotReady::BatchTooLarge { .. })) => {}
+                Err(why) => match stop(&why, node) {
+                    Stop::Refuse(refused) => return Err(refused.error),
+                    Stop::Pause { .. } => self.strain.count(),
+                },
+            }
+        } else {
+            self.strain.count();
         }
-        Ok(place)
+        let began = boot_time();
+        let outcome = self.queue.wait(&self.queued(node), want, self.lanes_held()).await;
+        self.strain.waited(boot_time().saturating_sub(began));
+        outcome.map_err(|refused| refused.error)
+    }
+
+    fn queued(&self, node: &Node) -> Lanes {
+        Lanes { node: node.clone(), left_ticks: self.left_ticks }
     }
 
     /// Lanes that have a worker.
@@ -303,58 +211,61 @@ impl Issuer {
         });
         held.max(1) as u64
     }
-
-    fn is_queue_empty(&self) -> bool {
-        // Relaxed: whoever overtakes by a moment takes nothing that was promised.
-        self.waiting.load(Ordering::Relaxed) == 0
-    }
-
-    fn refusal(&self, why: &NotIssued) -> ApiError {
-        refusal(why, self.node())
-    }
 }
 
-/// A place in the queue.
-struct Place<'a> {
-    issuer: &'a Issuer,
-    count: u32,
-}
+impl Strain {
+    fn count(&self) {
+        // Relaxed, here and below: statistics.
+        self.exhausted.fetch_add(1, Ordering::Relaxed);
+    }
 
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.issuer.waiting.fetch_sub(1, Ordering::Relaxed);
-        self.issuer.waiting_ids.fetch_sub(self.count.into(), Ordering::Relaxed);
+    fn waited(&self, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.waited_nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 }
 
-/// Whether it passes by itself, the look at a lease that was held up included.
-fn can_wait(why: &NotIssued, node: &Node) -> bool {
-    passes(why) || node.is_held_up(why)
+/// The lanes of a node, for those who wait.
+#[derive(Clone, Debug)]
+struct Lanes {
+    node: Node,
+    left_ticks: u64,
 }
 
-const fn passes(why: &NotIssued) -> bool {
+impl Source for Lanes {
+    fn add(&self, partly: &mut Option<Issued>, count: u32) -> Result<(), Stop> {
+        let added = self.node.try_add_leaving(partly, count, self.left_ticks);
+        added.map_err(|why| stop(&why, &self.node))
+    }
+}
+
+/// Whether waiting helps, the look at a lease that was held up included.
+pub(crate) fn stop(why: &NotIssued, node: &Node) -> Stop {
+    let is_held_up = node.is_held_up(why);
+    let told = match why {
+        NotIssued::NotReady(NotReady::SequenceExhausted { .. }) => too_late(why),
+        _ if is_held_up => too_late("the lease is looked at first"),
+        _ => refusal(why, Some(node)),
+    };
+    match why {
+        _ if is_held_up => Stop::Pause { after: LOOK_AGAIN, told },
+        NotIssued::NotReady(why) if passes(*why) => {
+            Stop::Pause { after: why.retry_after().unwrap_or_default(), told }
+        }
+        _ => Stop::Refuse(refusal(why, Some(node)).into()),
+    }
+}
+
+const fn passes(why: NotReady) -> bool {
     matches!(
         why,
-        NotIssued::NotReady(
-            NotReady::SequenceExhausted { .. }
-                | NotReady::ClockBehind { .. }
-                | NotReady::BatchTooLarge { .. }
-        )
+        NotReady::SequenceExhausted { .. }
+            | NotReady::ClockBehind { .. }
+            | NotReady::BatchTooLarge { .. }
     )
 }
 
-const fn is_exhausted(why: &NotIssued) -> bool {
-    matches!(why, NotIssued::NotReady(NotReady::SequenceExhausted { .. }))
-}
-
-/// How long one lane takes for so many Ids.
-fn time_for(layout: &Layout, ids: u64) -> Duration {
-    let per_tick = layout.ids_per_tick().max(1);
-    let ms = (ids / per_tick).saturating_mul(layout.tick_ms().into());
-    Duration::from_millis(ms)
-}
-
-/// How many Ids one lane issues in a time.
+/// How many IDs one lane issues in a time.
 fn ids_within(layout: &Layout, time: Duration) -> u64 {
     let ticks = time.as_millis() / u128::from(layout.tick_ms());
     u64::try_from(ticks).unwrap_or(u64::MAX).saturating_mul(layout.ids_per_tick())
@@ -363,10 +274,6 @@ fn ids_within(layout: &Layout, time: Duration) -> u64 {
 /// What a future gives before a moment in boot time, if it does.
 pub(crate) async fn before<T>(deadline: Duration, future: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(deadline.saturating_sub(boot_time()), future).await.ok()
-}
-
-pub(crate) fn too_late(why: impl std::fmt::Display) -> ApiError {
-    ApiError::new(Reason::Deadline, format_args!("no Ids within the time given: {why}"))
 }
 
 fn not_started() -> ApiError {

@@ -5,26 +5,40 @@
 
 mod entry;
 mod file;
+pub(crate) mod follow;
 mod quota;
+mod source;
+mod stored;
 mod text;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, OnceLock};
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use frazil::coord::time::unix_ms;
 
 pub use self::entry::{KeyEntry, Role};
 pub use self::file::{KeysError, parse, read};
-pub(crate) use self::quota::{Left, Quota};
+use self::quota::Allowance;
+pub(crate) use self::quota::{Left, LiveNodes, Quota};
+pub use self::source::KeySource;
+pub use self::stored::{STORED_BYTES_MAX, StoredKeys, StoredKeysError};
 pub use self::text::NewKey;
 pub(crate) use self::text::public_id;
 use self::text::{HASH_BYTES, hash, id_of};
+use crate::certificate::{Certificate, CertificateName};
+use crate::metrics::{KeyCounts, KeyMetrics};
 
 /// The keys that a server knows.
 #[derive(Debug, Default)]
 pub(crate) struct Keyring {
     by_id: HashMap<String, Arc<Key>>,
+    by_certificate: HashMap<CertificateName, Arc<Key>>,
+    /// The quotas by the name of their keys.
+    quotas: HashMap<String, Arc<Quota>>,
+    /// Whether the keys were not read yet: nobody knows who may come in.
+    is_unread: bool,
 }
 
 /// A key as it is checked.
@@ -33,7 +47,11 @@ pub(crate) struct Key {
     pub(crate) entry: KeyEntry,
     hash: [u8; HASH_BYTES],
     expires_ms: Option<u64>,
+    /// The same for all keys of one name, and not 0.
+    pub(crate) number: u64,
     pub(crate) quota: Option<Arc<Quota>>,
+    /// Where it is counted, once it is in force.
+    pub(crate) counts: OnceLock<KeyCounts>,
 }
 
 /// Why a key opens nothing.
@@ -43,22 +61,76 @@ pub(crate) enum Denied {
     Unknown,
     /// It was one, until then.
     Expired(String),
+    /// A certificate stands for the keys of these two, and of more perhaps.
+    Several(String, String),
+    /// The keys were not read yet.
+    Unread,
 }
 
 impl Keyring {
-    /// The keys of a file. What is left of quotas goes on from before where nothing changed.
-    pub(crate) fn new(entries: Vec<KeyEntry>, before: Option<&Self>) -> Self {
+    /// That none were read yet.
+    pub(crate) fn unread() -> Self {
+        Self { is_unread: true, ..Self::default() }
+    }
+
+    /// The keys of a list. What is left of quotas goes on from before where nothing changed.
+    ///
+    /// The keys of a name take from one quota, so that a key and the one that replaces it get no more
+    /// than one of them. If they say different, the last one counts, which is the newest.
+    pub(crate) fn new(entries: Vec<KeyEntry>, before: Option<&Self>, nodes: LiveNodes) -> Self {
+        let mut quotas = HashMap::new();
+        for (name, allowance) in
+            entries.iter().filter_map(|entry| Some((&entry.name, allowance(entry)?)))
+        {
+            let kept = before.and_then(|before| before.quotas.get(name));
+            let kept = kept.filter(|quota| quota.allowance() == allowance).cloned();
+            let quota = kept.unwrap_or_else(|| Arc::new(Quota::new(allowance, nodes)));
+            quotas.insert(name.clone(), quota);
+        }
         let key = |entry: KeyEntry| {
-            let known = before.and_then(|before| before.by_id.get(&entry.id));
-            let kept = known.and_then(|key| key.quota.clone());
-            let quota = entry.ids_per_second.map(|rate| match kept {
-                Some(quota) if quota.per_second() == rate => quota,
-                _ => Arc::new(Quota::new(rate)),
-            });
+            let quota = allowance(&entry).and_then(|_| quotas.get(&entry.name).cloned());
             let (hash, expires_ms) = (entry.hash(), entry.expires_ms());
-            (entry.id.clone(), Arc::new(Key { entry, hash, expires_ms, quota }))
+            let number = number_of(&entry.name);
+            let counts = OnceLock::new();
+            (entry.id.clone(), Arc::new(Key { entry, hash, expires_ms, number, quota, counts }))
         };
-        Self { by_id: entries.into_iter().map(key).collect() }
+        let by_id: HashMap<String, Arc<Key>> = entries.into_iter().map(key).collect();
+        let mut by_certificate = HashMap::new();
+        for key in by_id.values() {
+            by_certificate.extend(key.entry.certificates().map(|name| (name, key.clone())));
+        }
+        Self { by_id, by_certificate, quotas, is_unread: false }
+    }
+
+    pub(crate) const fn is_unread(&self) -> bool {
+        self.is_unread
+    }
+
+    /// Has the keys counted there from now on.
+    pub(crate) fn count_in(&self, metrics: &KeyMetrics) {
+        for key in self.by_id.values() {
+            key.counts.get_or_init(|| metrics.of(&key.entry.name));
+        }
+    }
+
+    /// Divides the quotas that are for all nodes by another number of them.
+    pub(crate) fn divide(&self, nodes: LiveNodes) {
+        self.quotas.values().for_each(|quota| quota.divide(nodes));
+    }
+
+    /// Whether any quota is for all nodes.
+    pub(crate) fn has_cluster_quotas(&self) -> bool {
+        let is_shared = |quota: &Arc<Quota>| matches!(quota.allowance(), Allowance::Cluster(_));
+        self.quotas.values().any(is_shared)
+    }
+
+    /// Whether certificates stand for any of them.
+    pub(crate) fn has_certificates(&self) -> bool {
+        !self.by_certificate.is_empty()
+    }
+
+    pub(crate) fn entries(&self) -> Vec<KeyEntry> {
+        self.by_id.values().map(|key| key.entry.clone()).collect()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -68,9 +140,34 @@ impl Keyring {
     /// The key of a text. The id says which one to look at; the comparison takes as long for a
     /// nearly right text as for any other.
     pub(crate) fn find(&self, text: &str) -> Result<&Arc<Key>, Denied> {
+        if self.is_unread {
+            return Err(Denied::Unread);
+        }
         let key = id_of(text).and_then(|id| self.by_id.get(id)).ok_or(Denied::Unknown)?;
         verify_slices_are_equal(&hash(text), &key.hash).map_err(|_| Denied::Unknown)?;
         key.check_expiry().map(|()| key)
+    }
+
+    /// The key whose public id a text has, whether or not it is that key's text.
+    pub(crate) fn meant(&self, text: &str) -> Option<&Arc<Key>> {
+        self.by_id.get(id_of(text)?)
+    }
+
+    /// The key that a certificate stands for, if it does for one.
+    ///
+    /// # Errors
+    /// Why that key opens nothing.
+    pub(crate) fn certified(
+        &self,
+        certificate: &Certificate,
+    ) -> Result<Option<&Arc<Key>>, (&Arc<Key>, Denied)> {
+        let mut found = certificate.names().iter().filter_map(|name| self.by_certificate.get(name));
+        let Some(key) = found.next() else { return Ok(None) };
+        if let Some(other) = found.find(|other| !Arc::ptr_eq(other, key)) {
+            let names = (key.entry.name.clone(), other.entry.name.clone());
+            return Err((key, Denied::Several(names.0, names.1)));
+        }
+        key.check_expiry().map(|()| Some(key)).map_err(|why| (key, why))
     }
 
     /// The key as it is now, for somebody who has shown its text before.
@@ -92,21 +189,33 @@ impl Key {
             _ => Ok(()),
         }
     }
+}
 
-    pub(crate) const fn expires(&self) -> bool {
-        self.expires_ms.is_some()
-    }
+/// Names are few: that two have the same number, and share a turn, hardly happens.
+fn number_of(name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish().max(1)
+}
+
+fn allowance(entry: &KeyEntry) -> Option<Allowance> {
+    let shared = entry.ids_per_second_cluster.map(Allowance::Cluster);
+    shared.or_else(|| entry.ids_per_second.map(Allowance::Node))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
+
+    const ALONE: LiveNodes = NonZeroU32::MIN;
 
     fn ring(change: impl FnOnce(&mut KeyEntry)) -> (String, Keyring) {
         let new = NewKey::mint().unwrap();
         let mut entry = KeyEntry::of(&new, "orders", vec![Role::Ids]);
         change(&mut entry);
-        (new.text().to_owned(), Keyring::new(vec![entry], None))
+        (new.text().to_owned(), Keyring::new(vec![entry], None, ALONE))
     }
 
     #[test]
@@ -138,9 +247,9 @@ mod tests {
         let key = before.find(&text).unwrap();
         assert!(Keyring::default().renewed(key).is_err());
         let mut entry = key.entry.clone();
-        assert!(Keyring::new(vec![entry.clone()], None).renewed(key).is_ok());
+        assert!(Keyring::new(vec![entry.clone()], None, ALONE).renewed(key).is_ok());
         entry.sha256 = "0".repeat(64);
-        assert!(Keyring::new(vec![entry], None).renewed(key).is_err());
+        assert!(Keyring::new(vec![entry], None, ALONE).renewed(key).is_err());
     }
 
     #[test]
@@ -149,11 +258,39 @@ mod tests {
         let key = before.find(&text).unwrap();
         key.quota.as_ref().unwrap().take(10).unwrap();
         let mut entry = key.entry.clone();
-        let same = Keyring::new(vec![entry.clone()], Some(&before));
+        let same = Keyring::new(vec![entry.clone()], Some(&before), ALONE);
         let quota = same.find(&text).unwrap().quota.clone().unwrap();
         assert!(quota.take(10).is_err());
         entry.ids_per_second = 20.try_into().ok();
-        let more = Keyring::new(vec![entry], Some(&before));
+        let more = Keyring::new(vec![entry], Some(&before), ALONE);
         more.find(&text).unwrap().quota.as_ref().unwrap().take(20).unwrap();
+    }
+
+    #[test]
+    fn a_key_and_the_one_that_replaces_it_take_from_one_quota() {
+        let (old, new) = (NewKey::mint().unwrap(), NewKey::mint().unwrap());
+        let entry = |key: &NewKey, name: &str| KeyEntry {
+            ids_per_second: 10.try_into().ok(),
+            ..KeyEntry::of(key, name, vec![Role::Ids])
+        };
+        let free = NewKey::mint().unwrap();
+        let unlimited = KeyEntry::of(&free, "orders", vec![Role::Ids]);
+        let entries = vec![entry(&old, "orders"), entry(&new, "orders"), unlimited];
+        let ring = Keyring::new(entries, None, ALONE);
+        let quota = |key: &NewKey| ring.find(key.text()).unwrap().quota.clone();
+        quota(&old).unwrap().take(10).unwrap();
+        assert!(quota(&new).unwrap().take(10).is_err(), "rotation gave a second quota");
+        assert!(quota(&free).is_none());
+        let apart = vec![entry(&old, "orders"), entry(&new, "users")];
+        let ring = Keyring::new(apart, None, ALONE);
+        for key in [&old, &new] {
+            ring.find(key.text()).unwrap().quota.as_ref().unwrap().take(10).unwrap();
+        }
+    }
+
+    #[test]
+    fn nobody_knows_who_may_come_in_before_the_keys_were_read() {
+        assert_eq!(Keyring::unread().find("frz_1_2").unwrap_err(), Denied::Unread);
+        assert_eq!(Keyring::default().find("frz_1_2").unwrap_err(), Denied::Unknown);
     }
 }

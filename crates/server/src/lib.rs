@@ -11,17 +11,22 @@
 //! # }
 //! ```
 //!
-//! The way of a request: `http`, `grpc` or `resp` translate it; the `issuer` decides (count, scope,
-//! deadline, turn); the node picks a lane; an encoder writes the answer. Nothing on that way takes
-//! a lock or asks the store while there are Ids.
+//! The way of a request: `http`, `grpc` or `resp` translate it; `access` knows who it is; `admission` decides (role,
+//! scope, count, quota); the node picks a lane, or the `queue` when there are no IDs; an encoder writes the answer.
+//! Nothing on that way takes a lock or asks the store while there are IDs.
 
 mod access;
+mod admission;
 mod app;
-mod aside;
+mod attempts;
+mod audit;
+mod certificate;
 mod cluster;
 mod condition;
 mod config;
-mod crew;
+mod connection_limits;
+mod decode;
+mod der;
 mod drain;
 mod duties;
 mod elections;
@@ -30,20 +35,26 @@ mod endpoints;
 mod grpc;
 mod http;
 mod in_flight;
+mod info;
 mod issuer;
 pub mod keys;
 mod listener;
 mod metrics;
 mod monitor;
 mod open;
+mod peek;
 mod peers;
-mod places;
+mod poll_on_wake;
+mod proxies;
+mod queue;
 mod reload;
+mod remote;
 mod replicas;
+mod request_id;
 mod resp;
 mod scaling;
 mod scopes;
-mod self_portrait;
+mod serve_threads;
 mod stream;
 mod tls;
 mod validity;
@@ -52,10 +63,11 @@ pub use self::access::Need;
 pub use self::app::{Addrs, App, BindError, DESCRIPTORS_KEPT, RunError};
 pub use self::condition::{Condition, NodeState};
 pub use self::config::{Config, LaneCount, Limits, TlsFiles};
-pub use self::crew::default_threads;
 pub use self::endpoints::{Endpoint, endpoints};
-pub use self::peers::PeersError;
-pub use self::reload::Reloader;
+pub use self::peers::{PeerSettings, PeerWarning, PeersError};
+pub use self::proxies::AddressRange;
+pub use self::reload::{Exposed, Reloader, Secrecy, exposed};
 pub use self::scopes::{DeclaredScope, check_scopes};
+pub use self::serve_threads::default_threads;
 pub use self::tls::TlsError;
 pub use self::validity::Validity;

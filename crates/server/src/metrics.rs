@@ -1,8 +1,9 @@
-//! What is counted, and how it is shown to Prometheus.
+//! The metrics, and how they are shown to Prometheus.
 
 mod exposition;
 mod gauges;
 mod histogram;
+mod keys;
 mod leaders;
 mod process;
 mod requests;
@@ -13,6 +14,7 @@ use prometheus_client::registry::Registry;
 
 pub(crate) use self::exposition::Exposition;
 pub(crate) use self::gauges::{Gauges, Seen};
+pub(crate) use self::keys::{KeyCounts, KeyMetrics};
 use self::leaders::Leaders;
 pub(crate) use self::requests::{Method, Protocol, Requests};
 
@@ -31,10 +33,10 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    pub(crate) fn new(scopes: &[String]) -> Self {
+    pub(crate) fn new(scopes: &[String], keys: &KeyMetrics) -> Self {
         let mut registry = Registry::default();
         let frazil = registry.sub_registry_with_prefix("frazil");
-        let requests = Requests::register(frazil, scopes);
+        let requests = Requests::register(frazil, scopes, keys);
         let gauges = Gauges::register(frazil);
         let leaders = Leaders::register(frazil);
         process::register(&mut registry);

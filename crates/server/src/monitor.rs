@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(crate) enum End {
     /// The server goes.
-    Going,
+    Shutdown,
     /// The node has refused for too long, and why.
     Refused(String),
     /// It will never issue, and why.
@@ -31,9 +31,9 @@ pub(crate) async fn run(
     shared: &Shared,
     publish: &watch::Sender<Condition>,
     refusal_limit: Duration,
-    going: CancellationToken,
+    shutdown: CancellationToken,
 ) -> End {
-    let Some(node) = shared.issuer.node() else { return End::Going };
+    let Some(node) = shared.issuer.node() else { return End::Shutdown };
     let mut statuses = node.watch();
     let mut refusing_since = None;
     let mut renewals = (0, Duration::ZERO);
@@ -54,9 +54,9 @@ pub(crate) async fn run(
             refusing_since = None;
         }
         tokio::select! {
-            () = going.cancelled() => {
+            () = shutdown.cancelled() => {
                 note_change(publish, &shared.condition());
-                return End::Going;
+                return End::Shutdown;
             }
             () = tokio::time::sleep(LOOK) => {}
             // Without a sender nothing changes any more: the node was shut down.

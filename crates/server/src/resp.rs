@@ -8,7 +8,6 @@ mod reply;
 mod session;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
@@ -18,36 +17,34 @@ use self::command::COMMANDS;
 use self::connection::Connection;
 use crate::access::Need;
 use crate::app::Shared;
-use crate::crew::Crew;
 use crate::listener::{self, Arrival};
+use crate::serve_threads::ServeThreads;
 use crate::tls::{NoHandshake, Speech};
 
 /// How long somebody who is sent away is waited for.
 const COURTESY: Duration = Duration::from_secs(1);
 
 /// Serves RESP until the server closes.
-pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, crew: Arc<Crew>) {
-    let (places, going) = (shared.places.resp.clone(), shared.going.clone());
-    let numbers = Arc::new(AtomicU64::new(1));
-    let serve = move |Arrival { stream, place }: Arrival| {
-        // Relaxed: only told apart by it.
-        let (shared, number) = (shared.clone(), numbers.fetch_add(1, Ordering::Relaxed));
+pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, threads: Arc<ServeThreads>) {
+    let (limits, shutdown) = (shared.connection_limits.resp.clone(), shared.shutdown.clone());
+    let serve = move |Arrival { stream, permit, mut remote }: Arrival| {
+        let shared = shared.clone();
         async move {
-            if place.is_spare() {
+            if permit.is_spare() {
                 return tell(stream, b"-ERR max number of clients reached\r\n").await;
             }
-            match shared.secured(stream, Speech::Resp).await {
-                Ok(stream) => Connection::new(shared, stream, number).run().await,
+            match shared.secured(stream, Speech::Resp, &mut remote).await {
+                Ok(stream) => Connection::new(shared, stream, remote).run().await,
                 Err(NoHandshake::Plain(stream)) => {
                     tell(stream, b"-ERR this port speaks TLS: use rediss://\r\n").await;
                 }
                 // How a connection ends is the client's affair.
                 Err(NoHandshake::Failed(_)) => {}
             }
-            drop(place);
+            drop(permit);
         }
     };
-    listener::accept(listener, places, going, &crew, serve).await;
+    listener::accept(listener, limits, shutdown, &threads, serve).await;
 }
 
 /// Every command, and what it needs.

@@ -37,9 +37,9 @@ struct Load {
     are_held: bool,
     /// Requests that met used-up sequences.
     exhausted: u64,
-    /// Ids issued.
+    /// IDs issued.
     issued: u64,
-    /// Ids that one lane can issue in that time.
+    /// IDs that one lane can issue in that time.
     lane_could: u64,
 }
 
@@ -73,14 +73,14 @@ impl Scaler {
 }
 
 /// Follows the load of a node until the server goes.
-pub(crate) async fn run(shared: &Shared, going: CancellationToken) {
+pub(crate) async fn run(shared: &Shared, shutdown: CancellationToken) {
     let mut scaler = Scaler::default();
     let mut ticker = tokio::time::interval(LOOK);
     ticker.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let (mut exhausted, mut issued) = (0, 0);
     loop {
         tokio::select! {
-            () = going.cancelled() => return,
+            () = shutdown.cancelled() => return,
             _ = ticker.tick() => {}
         }
         let Some(node) = shared.issuer.node() else { continue };
@@ -100,7 +100,6 @@ pub(crate) async fn run(shared: &Shared, going: CancellationToken) {
             Advice::Stay => {}
             Advice::Add => match node.add_lane() {
                 Ok(true) => {
-                    shared.issuer.lane_added();
                     tracing::info!(lanes = node.lanes(), "a lane was added: sequences are used up");
                 }
                 Ok(false) => {}
@@ -108,7 +107,6 @@ pub(crate) async fn run(shared: &Shared, going: CancellationToken) {
             },
             Advice::Drop => {
                 if node.drop_lane().await {
-                    shared.issuer.lane_dropped();
                     tracing::info!(lanes = node.lanes(), "a lane was given back: it was idle");
                 }
             }

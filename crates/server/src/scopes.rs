@@ -1,28 +1,31 @@
-//! Scopes: plain ones are labels, strict ones have one leader in the cluster that issues their Ids.
+//! Scopes: plain ones are labels, strict ones have one leader in the cluster that issues their IDs.
 //!
 //! A strict scope is a slot of the store. Whoever holds it leads the scope: it issues the scope's
-//! Ids under the slot's floor and horizon, and everybody else forwards to it.
+//! IDs under the slot's floor and horizon, and everybody else forwards to it.
 
 mod declared;
+mod forward;
 mod issue;
 mod lead;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use arc_swap::ArcSwapOption;
 use frazil::Strict;
+use frazil::coord::Token;
 use frazil::election::{Candidate, LeaderInfo, Proof};
-use frazil_wire::{ScopeInfo, ScopeLeader};
-use tokio::sync::{Semaphore, watch};
+use frazil_wire::{ScopeInfo, ScopeLeader, printable};
+use tokio::sync::watch;
 
 pub(crate) use self::declared::SCOPES_MAX;
 pub use self::declared::{DeclaredScope, check_scopes};
-pub(crate) use self::issue::{Answered, Origin, issue, issue_some};
+use self::forward::{Forwarder, Forwards};
+pub(crate) use self::issue::{Origin, issue};
 pub(crate) use self::lead::lead;
 use crate::config::Config;
 use crate::issuer::Scope;
 use crate::peers::{Peers, PeersError};
+use crate::queue::Queue;
 
 /// The declared scopes, and how this node stands to the strict ones.
 #[derive(Debug)]
@@ -30,21 +33,22 @@ pub(crate) struct Scopes {
     /// As they were declared; a [`Scope`] is a place in it.
     declared: Vec<DeclaredScope>,
     /// Those that are strict.
-    posts: Vec<Option<Arc<Post>>>,
-    peers: Peers,
+    strict: Vec<Option<Arc<StrictScope>>>,
+    forwarder: Arc<Forwarder>,
 }
 
 /// A strict scope, as this node stands to it.
 #[derive(Debug)]
-pub(crate) struct Post {
+pub(crate) struct StrictScope {
     pub(crate) name: String,
-    /// What issues its Ids while this node leads it.
-    seat: ArcSwapOption<Strict<Proof>>,
-    /// Who leads it, as the store has it. Also told when the seat changes.
+    /// What issues its IDs while this node leads it.
+    local_issuer: ArcSwapOption<Strict<Proof>>,
+    /// Who leads it, as the store has it. Also told when the local issuer changes.
     leader: watch::Sender<Option<Leader>>,
-    /// For one request at a time, when the sequence is used up.
-    turns: Semaphore,
-    waiting: AtomicUsize,
+    /// Requests to this node while it leads.
+    queue: Arc<Queue>,
+    /// Those that wait for the node that leads it.
+    forwards: Forwards,
 }
 
 /// Who leads a scope.
@@ -64,24 +68,26 @@ impl Leader {
     /// Who leads a scope that this candidate of the node would lead.
     pub(crate) fn of(mut info: LeaderInfo, candidate: &Candidate) -> Self {
         let is_here = candidate.is(&info);
-        let advertise = info.metadata.remove(ADVERTISE);
-        Self { node: info.instance, advertise, token: info.token.0, is_here }
+        // Whoever can write to the store says what it likes.
+        let advertise = info.metadata.remove(ADVERTISE).as_deref().map(printable);
+        Self { node: printable(&info.instance), advertise, token: info.token.0, is_here }
     }
 }
 
 impl Scopes {
     pub(crate) fn new(config: &Config) -> Result<Self, PeersError> {
         let declared = config.scopes.clone();
-        let post = |scope: &DeclaredScope| {
-            scope.is_strict().then(|| Arc::new(Post::new(scope.name.clone())))
+        let strict_scope = |scope: &DeclaredScope| {
+            let queue = Queue::new(*config.node.chosen_layout(), config.limits.max_waiting);
+            scope.is_strict().then(|| Arc::new(StrictScope::new(scope.name.clone(), queue)))
         };
-        let posts = declared.iter().map(post).collect();
-        Ok(Self { declared, posts, peers: Peers::new(config)? })
+        let strict = declared.iter().map(strict_scope).collect();
+        Ok(Self { declared, strict, forwarder: Arc::new(Forwarder::new(config)?) })
     }
 
     /// How other nodes are asked.
-    pub(crate) const fn peers(&self) -> &Peers {
-        &self.peers
+    pub(crate) fn peers(&self) -> &Peers {
+        &self.forwarder.peers
     }
 
     /// A scope's name.
@@ -96,33 +102,46 @@ impl Scopes {
     }
 
     /// The strict ones.
-    pub(crate) fn posts(&self) -> impl Iterator<Item = &Arc<Post>> {
-        self.posts.iter().flatten()
+    pub(crate) fn strict(&self) -> impl Iterator<Item = &Arc<StrictScope>> {
+        self.strict.iter().flatten()
     }
 
-    fn post(&self, scope: Scope) -> Option<&Post> {
-        self.posts[scope.0].as_deref()
+    fn find_strict(&self, scope: Scope) -> Option<&Arc<StrictScope>> {
+        self.strict[scope.0].as_ref()
+    }
+
+    /// The token that this node leads a scope with, if it does.
+    pub(crate) fn leader_token(&self, name: &str) -> Option<Token> {
+        let strict = self.strict().find(|strict| strict.name == name)?;
+        strict.local_issuer.load().as_ref().map(|issuer| issuer.mandate().token())
     }
 
     /// What is told of them.
     pub(crate) fn infos(&self) -> Vec<ScopeInfo> {
-        let info = |(scope, post): (&DeclaredScope, &Option<Arc<Post>>)| ScopeInfo {
+        let info = |(scope, strict): (&DeclaredScope, &Option<Arc<StrictScope>>)| ScopeInfo {
             name: scope.name.clone(),
             kind: scope.kind,
-            leader: post.as_ref().and_then(|post| post.leader.borrow().clone()).map(|leader| {
-                let Leader { node, advertise, token, .. } = leader;
-                ScopeLeader { node, advertise, token: token.to_string() }
-            }),
+            leader: strict.as_ref().and_then(|strict| strict.leader.borrow().clone()).map(
+                |leader| {
+                    let Leader { node, advertise, token, .. } = leader;
+                    ScopeLeader { node, advertise, token: token.to_string() }
+                },
+            ),
         };
-        self.declared.iter().zip(&self.posts).map(info).collect()
+        self.declared.iter().zip(&self.strict).map(info).collect()
     }
 }
 
-impl Post {
-    fn new(name: String) -> Self {
+impl StrictScope {
+    fn new(name: String, queue: Arc<Queue>) -> Self {
         let (leader, _) = watch::channel(None);
-        let (seat, turns) = (ArcSwapOption::empty(), Semaphore::new(1));
-        Self { name, seat, leader, turns, waiting: AtomicUsize::new(0) }
+        Self {
+            name,
+            local_issuer: ArcSwapOption::empty(),
+            leader,
+            queue,
+            forwards: Forwards::default(),
+        }
     }
 
     /// Notes who leads, as the store has it.
@@ -134,14 +153,23 @@ impl Post {
         });
     }
 
-    /// Whether this node leads it.
-    pub(crate) fn is_led_here(&self) -> bool {
-        self.seat.load().is_some()
+    /// Waits until another leader than the one with this token is known.
+    async fn moved_on(&self, token: Option<u64>) {
+        let is_other = |now: &Option<Leader>| {
+            now.is_some() && now.as_ref().map(|leader| leader.token) != token
+        };
+        // The sender lives as long as the scope.
+        let _ = self.leader.subscribe().wait_for(is_other).await;
     }
 
-    /// Puts what issues its Ids in place, or takes it away.
-    fn seat(&self, strict: Option<Arc<Strict<Proof>>>) {
-        self.seat.store(strict);
+    /// Whether this node leads it.
+    pub(crate) fn is_led_here(&self) -> bool {
+        self.local_issuer.load().is_some()
+    }
+
+    /// Puts what issues its IDs in place, or takes it away.
+    fn set_local_issuer(&self, issuer: Option<Arc<Strict<Proof>>>) {
+        self.local_issuer.store(issuer);
         // Whoever waits for a leader looks again.
         self.leader.send_modify(|_| {});
     }

@@ -61,6 +61,11 @@ impl Tls {
         Ok(())
     }
 
+    /// Whether clients are asked for certificates.
+    pub(crate) const fn asks_for_certificates(&self) -> bool {
+        self.files.client_ca.is_some()
+    }
+
     /// Agrees on keys with a client.
     pub(crate) async fn accept(
         &self,

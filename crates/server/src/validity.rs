@@ -1,4 +1,4 @@
-//! How long certificates are valid.
+//! The validity of certificates.
 
 use std::path::Path;
 
@@ -6,6 +6,8 @@ use frazil::coord::UnixMs;
 use frazil_id::rfc3339;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+
+use crate::der::{GENERALIZED_TIME, SEQUENCE, UTC_TIME, Value, next};
 
 /// From when until when a certificate is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,32 +44,6 @@ impl Validity {
 }
 
 const VERSION: u8 = 0xa0;
-const SEQUENCE: u8 = 0x30;
-const UTC_TIME: u8 = 0x17;
-const GENERALIZED_TIME: u8 = 0x18;
-
-/// A value of DER, and what follows it.
-struct Value<'a> {
-    tag: u8,
-    content: &'a [u8],
-    rest: &'a [u8],
-}
-
-fn next(input: &[u8]) -> Option<Value<'_>> {
-    let (&tag, rest) = input.split_first()?;
-    let (&first, rest) = rest.split_first()?;
-    let (length, rest) = match first {
-        0..=0x7f => (usize::from(first), rest),
-        // More digits than these are no certificate.
-        0x81..=0x83 => {
-            let (digits, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
-            (digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit)), rest)
-        }
-        _ => return None,
-    };
-    let (content, rest) = rest.split_at_checked(length)?;
-    Some(Value { tag, content, rest })
-}
 
 /// `YYMMDDhhmmssZ` or `YYYYMMDDhhmmssZ`.
 fn instant(value: &Value<'_>) -> Option<UnixMs> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use frazil_rig::Certificates;
 use frazil_server::{Limits, TlsFiles};
+use frazil_wire::proto::{NextRequest, NextResponse};
 use site::{Site, reply, send};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -194,6 +195,42 @@ async fn readers_that_do_not_read_are_dropped() {
         assert_eq!(is_emptied(site, "resp", 0.0, watch).await, expected);
         drop(readers);
     }
+    soon.stop().await.unwrap();
+    never.stop().await.unwrap();
+}
+
+/// Calls for a megabyte each, whose answers are not taken though their heads are.
+async fn greedy_calls(site: &Site) -> Vec<tonic::Streaming<NextResponse>> {
+    let address = format!("http://{}", site.addrs.grpc.unwrap());
+    let channel = tonic::transport::Channel::from_shared(address).unwrap();
+    let mut all = Vec::new();
+    for _ in 0..5 {
+        // Whatever the system's buffers hold: no more than this is sent unasked.
+        let channel = channel.clone().initial_stream_window_size(1024).connect().await.unwrap();
+        let mut grpc = tonic::client::Grpc::new(channel);
+        grpc.ready().await.unwrap();
+        let request = NextRequest { count: Some(100_000), ..NextRequest::default() };
+        let request = tonic::Request::new(tokio_stream::once(request));
+        let path = "/frazil.v1.IdService/Next".parse().unwrap();
+        let codec = tonic_prost::ProstCodec::default();
+        all.push(grpc.streaming(request, path, codec).await.unwrap().into_inner());
+    }
+    all
+}
+
+#[tokio::test]
+async fn answers_of_calls_that_are_not_read_end_the_connection() {
+    let soon = with_limits(|limits| limits.write_timeout = SOON).await;
+    let never = with_limits(|limits| limits.write_timeout = NEVER).await;
+    for (site, watch, expected) in [(&soon, WATCH, true), (&never, CONTROL, false)] {
+        let calls = greedy_calls(site).await;
+        assert_eq!(is_emptied(site, "grpc", 0.0, watch).await, expected);
+        drop(calls);
+    }
+    // Who reads, reads all of it.
+    let mut all = greedy_calls(&never).await;
+    let answer = all.remove(0).message().await.unwrap().unwrap();
+    assert_eq!(answer.ids.len(), 100_000);
     soon.stop().await.unwrap();
     never.stop().await.unwrap();
 }

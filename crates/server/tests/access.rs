@@ -20,53 +20,53 @@ use tonic::transport::{Channel, Endpoint as Target};
 use tonic_prost::ProstCodec;
 
 /// Whom a request is of, in the order of the columns below.
-const CALLERS: [&str; 5] = ["no key", "wrong", "read", "ids", "admin"];
+const CALLERS: [&str; 6] = ["no key", "wrong", "read", "ids", "admin", "peer"];
 
 /// What each of them is told: `?` to show a key, `-` that it may not, `+` anything else.
 ///
 /// Written by hand, and not made from the server's own table: that is what is tested.
 const MATRIX: [(&str, &str, &str); 40] = [
-    ("http", "POST /v1/ids", "??-+-"),
-    ("http", "POST /ids", "??-+-"),
-    ("http", "POST /v1/ids:decode", "??+++"),
-    ("http", "POST /v1/ids:encode", "??+++"),
-    ("http", "GET /v1/ids/{id}", "??+++"),
-    ("http", "GET /v1/info", "??+++"),
-    ("http", "GET /v1/cluster", "??+-+"),
-    ("http", "GET /v1/elections", "??+-+"),
-    ("http", "GET /v1/elections/{name}", "??+-+"),
-    ("http", "GET /metrics", "??+-+"),
-    ("http", "POST /v1/node:drain", "??--+"),
-    ("http", "POST /v1/node:rotate", "??--+"),
-    ("http", "POST /v1/workers/{worker}:release", "??--+"),
-    ("http", "GET /livez", "+++++"),
-    ("http", "GET /readyz", "+++++"),
-    ("http", "GET /openapi.json", "+++++"),
-    ("grpc", "frazil.v1.IdService/Next", "??-+-"),
-    ("grpc", "frazil.v1.IdService/Stream", "??-+-"),
-    ("grpc", "frazil.v1.IdService/Decode", "??+++"),
-    ("grpc", "frazil.v1.IdService/Info", "??+++"),
-    ("grpc", "grpc.health.v1.Health/Check", "+++++"),
-    ("grpc", "grpc.health.v1.Health/Watch", "+++++"),
-    ("grpc", "grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "+++++"),
-    ("grpc", "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "+++++"),
-    ("resp", "ID.NEXT", "??-+-"),
-    ("resp", "INCR", "??-+-"),
-    ("resp", "INCRBY", "??-+-"),
-    ("resp", "ID.DECODE", "??+++"),
-    ("resp", "ID.INFO", "??+++"),
-    ("resp", "PING", "??+++"),
-    ("resp", "ECHO", "??+++"),
-    ("resp", "SELECT", "??+++"),
-    ("resp", "CLIENT", "??+++"),
-    ("resp", "COMMAND", "??+++"),
-    ("resp", "CONFIG", "??+++"),
-    ("resp", "INFO", "??+++"),
+    ("http", "POST /v1/ids", "??-+--"),
+    ("http", "POST /ids", "??-+--"),
+    ("http", "POST /v1/ids:decode", "??++++"),
+    ("http", "POST /v1/ids:encode", "??++++"),
+    ("http", "GET /v1/ids/{id}", "??++++"),
+    ("http", "GET /v1/info", "??++++"),
+    ("http", "GET /v1/cluster", "??++++"),
+    ("http", "GET /v1/elections", "??+-+-"),
+    ("http", "GET /v1/elections/{name}", "??+-+-"),
+    ("http", "GET /metrics", "??+-+-"),
+    ("http", "POST /v1/node:drain", "??--+-"),
+    ("http", "POST /v1/node:rotate", "??--+-"),
+    ("http", "POST /v1/workers/{worker}:release", "??--+-"),
+    ("http", "GET /livez", "++++++"),
+    ("http", "GET /readyz", "++++++"),
+    ("http", "GET /openapi.json", "++++++"),
+    ("grpc", "frazil.v1.IdService/Next", "??-+--"),
+    ("grpc", "frazil.v1.IdService/Stream", "??-+--"),
+    ("grpc", "frazil.v1.IdService/Decode", "??++++"),
+    ("grpc", "frazil.v1.IdService/Info", "??++++"),
+    ("grpc", "grpc.health.v1.Health/Check", "++++++"),
+    ("grpc", "grpc.health.v1.Health/Watch", "++++++"),
+    ("grpc", "grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "++++++"),
+    ("grpc", "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "++++++"),
+    ("resp", "ID.NEXT", "??-+--"),
+    ("resp", "INCR", "??-+--"),
+    ("resp", "INCRBY", "??-+--"),
+    ("resp", "ID.DECODE", "??++++"),
+    ("resp", "ID.INFO", "??++++"),
+    ("resp", "PING", "??++++"),
+    ("resp", "ECHO", "??++++"),
+    ("resp", "SELECT", "??++++"),
+    ("resp", "CLIENT", "??++++"),
+    ("resp", "COMMAND", "??++++"),
+    ("resp", "CONFIG", "??++++"),
+    ("resp", "INFO", "??++++"),
     // These three come before a key or with one; HELLO tells nobody else anything.
-    ("resp", "HELLO", "??+++"),
-    ("resp", "AUTH", "+++++"),
-    ("resp", "RESET", "+++++"),
-    ("resp", "QUIT", "+++++"),
+    ("resp", "HELLO", "??++++"),
+    ("resp", "AUTH", "++++++"),
+    ("resp", "RESET", "++++++"),
+    ("resp", "QUIT", "++++++"),
 ];
 
 #[tokio::test]
@@ -80,11 +80,14 @@ async fn every_route_asks_for_its_role_over_every_transport() {
         Some(keys.add("reader", Role::Read)),
         Some(keys.add("issuer", Role::Ids)),
         Some(keys.add("operator", Role::Admin)),
+        Some(keys.add("nodes", Role::Peer)),
     ];
     for transport in Transport::ALL {
         let site = Site::start_with(|config| {
-            config.keys = Some(keys.path());
+            config.keys = Some(keys.path().into());
             config.tls = transport.files(&certificates);
+            // Every route is shown a wrong key, from one address.
+            config.limits.max_failed_keys = 1000;
         })
         .await;
         let ways = Ways { site: &site, certificates: &certificates, transport };
@@ -235,7 +238,7 @@ impl Ways<'_> {
         match answer {
             refused if refused.starts_with("-NOAUTH ") => '?',
             refused if refused.starts_with("-NOPERM ") => '-',
-            // Who may have Ids gets them; other commands may miss their arguments.
+            // Who may have IDs gets them; other commands may miss their arguments.
             other if ["INCR", "INCRBY", "ID.NEXT"].contains(&name) && other.starts_with('-') => '!',
             _ => '+',
         }

@@ -134,6 +134,24 @@ fn the_http_listener_survives_any_bytes() {
     runtime.block_on(site.stop()).unwrap();
 }
 
+/// What proxies send before their clients' own bytes, to a server that trusts them.
+#[test]
+fn listeners_survive_any_bytes_of_a_trusted_proxy() {
+    let _alone = alone();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let trusting = |config: &mut frazil_server::Config| {
+        config.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    };
+    let site = runtime.block_on(Site::start_with(trusting));
+    let resp = site.addrs.resp.unwrap();
+    let checked = corpus("proxy").check(USUAL / 2, |bytes| {
+        survives(resp, &PING, bytes);
+        survives(site.http(), &LIVEZ, bytes);
+    });
+    checked.unwrap_or_else(|broken| panic!("{broken}"));
+    runtime.block_on(site.stop()).unwrap();
+}
+
 /// The first line of a seed is a method and a path, the rest is a body: these always arrive, and
 /// what they ask is granted or refused.
 #[test]

@@ -80,7 +80,7 @@ async fn errors_carry_their_reason() {
     assert_eq!(reason(&client.decode(request).await.unwrap_err()), "MALFORMED_ID");
     let request = DecodeRequest { ids: vec![1], layout: "nonsense".into() };
     assert_eq!(reason(&client.decode(request).await.unwrap_err()), "UNKNOWN_LAYOUT");
-    assert!(site.issued("grpc").await < 1.0, "a bad request took an Id");
+    assert!(site.issued("grpc").await < 1.0, "a bad request took an ID");
     site.stop().await.unwrap();
 }
 
@@ -167,7 +167,7 @@ async fn a_stream_without_credit_or_reader_holds_nobody_up() {
             client(&site).await.next(next(100)).await.unwrap();
         }
     });
-    taken.await.expect("others get their Ids");
+    taken.await.expect("others get their IDs");
     // At the end both are told, within the time that requests in flight have.
     let stopping = tokio::spawn(site.stop());
     let told = idle.next().await.unwrap().unwrap_err();
@@ -178,7 +178,7 @@ async fn a_stream_without_credit_or_reader_holds_nobody_up() {
 
 #[tokio::test]
 async fn a_deadline_is_honoured() {
-    // One Id a second: the second request must wait.
+    // One ID a second: the second request must wait.
     let layout = "time:40 worker:10 sequence:1 @2024-01-01T00:00:00Z tick:10s".parse().unwrap();
     let site = Site::start_with(|config| {
         config.node = config.node.clone().layout(layout).options(frazil::id::Options::default());
@@ -220,4 +220,27 @@ async fn health_follows_the_node() {
     let ended = tokio::time::timeout(Duration::from_secs(30), site.ended()).await;
     ended.expect("it ends").unwrap();
     drop((watched, health));
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_long_is_refused_with_the_reason_that_http_gives() {
+    let site = Site::start().await;
+    let mut client = client(&site).await;
+    let scope = "x".repeat(2_000);
+    let next = NextRequest { scope: scope.clone(), ..Default::default() };
+    let refused = client.next(next).await.unwrap_err();
+    assert_eq!((refused.code(), reason(&refused).as_str()), (Code::InvalidArgument, "TOO_LARGE"));
+    assert!(refused.message().ends_with("and at most 1024 are read"), "{refused:?}");
+    // The first message of a stream, and a later one.
+    let long = StreamRequest { scope, ..Default::default() };
+    let first = client.stream(tokio_stream::once(long.clone())).await.unwrap_err();
+    assert_eq!(reason(&first), "TOO_LARGE");
+    let short = StreamRequest { credit: 1, ..Default::default() };
+    let (requests, receiver) = mpsc::channel(2);
+    requests.send(short).await.unwrap();
+    let mut answers = client.stream(ReceiverStream::new(receiver)).await.unwrap().into_inner();
+    assert_eq!(answers.message().await.unwrap().unwrap().ids.len(), 1);
+    requests.send(long).await.unwrap();
+    assert_eq!(reason(&answers.message().await.unwrap_err()), "TOO_LARGE");
+    site.stop().await.unwrap();
 }

@@ -57,7 +57,7 @@ async fn batches_are_exact_sorted_and_the_same_in_every_form() {
             all.extend(ids);
         }
     }
-    assert_eq!(all.len(), expected, "an Id was issued twice");
+    assert_eq!(all.len(), expected, "an ID was issued twice");
     site.stop().await.unwrap();
 }
 
@@ -102,7 +102,7 @@ async fn nonsense_is_told_so_and_takes_no_id() {
         let reply = site.get(path).await;
         assert_eq!((reply.status, reply.reason().as_str()), (404, "NOT_FOUND"), "{path}");
     }
-    assert!((site.issued("http").await - 1.0).abs() < f64::EPSILON, "a bad request took an Id");
+    assert!((site.issued("http").await - 1.0).abs() < f64::EPSILON, "a bad request took an ID");
     site.stop().await.unwrap();
 }
 
@@ -155,7 +155,7 @@ async fn every_answer_to_a_request_for_ids_repeats_its_nonce() {
     let two = [("frazil-nonce", "one"), ("frazil-nonce", "two")];
     let reply = request(site.http(), "POST", "/ids", &two, b"").await;
     assert_eq!(reply.reason(), "INVALID_ARGUMENT");
-    assert!((site.issued("http").await - issued).abs() < f64::EPSILON, "they took no Ids");
+    assert!((site.issued("http").await - issued).abs() < f64::EPSILON, "they took no IDs");
     site.stop().await.unwrap();
 }
 
@@ -204,7 +204,7 @@ async fn histograms_are_complete() {
     site.stop().await.unwrap();
 }
 
-/// A layout of 16 Ids a second: what one lane cannot issue in time is not offered.
+/// A layout of 16 IDs a second: what one lane cannot issue in time is not offered.
 #[tokio::test]
 async fn more_than_can_come_in_time_is_refused_at_once_and_takes_nothing() {
     let layout: Layout =

@@ -1,6 +1,10 @@
 //! Keys, certificates and listeners over their lives.
 
 mod site;
+#[path = "keys/stored.rs"]
+mod stored;
+#[path = "keys/streams.rs"]
+mod streams;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -22,7 +26,7 @@ use tonic::transport::Channel;
 
 async fn keyed(keys: &Keys) -> Site {
     Site::start_with(|config| {
-        config.keys = Some(keys.path());
+        config.keys = Some(keys.path().into());
         config.open_metrics = true;
         config.scopes = vec!["orders".into(), "users".into()];
     })
@@ -181,11 +185,22 @@ async fn nobody_else_is_let_near_without_tls_and_keys() {
                 [&mut config.http, &mut config.grpc, &mut config.resp, &mut config.admin];
             *listeners.into_iter().nth(listener).unwrap() = exposed;
             config.tls = has_tls.then(|| tls.clone());
-            config.keys = has_keys.then(|| keys.path());
+            config.keys = has_keys.then(|| keys.path().into());
             config.insecure = is_insecure;
             match App::bind(config).await {
-                Ok(_) => assert!(may, "{has_tls} {has_keys} {listener}"),
+                Ok(_) => {
+                    assert!(may && (has_keys || listener != 3), "{has_tls} {has_keys} {listener}")
+                }
                 Err(BindError::Exposed(_)) => assert!(!may, "{has_tls} {has_keys} {listener}"),
+                // Whatever is said, nobody administers from elsewhere without a key.
+                Err(error @ BindError::AdminWithoutKeys(_)) => {
+                    assert!(listener == 3 && !has_keys, "{has_tls} {has_keys} {listener}");
+                    let told = error.to_string();
+                    assert!(
+                        told.contains("frazil key new") && told.contains("127.0.0.1"),
+                        "{told}"
+                    );
+                }
                 Err(error) => panic!("{error}"),
             }
         }
@@ -368,4 +383,37 @@ async fn who_speaks_plainly_to_a_tls_port_or_tls_to_a_plain_one_is_told() {
         assert!(told.expect("an answer").is_err());
     }
     plain.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn every_key_learns_where_the_nodes_are_and_no_more() {
+    let mut keys = Keys::new();
+    let (client, reader) = (keys.add("client", Role::Ids), keys.add("reader", Role::Read));
+    let site = Site::start_with(|config| {
+        config.keys = Some(keys.path().into());
+        config.zone = Some("eu-1a".to_owned());
+        config.region = Some("eu".to_owned());
+    })
+    .await;
+    let read = async |path: &str, key: &str| {
+        let shown = format!("Bearer {key}");
+        let reply = request(site.http(), "GET", path, &[("authorization", &shown)], b"").await;
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        reply.json()
+    };
+    let at = format!("http://{}", site.http());
+    let address = serde_json::json!({ "name": "tested", "advertise": at, "zone": "eu-1a" });
+    let told = read("/v1/cluster", &client).await;
+    assert_eq!(told["nodes"], serde_json::json!([address]));
+    assert!(told.get("workers").is_none(), "{told}");
+    // Clients read it as they read the whole.
+    let understood: frazil_wire::Cluster = serde_json::from_value(told).unwrap();
+    assert_eq!(understood.nodes[0].zone.as_deref(), Some("eu-1a"));
+    let whole = read("/v1/cluster", &reader).await;
+    let node = &whole["nodes"][0];
+    assert_eq!((&node["advertise"], &node["zone"]), (&address["advertise"], &address["zone"]));
+    assert!(node["host"].is_string() && node["version"].is_string(), "{node}");
+    assert!(node["workers"][0].is_number() && whole["workers"]["held"] == 1, "{whole}");
+    assert_eq!(read("/v1/info", &client).await["node"]["zone"], "eu-1a");
+    site.stop().await.unwrap();
 }

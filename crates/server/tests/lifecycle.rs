@@ -13,9 +13,9 @@ use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
 use frazil::coord::{Found, Group, Leasing, Namespace, Presence, Released, Store, Timing, rules};
 use frazil_rig::{AppendOnly, Redis};
-use frazil_server::{Config, LaneCount, Limits, NodeState, RunError};
+use frazil_server::{App, Config, LaneCount, Limits, NodeState, RunError};
 use frazil_wire::IdsReply;
-use site::{Site, request, send};
+use site::{Site, config, request, send};
 
 const SHORT: Timing = Timing {
     ttl: Duration::from_secs(1),
@@ -36,7 +36,7 @@ fn lasting_redis() -> Redis {
     Redis::builder().persistent(AppendOnly::Always).start().unwrap()
 }
 
-/// One Id a second and worker.
+/// One ID a second and worker.
 fn slow(config: &mut Config) {
     let layout: Layout =
         "time:40 worker:10 sequence:1 @2024-01-01T00:00:00Z tick:2s".parse().unwrap();
@@ -251,7 +251,7 @@ async fn a_stop_finishes_what_is_in_flight_and_releases_the_worker() {
     })
     .await;
     let address = site.http();
-    // Two Ids a tick: the others wait.
+    // Two IDs a tick: the others wait.
     let waiting: Vec<_> =
         (0..3).map(|_| tokio::spawn(request(address, "POST", "/ids?count=2", &[], b""))).collect();
     let exhausted = async {
@@ -305,7 +305,7 @@ async fn more_than_can_be_issued_is_shed_and_probes_still_answer() {
     site.stop().await.unwrap();
 }
 
-/// 16,000 Ids a second and lane: the clients want more, and no request of theirs fails.
+/// 16,000 IDs a second and lane: the clients want more, and no request of theirs fails.
 #[tokio::test(flavor = "multi_thread")]
 async fn lanes_are_added_while_the_sequence_stays_used_up() {
     let layout: Layout =
@@ -350,8 +350,19 @@ async fn lanes_are_added_while_the_sequence_stays_used_up() {
         all.extend(ids);
     }
     grew.expect("lanes are added");
-    assert_eq!(all.len(), count, "an Id was issued twice");
+    assert_eq!(all.len(), count, "an ID was issued twice");
     let workers: BTreeSet<_> = all.iter().map(|id| id.parts(&layout).unwrap().worker).collect();
     assert!(workers.len() >= 2, "{workers:?}");
     site.stop().await.unwrap();
+}
+
+/// All clients of a node that failed come to the others at once.
+#[tokio::test]
+async fn a_thousand_clients_that_come_at_once_need_not_try_again() {
+    let app = App::bind(config("memory:")).await.unwrap();
+    let address = app.addrs().http.unwrap();
+    // Nobody accepts them yet: the kernel keeps them, or drops those for whom it has no room.
+    let come = || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(900));
+    let crowd = (0..1000).map(|_| come()).collect::<Result<Vec<_>, _>>();
+    assert_eq!(crowd.unwrap().len(), 1000);
 }

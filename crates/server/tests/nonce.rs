@@ -1,4 +1,4 @@
-//! How a client knows that an answer is its own, and where its Ids come from.
+//! How a client knows that an answer is its own, and where its IDs come from.
 
 mod site;
 
@@ -43,7 +43,7 @@ async fn a_nonce_comes_back_unchanged_in_every_form_and_with_every_failure() {
 #[tokio::test]
 async fn a_nonce_comes_back_to_those_who_are_not_let_in() {
     let keys = Keys::new();
-    let site = Site::start_with(|config| config.keys = Some(keys.path())).await;
+    let site = Site::start_with(|config| config.keys = Some(keys.path().into())).await;
     let reply = asked(&site, "/ids", &[BINARY, ("frazil-nonce", "mine")]).await;
     assert_eq!((reply.status, echoed(&reply)), (401, Some("mine")));
     site.stop().await.unwrap();
@@ -60,7 +60,7 @@ async fn what_is_no_nonce_is_refused_and_takes_no_id() {
     }
     let twice = [("frazil-nonce", "x"), ("frazil-nonce", "x")];
     assert_eq!(asked(&site, "/ids", &twice).await.reason(), "INVALID_ARGUMENT");
-    assert!(site.issued("http").await < 1.0, "a bad request took an Id");
+    assert!(site.issued("http").await < 1.0, "a bad request took an ID");
     site.stop().await.unwrap();
 }
 

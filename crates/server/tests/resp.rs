@@ -197,7 +197,7 @@ async fn nonsense_gets_a_reason_and_takes_no_id() {
     assert_eq!(client.ask("CLIENT GETNAME").await, "$-1");
     let ok = site.metric("frazil_requests_total{protocol=\"resp\",method=\"other\",code=\"OK\"}");
     assert!((ok.await - 1.0).abs() < f64::EPSILON, "only the last one was in order");
-    assert!(site.issued("resp").await < 1.0, "a bad command took an Id");
+    assert!(site.issued("resp").await < 1.0, "a bad command took an ID");
     site.stop().await.unwrap();
 }
 

@@ -2,6 +2,8 @@
 
 mod site;
 
+#[path = "scopes/hostile.rs"]
+mod hostile;
 #[path = "scopes/peers.rs"]
 mod peers;
 
@@ -161,7 +163,7 @@ async fn large_batches_are_whole_wherever_they_are_asked_for() {
     one.stop().await.unwrap();
 }
 
-/// The leader is drained, and then stopped, while Ids are asked for.
+/// The leader is drained, and then stopped, while IDs are asked for.
 #[tokio::test]
 async fn leadership_moves_without_a_failure_when_the_leader_is_drained() {
     let place = Place::new();
@@ -185,7 +187,7 @@ async fn leadership_moves_without_a_failure_when_the_leader_is_drained() {
         nodes.push(next(&two).await);
     }
     one.ended().await.unwrap();
-    // What was released is taken at once: the horizon came down to the last Id.
+    // What was released is taken at once: the horizon came down to the last ID.
     let back = place.site("three", |_| {}).await;
     led_by(&back, "two").await;
     for _ in 0..20 {
@@ -202,7 +204,7 @@ async fn a_node_that_takes_a_strict_scope_for_a_plain_one_refuses_it() {
     let (one, _two) = place.pair().await;
     let plain = |config: &mut Config| config.scopes = vec!["orders".into(), "web".into()];
     let three = place.site("three", plain).await;
-    // Its own Ids would break the order of the others'.
+    // Its own IDs would break the order of the others'.
     let refused = until("refusal", || async {
         let reply = three.post("/v1/ids?scope=orders").await;
         (reply.status != 200).then_some(reply)
@@ -281,7 +283,7 @@ async fn what_a_strict_scope_cannot_do_without_is_asked_for() {
     let brief = bind(&|config| config.election_ttl = Duration::from_millis(10)).await;
     assert!(matches!(brief, BindError::ElectionTtl(_)), "{brief}");
     let keys = site::secured::Keys::new();
-    let closed = bind(&|config| config.keys = Some(keys.path())).await;
+    let closed = bind(&|config| config.keys = Some(keys.path().into())).await;
     assert!(matches!(closed, BindError::StrictWithoutKey));
     let missing = bind(&|config| config.peer_key_file = Some("/nowhere/key".into())).await;
     assert!(missing.to_string().contains("/nowhere/key"), "{missing}");

@@ -1,11 +1,11 @@
-//! All that an Id says.
+//! All that an ID says.
 
 use std::fmt::{self, Display};
 
 use frazil_id::{Id, Layout, Parts, rfc3339};
 use serde::{Serialize, Serializer};
 
-/// An Id taken apart: one JSON object, or one line of text.
+/// An ID taken apart: one JSON object, or one line of text.
 #[derive(Debug, Serialize)]
 pub struct Decoded<'a> {
     id: Id,
@@ -19,7 +19,7 @@ pub struct Decoded<'a> {
 }
 
 impl<'a> Decoded<'a> {
-    /// The parts of an Id with the layout that they were taken by, whose text is given.
+    /// The parts of an ID with the layout that they were taken by, whose text is given.
     #[must_use]
     pub fn new(id: Id, parts: Parts, layout: &'a Layout, layout_text: &'a str) -> Self {
         let unix_ms = layout.unix_ms(parts.tick);

@@ -3,10 +3,10 @@
 use frazil_id::Id;
 use serde::{Deserialize, Serialize};
 
-/// Ids with where they come from.
+/// IDs with where they come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdsReply {
-    /// The Ids in ascending order, as strings: they exceed what a JSON number holds everywhere.
+    /// The IDs in ascending order, as strings: they exceed what a JSON number holds everywhere.
     pub ids: Vec<Id>,
     /// How many.
     pub count: u64,
@@ -14,7 +14,7 @@ pub struct IdsReply {
     pub metadata: Metadata,
 }
 
-/// Where the Ids of an answer come from.
+/// Where the IDs of an answer come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metadata {
     /// The node.

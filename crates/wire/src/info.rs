@@ -12,7 +12,7 @@ pub struct Info {
     pub version: String,
     /// The namespace that it leases workers from.
     pub namespace: String,
-    /// The layout of its Ids.
+    /// The layout of its IDs.
     pub layout: LayoutInfo,
     /// What requests may ask for.
     pub limits: Limits,
@@ -50,11 +50,11 @@ pub struct LayoutInfo {
 /// What requests may ask for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// The most Ids of one request.
+    /// The most IDs of one request.
     pub max_count: u32,
     /// The longest body in bytes.
     pub max_body_bytes: u64,
-    /// How long a request may wait for Ids, in milliseconds.
+    /// How long a request may wait for IDs, in milliseconds.
     pub max_wait_ms: u64,
     /// The names of the scopes that may be named.
     pub scopes: Vec<String>,
@@ -67,6 +67,9 @@ pub struct NodeInfo {
     pub name: String,
     /// Its region, if it has one.
     pub region: Option<String>,
+    /// Its zone, if it has one.
+    #[serde(default)]
+    pub zone: Option<String>,
     /// Where others reach it, if it says so.
     pub advertise: Option<String>,
     /// starting, ready, degraded, refusing, draining or stopped.

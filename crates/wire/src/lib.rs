@@ -1,10 +1,11 @@
-//! What Frazil says over the network.
+//! The messages of Frazil on the network.
 //!
 //! | to | see |
 //! |---|---|
 //! | know every error, and how HTTP, gRPC and RESP write it | [`Reason`], [`ApiError`] |
 //! | read and write the JSON objects | [`IdsReply`], [`Decoded`], [`Info`], [`Cluster`], [`Elections`], [`Drained`], [`Rotated`], [`Problem`] |
 //! | write a value into a query | [`query_value`] |
+//! | show text that others wrote | [`printable()`] |
 //! | call or serve gRPC (feature `grpc`) | `proto` |
 //! | check another implementation | the files in `vectors/` |
 
@@ -14,6 +15,7 @@ mod decoded;
 mod elections;
 mod ids_reply;
 mod info;
+mod printable;
 mod problem;
 #[cfg(feature = "grpc")]
 pub mod proto;
@@ -32,6 +34,7 @@ pub use self::ids_reply::{IdsReply, Metadata};
 pub use self::info::{
     ClockInfo, Info, LaneInfo, LayoutInfo, Limits, NodeInfo, Promises, StoreInfo,
 };
+pub use self::printable::printable;
 pub use self::problem::Problem;
 pub use self::query::query_value;
 pub use self::reason::{Reason, UnknownReason};

@@ -52,21 +52,21 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    /// More Ids than are given out at once, or none.
+    /// More IDs than are given out at once, or none.
     CountOutOfRange "COUNT_OUT_OF_RANGE" 400 3
         "The count is out of range"
         "Ask for 1 up to limits.max_count of /v1/info; for more, ask several times."
-    /// Text that is no Id, or no Id of the layout.
+    /// Text that is no ID, or no ID of the layout.
     MalformedId "MALFORMED_ID" 400 3
-        "That is not an Id"
-        "Write the Id in decimal, as it was issued, and name its layout if it is not the node's."
+        "That is not an ID"
+        "Write the ID in decimal, as it was issued, and name its layout if it is not the node's."
     /// A layout's name or text that means nothing.
     UnknownLayout "UNKNOWN_LAYOUT" 400 3
         "The layout is unknown"
         "Name a preset, or write a layout's text as `frazil layout` prints it."
     /// A parameter that makes no sense.
     InvalidArgument "INVALID_ARGUMENT" 400 3
-        "The request makes no sense"
+        "Invalid request"
         "Correct the request; the detail says what is wrong with it."
     /// No key, or none that is known.
     Unauthenticated "UNAUTHENTICATED" 401 16
@@ -78,7 +78,7 @@ catalogue! {
         "Use a key with the role and the scope that this needs."
     /// Nothing of that name.
     NotFound "NOT_FOUND" 404 5
-        "There is nothing of that name"
+        "Not found"
         "Check the path; a scope must be declared on the node, and a worker held by it."
     /// The path exists, the method does not.
     MethodNotAllowed "METHOD_NOT_ALLOWED" 405 12
@@ -116,6 +116,10 @@ catalogue! {
     QuotaExceeded "QUOTA_EXCEEDED" 429 8
         "The quota is used up"
         "Wait as long as retry_after_ms says; if it says nothing, ask for fewer at once, or for a larger quota."
+    /// Too many wrong keys were shown from the address.
+    TooManyAttempts "TOO_MANY_ATTEMPTS" 429 8
+        "Too many wrong keys were shown"
+        "Wait as long as retry_after_ms says, and send a key that the node knows."
     /// The node has no worker to issue with.
     NoWorker "NO_WORKER" 503 14
         "The node has no worker"
@@ -155,7 +159,7 @@ catalogue! {
     /// Not within the time that the request has.
     Deadline "DEADLINE" 504 4
         "Not in time"
-        "Ask again, with more time or for fewer Ids."
+        "Ask again, with more time or for fewer IDs."
     /// The layout has no ticks left.
     TimeExhausted "TIME_EXHAUSTED" 500 9
         "The layout's time is used up"

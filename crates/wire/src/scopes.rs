@@ -11,7 +11,7 @@ pub enum ScopeKind {
     /// Nothing: it is a label of metrics.
     #[default]
     Plain,
-    /// Its Ids strictly increase across the cluster: one node at a time issues them.
+    /// Its IDs strictly increase across the cluster: one node at a time issues them.
     Strict,
 }
 
@@ -22,11 +22,11 @@ pub struct ScopeInfo {
     pub name: String,
     /// What it promises.
     pub kind: ScopeKind,
-    /// Who issues its Ids, if it is strict and somebody does.
+    /// Who issues its IDs, if it is strict and somebody does.
     pub leader: Option<ScopeLeader>,
 }
 
-/// The node that issues the Ids of a strict scope.
+/// The node that issues the IDs of a strict scope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScopeLeader {
     /// Its name.

@@ -19,6 +19,18 @@ impl From<ApiError> for Status {
     }
 }
 
+impl ApiError {
+    /// What a status tells of a failed request, if it is one of ours.
+    #[must_use]
+    pub fn from_status(status: &Status) -> Option<Self> {
+        let details = status.get_error_details();
+        let info = details.error_info().filter(|info| info.domain == DOMAIN)?;
+        let reason = info.reason.parse().ok()?;
+        let retry_after = details.retry_info().and_then(|retry| retry.retry_delay);
+        Some(Self { retry_after, ..Self::new(reason, status.message()) })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -29,7 +41,9 @@ mod tests {
     #[test]
     fn a_status_carries_reason_and_retry() {
         let error = ApiError::new(Reason::Overloaded, "busy").retry_after(Duration::from_millis(7));
-        let status = Status::from(error);
+        let status = Status::from(error.clone());
+        assert_eq!(ApiError::from_status(&status), Some(error));
+        assert_eq!(ApiError::from_status(&Status::unavailable("busy")), None);
         assert_eq!((status.code(), status.message()), (Code::Unavailable, "busy"));
         let details = status.get_error_details();
         let info = details.error_info().unwrap();

@@ -29,7 +29,7 @@ fn layouts() {
     compare("layouts.json", &Value::from(layouts));
 }
 
-/// Ids at the edges of every layout, and some that others issued.
+/// IDs at the edges of every layout, and some that others issued.
 #[test]
 fn ids() {
     let mut ids = Vec::new();

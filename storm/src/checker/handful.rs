@@ -1,4 +1,4 @@
-//! Ids of applications: in the one set with all others, and as true.
+//! IDs of applications: in the one set with all others, and as true.
 
 use std::sync::atomic::Ordering;
 
@@ -8,7 +8,7 @@ use super::Checker;
 use crate::history::Handful;
 
 impl Checker {
-    /// Checks Ids that went through a client. Each may be of any worker, and nobody told its token, so
+    /// Checks IDs that went through a client. Each may be of any worker, and nobody told its token, so
     /// that they have no part in the order of lives and in tenures.
     pub(crate) fn take_handful(&mut self, handful: &Handful) {
         let before = self.verdict.finding_count;

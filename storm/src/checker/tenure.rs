@@ -1,5 +1,5 @@
 //! Tenures: the ticks of one worker under different tokens never interleave. That shows two holders
-//! at a time even when no Id came out twice by luck.
+//! at a time even when no ID came out twice by luck.
 
 use std::collections::BTreeMap;
 

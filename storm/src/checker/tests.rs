@@ -3,7 +3,7 @@ use crate::history::{Handful, Tolerance};
 
 const NOW_MS: i64 = 1_800_000_000_000;
 
-/// An answer of a node: Ids of a worker under a token, so many milliseconds after the beginning.
+/// An answer of a node: IDs of a worker under a token, so many milliseconds after the beginning.
 struct Case {
     node: usize,
     worker: u64,

@@ -14,7 +14,7 @@ pub(super) enum Wish {
     Batches(u32),
     /// One, a few, or many.
     Mixed,
-    /// Single Ids over RESP, one or some at once: what nodes issue by their fastest path.
+    /// Single IDs over RESP, one or some at once: what nodes issue by their fastest path.
     Resp,
 }
 
@@ -88,7 +88,7 @@ impl Said {
     }
 }
 
-/// An answer is whole if it has as many Ids as were asked for, and says whose they are.
+/// An answer is whole if it has as many IDs as were asked for, and says whose they are.
 fn said(reply: &Reply, count: u32) -> Result<Said, Trouble> {
     if reply.status != 200 {
         return Err(Trouble::Refused(reason(reply)));
@@ -96,7 +96,7 @@ fn said(reply: &Reply, count: u32) -> Result<Said, Trouble> {
     let (words, rest) = reply.body.as_chunks::<8>();
     let ids: Vec<u64> = words.iter().map(|word| u64::from_be_bytes(*word)).collect();
     if !rest.is_empty() || ids.len() != count as usize {
-        let what = format!("{} bytes for {count} Ids", reply.body.len());
+        let what = format!("{} bytes for {count} IDs", reply.body.len());
         return Err(Trouble::Strange(what));
     }
     if reply.token.is_none() {

@@ -22,7 +22,7 @@ const SMALL_MS: u64 = 10;
 /// A step from this on is told by the node.
 const TOLD_MS: u64 = 50;
 const LASTS: Duration = Duration::from_millis(700);
-/// No Id follows the clock back. They go on at 7/8 of the speed of time, so as to be met again, and
+/// No ID follows the clock back. They go on at 7/8 of the speed of time, so as to be met again, and
 /// fall behind by this much until the clock is right and the fault is over.
 const LAGS: Duration = LASTS.checked_div(8).unwrap();
 
@@ -69,7 +69,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         settle(stage, victim)?;
     }
     stage.verdict.guard("steps that the nodes told", told, needed);
-    stage.verdict.bar("clock right to first Id", slowest, Duration::from_secs(1));
+    stage.verdict.bar("clock right to first ID", slowest, Duration::from_secs(1));
     Ok(())
 }
 
@@ -91,7 +91,7 @@ fn check_answers(stage: &mut Stage, victim: usize, begin: Duration, step_ms: u64
     }
 }
 
-/// Waits until the victim serves steadily, and lets its Ids be held to the truth again.
+/// Waits until the victim serves steadily, and lets its IDs be held to the truth again.
 fn settle(stage: &mut Stage, victim: usize) -> io::Result<()> {
     let since = clock::now();
     wait_until("the node to settle", Duration::from_secs(30), || {

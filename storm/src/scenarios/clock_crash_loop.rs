@@ -1,5 +1,5 @@
 //! E49: a node with a clock that is a day ahead crashes again and again beside four nodes whose clocks
-//! are right. It spoils a worker or two at most, and no Id is from the future.
+//! are right. It spoils a worker or two at most, and no ID is from the future.
 
 use std::io;
 use std::time::Duration;
@@ -45,7 +45,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         let record = &stage.load.record;
         // That it does not is no trouble.
         let _ =
-            wait_until("an Id of it", LIVES, || record.first_answer(LOOPER, launched).is_some());
+            wait_until("an ID of it", LIVES, || record.first_answer(LOOPER, launched).is_some());
         stage.nodes[LOOPER].daemon.kill();
     }
     stage.was("crashes with its clock a day ahead", Some(LOOPER), begin);

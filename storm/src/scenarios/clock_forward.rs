@@ -1,6 +1,6 @@
 //! E20: the clock of a node jumps an hour ahead for two seconds, or 250 ms for good.
 //!
-//! A jump by more than two seconds is followed by no Id before it has lasted for a minute, so an hour
+//! A jump by more than two seconds is followed by no ID before it has lasted for a minute, so an hour
 //! shows in none; a quarter of a second is followed at once.
 
 use std::io;
@@ -52,7 +52,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         little_jump(stage, victim)?;
     }
     stage.verdict.guard("jumps that a node told", told, 1);
-    stage.verdict.bar("clock right to first Id", slowest, Duration::from_secs(1));
+    stage.verdict.bar("clock right to first ID", slowest, Duration::from_secs(1));
     Ok(())
 }
 

@@ -56,7 +56,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     let launched = clock::now();
     stage.nodes[0].launch()?;
     let took = stage.starts_within(0, launched, WAITS);
-    stage.verdict.bar("the next start to its first Id", took.unwrap_or(WAITS), WAITS);
+    stage.verdict.bar("the next start to its first ID", took.unwrap_or(WAITS), WAITS);
     stage.rest(Duration::from_secs(1));
     Ok(())
 }
@@ -72,6 +72,6 @@ pub(super) fn workers(stage: &Stage) -> io::Result<serde_json::Value> {
 
 /// It is about one wait, not about numbers.
 fn judge(_: &Plan, outcomes: &mut Outcomes) {
-    outcomes.verdict.guard("Ids", outcomes.counts.ids, 1000);
+    outcomes.verdict.guard("IDs", outcomes.counts.ids, 1000);
     outcomes.verdict.guard("tenures", outcomes.counts.tenures, WORKERS);
 }

@@ -44,7 +44,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     let after = stage.store.incarnation()?;
     let is_new = before.is_some() && after.is_some() && after != before;
     stage.verdict.guard("directories that were another one", is_new.into(), 1);
-    stage.verdict.bar("removed to the first Id of the next", took.unwrap_or(STARTS), STARTS);
+    stage.verdict.bar("removed to the first ID of the next", took.unwrap_or(STARTS), STARTS);
     Ok(())
 }
 

@@ -90,7 +90,7 @@ struct Seen {
     early: Option<Mark>,
     /// The first that had no answer, or not the one that is documented.
     strange: Option<Mark>,
-    /// From the first refusal of a node to the next Ids.
+    /// From the first refusal of a node to the next IDs.
     longest: Duration,
 }
 

@@ -1,7 +1,7 @@
 //! E32: one worker, asked for more than its sequence has, in batches as large as it; and somebody who
-//! wants one Id at a time.
+//! wants one ID at a time.
 //!
-//! That no tick has more Ids than the layout allows is checked exactly, as uniqueness: there are no
+//! That no tick has more IDs than the layout allows is checked exactly, as uniqueness: there are no
 //! others. How much of what there is comes out depends on the machine, on which the clients run as
 //! well: if it is less than the experiment asks for, the machine must have had nothing left to do.
 
@@ -18,7 +18,7 @@ use crate::verdict::Verdict;
 const LASTS: Duration = Duration::from_secs(20);
 /// What a tick has.
 const BATCH: u32 = 4096;
-/// 4,096 Ids a millisecond.
+/// 4,096 IDs a millisecond.
 const CAP_PER_SECOND: f64 = 4_096_000.0;
 /// Of that, when there is CPU for it.
 const SHARE: f64 = 0.9;
@@ -26,7 +26,7 @@ const SHARE: f64 = 0.9;
 const IDLE: f64 = 0.15;
 /// To wait for the next tick takes no time of a processor; to answer does.
 const CORES: f64 = 1.0;
-/// Everybody waits in one line, and whoever wants a single Id finds eight in it who want a tick each:
+/// Everybody waits in one line, and whoever wants a single ID finds eight in it who want a tick each:
 /// that takes eight milliseconds whatever the node does. Beyond it the experiment allows five.
 const SINGLE: Duration = Duration::from_millis(8 + 5);
 
@@ -64,7 +64,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         .filter(|mark| mark.ids() == 1)
         .map(|mark| mark.answered - mark.asked)
         .collect();
-    stage.verdict.guard("single Ids meanwhile", singles.len() as u64, 200);
+    stage.verdict.guard("single IDs meanwhile", singles.len() as u64, 200);
     singles.sort_unstable();
     measured.check_singles(&singles, &mut stage.verdict);
     let exhausted = stage.nodes[0].metric("frazil_sequence_exhausted_total")?;
@@ -145,11 +145,11 @@ impl Measured {
     /// The slowest of a thousand on a machine that is busy says how long a client waited for a
     /// processor: then it is told, and the slowest of a hundred counts.
     fn check_singles(&self, sorted: &[Duration], verdict: &mut Verdict) {
-        verdict.bar("p99 of a single Id", percentile(sorted, 990), SINGLE);
+        verdict.bar("p99 of a single ID", percentile(sorted, 990), SINGLE);
         let p999 = percentile(sorted, 999);
         match self.idle >= IDLE {
-            true => verdict.bar("p99.9 of a single Id", p999, SINGLE),
-            false => verdict.note("p99.9 of a single Id, on a busy machine", format!("{p999:?}")),
+            true => verdict.bar("p99.9 of a single ID", p999, SINGLE),
+            false => verdict.note("p99.9 of a single ID, on a busy machine", format!("{p999:?}")),
         }
     }
 }
@@ -160,7 +160,7 @@ fn percentile(sorted: &[Duration], per_mille: usize) -> Duration {
 }
 
 fn judge(_: &Plan, outcomes: &mut Outcomes) {
-    outcomes.verdict.guard("Ids", outcomes.counts.ids, 1_000_000);
+    outcomes.verdict.guard("IDs", outcomes.counts.ids, 1_000_000);
 }
 
 #[cfg(test)]

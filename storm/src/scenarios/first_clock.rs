@@ -74,5 +74,5 @@ fn mend(stage: &mut Stage) -> io::Result<()> {
 
 /// Nobody else runs while it does.
 fn judge(_: &Plan, outcomes: &mut Outcomes) {
-    outcomes.verdict.guard("Ids", outcomes.counts.ids, 1000);
+    outcomes.verdict.guard("IDs", outcomes.counts.ids, 1000);
 }

@@ -1,7 +1,7 @@
 //! E12: counts that no client should send, in every form in which HTTP takes one.
 //!
-//! Each must be answered at once, with a reason, and without an Id being used up. Nobody asks for
-//! Ids meanwhile, so that the node's own counter shows the last. What is too long to be read is
+//! Each must be answered at once, with a reason, and without an ID being used up. Nobody asks for
+//! IDs meanwhile, so that the node's own counter shows the last. What is too long to be read is
 //! answered by 414 or 431, and timed apart: it is a megabyte that has to be sent first.
 
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     let consumed = issued_after - issued;
     stage
         .verdict
-        .hold("nothing is used up", consumed == 0.0, || format!("{consumed} Ids are gone"));
+        .hold("nothing is used up", consumed == 0.0, || format!("{consumed} IDs are gone"));
     stage.verdict.hold("memory is bounded", grown <= GROWTH_BYTES_MAX, || {
         format!("the node has {grown} bytes more than before")
     });
@@ -157,7 +157,7 @@ fn is_counted(stage: &mut Stage, before: f64) -> io::Result<()> {
     let mut connection = Connection::open(stage.nodes[0].door.address, PATIENCE)?;
     let reply = connection.ask("POST", "/v1/ids?count=7", FORMS[2])?;
     let rise = stage.nodes[0].metric(ISSUED)? - before;
-    stage.verdict.guard("7 Ids that are counted", u64::from(reply.status == 200 && rise == 7.0), 1);
+    stage.verdict.guard("7 IDs that are counted", u64::from(reply.status == 200 && rise == 7.0), 1);
     Ok(())
 }
 

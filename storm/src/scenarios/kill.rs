@@ -47,7 +47,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
             failed += marks.iter().filter(|mark| mark.ids() == 0).count() as u64;
         }
     }
-    stage.verdict.bar("restart to first Id", slowest, Duration::from_millis(1500));
+    stage.verdict.bar("restart to first ID", slowest, Duration::from_millis(1500));
     stage.verdict.note("requests to the others that failed", format!("{failed} of {asked}"));
     let is_few = failed * 1000 <= asked * LOST_PER_MILLE;
     stage.verdict.hold("others are not affected", is_few, || {

@@ -105,7 +105,7 @@ fn give_up(stage: &mut Stage, lost: u16) -> io::Result<()> {
     let answer = frazil(stage, &["store", "forget-replica", &address, "--store", &url])?;
     stage.verdict.note("it was given up", answer.trim());
     let took = stage.starts_within(NEWCOMER, said, STARTS);
-    stage.verdict.bar("given up to the first Id of a new node", took.unwrap_or(STARTS), STARTS);
+    stage.verdict.bar("given up to the first ID of a new node", took.unwrap_or(STARTS), STARTS);
     let silent = wait_until("nodes to see that", SEEN, || {
         !RUNNING.iter().any(|node| PAGES.iter().any(|page| names(stage, *node, page, lost)))
             || !stage.goes_on()

@@ -1,5 +1,5 @@
-//! E33: answers are cut anywhere on their way to the client, which asks again, and never hands an Id
-//! out twice or in part. Half of the requests go over gRPC, and their Ids are checked together with
+//! E33: answers are cut anywhere on their way to the client, which asks again, and never hands an ID
+//! out twice or in part. Half of the requests go over gRPC, and their IDs are checked together with
 //! all others.
 
 use std::io;
@@ -19,7 +19,7 @@ use crate::stage::{Cast, Outcomes, Plan, Stage};
 use crate::store::Kind;
 
 const REQUESTS: u32 = 10_000;
-/// Ids of a request: an answer has 160 bytes of them and a head.
+/// IDs of a request: an answer has 160 bytes of them and a head.
 const BATCH: usize = 20;
 /// Bytes of answers that a connection lets pass, at the most: some answers, and a part of one. With
 /// fewer than one answer has, no attempt succeeds.
@@ -50,10 +50,12 @@ struct Way {
 impl Way {
     fn open(scheme: &str, to: SocketAddr) -> io::Result<Self> {
         let proxy = Proxy::start(to)?;
-        // No Ids ahead: every request is one that may be cut.
+        // No IDs ahead: every request is one that may be cut.
         let settings = Async::builder()
             .endpoint(format!("{scheme}://{}", proxy.address()))
             .prefetch(0)
+            // Whoever learned where the server is would go past the proxy.
+            .discover(false)
             // The only server there is, so that it is left alone for short.
             .backoff(Duration::from_millis(1)..=Duration::from_millis(20))
             .deadline(DEADLINE);
@@ -68,7 +70,7 @@ struct Seen {
     ids: u64,
     largest: Option<Id>,
     handfuls: Vec<Handful>,
-    /// Batches that have not as many Ids as were asked for.
+    /// Batches that have not as many IDs as were asked for.
     short: u64,
     /// Batches that do not ascend, or are not beyond the one before.
     falling: u64,
@@ -121,7 +123,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     verdict.hold("typed", typed == refused, || {
         format!("{} of {refused} errors do not say that a retry helps", refused - typed)
     });
-    verdict.guard("Ids through the clients", ids, 1000);
+    verdict.guard("IDs through the clients", ids, 1000);
     for (way, name) in ways.iter().zip(["HTTP", "gRPC"]) {
         let stats = way.client.stats();
         let (attempts, requests) = (stats.attempts, stats.requests);
@@ -137,5 +139,5 @@ fn act(stage: &mut Stage) -> io::Result<()> {
 
 fn judge(_: &Plan, outcomes: &mut Outcomes) {
     let directly = outcomes.counts.ids - outcomes.counts.through_clients;
-    outcomes.verdict.guard("Ids asked for directly", directly, 1000);
+    outcomes.verdict.guard("IDs asked for directly", directly, 1000);
 }

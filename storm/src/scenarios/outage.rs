@@ -94,7 +94,7 @@ fn happens(stage: &mut Stage, outage: Outage) -> io::Result<Away> {
     Ok(Away { from, until, is_seen })
 }
 
-/// For how long any node gave Ids after the store had gone, and before it came back.
+/// For how long any node gave IDs after the store had gone, and before it came back.
 fn longest_service(record: &Record, nodes: usize, away: &Away) -> Duration {
     let lasts = (0..nodes).filter_map(|node| record.last_answer(node, away.until));
     lasts.map(|last| last.saturating_sub(away.from)).max().unwrap_or_default()

@@ -120,7 +120,7 @@ fn judge(plan: &Plan, outcomes: &mut Outcomes) {
     was_worth_it(plan, outcomes);
     let Outcomes { counts, refused, verdict, faults, .. } = outcomes;
     verdict.hold("no more workers than there are", counts.workers <= WORKERS, || {
-        format!("Ids of {} workers, and there are {WORKERS}", counts.workers)
+        format!("IDs of {} workers, and there are {WORKERS}", counts.workers)
     });
     let others: Vec<_> = refused.keys().filter(|reason| *reason != REASON).collect();
     verdict

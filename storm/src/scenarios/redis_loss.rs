@@ -5,7 +5,7 @@
 //! the acquisition of a node that issues already, and there are no workers but its own for another node
 //! that starts afterwards. That something was lost is seen by what Redis has before and after.
 //!
-//! What is promised: no Id twice, whatever is lost. A server that syncs once a second loses 2 s at the
+//! What is promised: no ID twice, whatever is lost. A server that syncs once a second loses 2 s at the
 //! most, and running nodes go on after that without a refusal. To lose more is to be set back to an older
 //! state, as by a backup: what holders knew to be on disk is gone. They stop at their horizons, and all
 //! workers are used again within a window.

@@ -85,7 +85,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     }
     let wanted = outages.len() as u64;
     stage.verdict.guard("outages that were seen, of a server that started anew", silent, wanted);
-    stage.verdict.bar("Redis back to the first Id of a new node", slowest, STARTS);
+    stage.verdict.bar("Redis back to the first ID of a new node", slowest, STARTS);
     Ok(())
 }
 

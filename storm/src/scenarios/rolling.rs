@@ -1,5 +1,5 @@
 //! E26: every node is stopped and started again, round after round, and an application that gets its
-//! Ids through the client, over HTTP or gRPC, notices nothing. Its Ids are checked together with all
+//! IDs through the client, over HTTP or gRPC, notices nothing. Its IDs are checked together with all
 //! others.
 
 use std::io;
@@ -19,10 +19,10 @@ use crate::store::Kind;
 
 const ROUNDS: u32 = 10;
 const LIMIT: Duration = Duration::from_secs(20);
-/// Ids of one turn of the application, and the pause after it: some 50,000 a second.
+/// IDs of one turn of the application, and the pause after it: some 50,000 a second.
 const TURN: u64 = 500;
 const PAUSE: Duration = Duration::from_millis(10);
-/// The client hands out no Id that it has had for longer.
+/// The client hands out no ID that it has had for longer.
 const MAX_AGE_MS: i64 = 2000;
 
 pub(crate) const ROW: Scenario = Scenario {
@@ -73,7 +73,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     let application = application.map_err(|_| io::Error::other("the application panicked"))?;
     let Application { ids, handfuls, errors } = application;
     stage.load.hand_in(handfuls);
-    stage.verdict.guard("Ids through the client", ids, 10_000);
+    stage.verdict.guard("IDs through the client", ids, 10_000);
     stage.verdict.hold("the application sees no error", errors.is_empty(), || {
         format!("{} errors, the first: {}", errors.len(), errors[0])
     });
@@ -101,11 +101,11 @@ fn roll(stage: &mut Stage) -> io::Result<()> {
         }
     }
     // The worker was given back: nobody waits for a horizon.
-    stage.verdict.bar("end to first Id of the next start", slowest, Duration::from_millis(500));
+    stage.verdict.bar("end to first ID of the next start", slowest, Duration::from_millis(500));
     Ok(())
 }
 
-/// Uses Ids until it is told to stop.
+/// Uses IDs until it is told to stop.
 fn use_ids(client: &Client, tolerance: Tolerance, is_over: &AtomicBool) -> Application {
     let mut seen = Application::default();
     while !is_over.load(Ordering::Relaxed) {
@@ -126,7 +126,7 @@ fn use_ids(client: &Client, tolerance: Tolerance, is_over: &AtomicBool) -> Appli
 
 fn judge(_: &Plan, outcomes: &mut Outcomes) {
     let directly = outcomes.counts.ids - outcomes.counts.through_clients;
-    outcomes.verdict.guard("Ids asked for directly", directly, 1000);
+    outcomes.verdict.guard("IDs asked for directly", directly, 1000);
     let stops = outcomes.faults.len() as u64;
     outcomes.verdict.guard("tenures", outcomes.counts.tenures, 3 + stops);
 }

@@ -1,7 +1,7 @@
 //! E46: the store forgets everything while one of two nodes, whose clocks are 1.5 s apart, leads a
 //! strict scope: the one that is ahead. If it goes on to lead it is stopped, so that the other one must.
 //!
-//! Every Id of the scope is larger than all that were received before it was asked for, at any node.
+//! Every ID of the scope is larger than all that were received before it was asked for, at any node.
 
 use std::io;
 use std::time::Duration;

@@ -14,7 +14,7 @@ pub(super) const SCOPE: &str = "orders";
 /// A leader that is gone is replaced after its TTL, and what it had leased is short.
 pub(super) const ANSWERS: Duration = Duration::from_secs(30);
 
-/// Two nodes, both of which are asked for Ids of the scope alone.
+/// Two nodes, both of which are asked for IDs of the scope alone.
 pub(super) fn cast(plan: &Plan) -> Cast {
     let pressure = Pressure {
         connections: 2,
@@ -50,7 +50,7 @@ pub(super) fn some_leader(stage: &Stage, limit: Duration) -> std::io::Result<usi
     Ok(found.unwrap_or(0))
 }
 
-/// Each of these nodes answers for the scope soon after a moment, and then goes on. Plain Ids show
+/// Each of these nodes answers for the scope soon after a moment, and then goes on. Plain IDs show
 /// that the nodes themselves are well.
 pub(super) fn answers(stage: &mut Stage, nodes: &[usize], since: Duration) {
     let mut slowest = Duration::ZERO;
@@ -58,7 +58,7 @@ pub(super) fn answers(stage: &mut Stage, nodes: &[usize], since: Duration) {
         let took = stage.starts_within(node, since, ANSWERS);
         slowest = slowest.max(took.unwrap_or(ANSWERS));
     }
-    stage.verdict.bar("the scope's first Id", slowest, ANSWERS);
+    stage.verdict.bar("the scope's first ID", slowest, ANSWERS);
     if stage.verdict.finding_count == 0 {
         let calm = clock::now();
         stage.rest(Duration::from_secs(3));
@@ -70,10 +70,10 @@ pub(super) fn answers(stage: &mut Stage, nodes: &[usize], since: Duration) {
             .is_ok_and(|(status, _)| status == 200)
     };
     let issuing = nodes.iter().filter(plain).count() as u64;
-    stage.verdict.guard("nodes that gave a plain Id", issuing, nodes.len() as u64);
+    stage.verdict.guard("nodes that gave a plain ID", issuing, nodes.len() as u64);
 }
 
-/// Scopes are asked for few Ids at a time.
+/// Scopes are asked for few IDs at a time.
 pub(super) fn judge(_: &Plan, outcomes: &mut Outcomes) {
-    outcomes.verdict.guard("Ids", outcomes.counts.ids, 1000);
+    outcomes.verdict.guard("IDs", outcomes.counts.ids, 1000);
 }

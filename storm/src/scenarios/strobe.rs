@@ -3,8 +3,8 @@
 //! Half of the seeds ride over steps back, the others refuse (the default): then little is issued
 //! while clocks swing, and the bar for throughput does not apply.
 //!
-//! Ids are held to the truth as far as the fault in force explains. A jump ahead is followed if it is
-//! no more than two seconds. A step back is followed by no Id: those that ride slow down until real
+//! IDs are held to the truth as far as the fault in force explains. A jump ahead is followed if it is
+//! no more than two seconds. A step back is followed by no ID: those that ride slow down until real
 //! time meets them, after eight times the step, and are ahead for as long where a jump has ended; those
 //! that refuse issue nothing before the clock has caught up, and then by the clock, which is behind.
 
@@ -28,7 +28,7 @@ const EXPONENTS: std::ops::RangeInclusive<i32> = 6..=31;
 const FOLLOWED: Duration = Duration::from_secs(2);
 /// How long a bump lasts at the most.
 const BUMP_MAX: Duration = Duration::from_millis(1200);
-/// A node looks at its clock for each request, given Ids or refused.
+/// A node looks at its clock for each request, given IDs or refused.
 const LOOKS: usize = 10;
 /// Of what is issued while clocks are right.
 const SHARE: f64 = 0.25;
@@ -127,7 +127,7 @@ fn is_noticed(stage: &Stage, node: usize) -> io::Result<()> {
     })
 }
 
-/// How far Ids may be off while a clock is.
+/// How far IDs may be off while a clock is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Allowed {
     behind: Duration,
@@ -148,7 +148,7 @@ fn explained(nanos: i64, rides: bool) -> Allowed {
     Allowed { behind, ahead }
 }
 
-/// How far a node's Ids may still be ahead.
+/// How far a node's IDs may still be ahead.
 #[derive(Clone, Copy, Debug)]
 struct Lead {
     ahead: Duration,
@@ -171,7 +171,7 @@ fn steps(node: &crate::node::Node) -> io::Result<f64> {
     node.metric("frazil_clock_steps_total")
 }
 
-/// Ids a second since a moment.
+/// IDs a second since a moment.
 #[expect(clippy::cast_precision_loss, reason = "a rate")]
 fn rate(stage: &Stage, since: Duration) -> f64 {
     let now = clock::now();

@@ -94,7 +94,7 @@ fn live_through(plan: &Plan, edge: Edge) -> io::Result<Outcomes> {
     Ok(outcomes)
 }
 
-/// Before the epoch nothing but a reason, after it Ids whose times are just after it.
+/// Before the epoch nothing but a reason, after it IDs whose times are just after it.
 fn check_epoch(seen: &Seen, counts: &Counts, verdict: &mut Verdict) {
     let [first, last] = seen.clock_ms;
     verdict.guard(
@@ -104,12 +104,12 @@ fn check_epoch(seen: &Seen, counts: &Counts, verdict: &mut Verdict) {
     );
     let told = with_reason(&seen.before, "CLOCK_UNTRUSTED");
     verdict.guard("told before the epoch that the clock is not trusted", told, 10);
-    verdict.guard("Ids after the epoch", counts.ids, 1000);
+    verdict.guard("IDs after the epoch", counts.ids, 1000);
     let early: u64 = seen.before.iter().map(Mark::ids).sum();
-    verdict.hold("nothing before the epoch", early == 0, || format!("{early} Ids"));
+    verdict.hold("nothing before the epoch", early == 0, || format!("{early} IDs"));
     let latest = i64::try_from(counts.latest_tick).unwrap_or(i64::MAX);
     verdict.hold("times from the epoch on", latest <= last + AHEAD_MS, || {
-        format!("an Id of tick {latest} when the clock was {last} ms after the epoch")
+        format!("an ID of tick {latest} when the clock was {last} ms after the epoch")
     });
     verdict.note("first tick", counts.earliest_tick);
 }
@@ -125,7 +125,7 @@ fn check_end(seen: &Seen, counts: &Counts, verdict: &mut Verdict) {
     let is_other = |mark: &&Mark| with_reason(std::slice::from_ref(*mark), "TIME_EXHAUSTED") == 0;
     let other = seen.after.iter().find(is_other);
     verdict.hold("a typed error after the end", other.is_none(), || format!("{other:?}"));
-    verdict.hold("nothing at the end", counts.ids == 0, || format!("{} Ids", counts.ids));
+    verdict.hold("nothing at the end", counts.ids == 0, || format!("{} IDs", counts.ids));
 }
 
 fn with_reason(marks: &[Mark], wanted: &str) -> u64 {
@@ -162,8 +162,8 @@ mod tests {
         assert!(epoch([-3900, 2100], &untrusted, 2100));
         assert!(!epoch([100, 2100], &untrusted, 2100), "its clock was right of the edge");
         assert!(!epoch([-3900, 2100], &refused("NO_WORKER"), 2100), "for another reason");
-        assert!(!epoch([-3900, 2100], &Outcome::Ids(1), 2100), "Ids before the epoch");
-        assert!(!epoch([-3900, 2100], &untrusted, 90_000_000_000), "Ids of today");
+        assert!(!epoch([-3900, 2100], &Outcome::Ids(1), 2100), "IDs before the epoch");
+        assert!(!epoch([-3900, 2100], &untrusted, 90_000_000_000), "IDs of today");
     }
 
     fn end(clock_ms: [i64; 2], after: &Outcome, ids: u64) -> bool {
@@ -181,6 +181,6 @@ mod tests {
         assert!(!end([-3900, -100], &exhausted, 0), "not there yet");
         assert!(!end([-3900, 2100], &refused("NO_WORKER"), 0), "for another reason");
         assert!(!end([-3900, 2100], &Outcome::Lost, 0), "it died there");
-        assert!(!end([-3900, 2100], &exhausted, 1), "an Id");
+        assert!(!end([-3900, 2100], &exhausted, 1), "an ID");
     }
 }

@@ -1,4 +1,4 @@
-//! E07: a billion Ids from three nodes, without a fault: every one is checked.
+//! E07: a billion IDs from three nodes, without a fault: every one is checked.
 
 use std::io;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(crate) const ROW: Scenario = Scenario {
     play: Play::Nodes { cast, act, judge },
 };
 
-/// The default lease: nothing is to be seen but Ids.
+/// The default lease: nothing is to be seen but IDs.
 fn cast(_: &Plan) -> Cast {
     let pressure =
         Pressure { connections: 2, batch: 4096, pause: Duration::ZERO, ..Pressure::default() };
@@ -39,7 +39,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     while stage.goes_on() && stage.load.ids() < goal {
         if clock::now() - begin > LIMIT {
             return Err(io::Error::other(format!(
-                "{} of {goal} Ids in {LIMIT:?}",
+                "{} of {goal} IDs in {LIMIT:?}",
                 stage.load.ids()
             )));
         }
@@ -47,15 +47,15 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     }
     #[expect(clippy::cast_precision_loss, reason = "a rate")]
     let rate = goal as f64 / (clock::now() - begin).as_secs_f64();
-    stage.verdict.note("Ids a second, end to end", format!("{rate:.0}"));
+    stage.verdict.note("IDs a second, end to end", format!("{rate:.0}"));
     Ok(())
 }
 
 fn judge(plan: &Plan, outcomes: &mut Outcomes) {
     let counts = outcomes.counts;
-    outcomes.verdict.guard("Ids", counts.ids, goal(plan));
+    outcomes.verdict.guard("IDs", counts.ids, goal(plan));
     outcomes.verdict.note("bytes that the checker's set keeps", counts.memory_bytes);
     outcomes.verdict.hold("memory", counts.memory_bytes <= MEMORY_MAX, || {
-        format!("the set of {} Ids has {} bytes", counts.ids, counts.memory_bytes)
+        format!("the set of {} IDs has {} bytes", counts.ids, counts.memory_bytes)
     });
 }

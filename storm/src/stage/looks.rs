@@ -77,7 +77,7 @@ impl Stage {
         let seconds = limit.as_secs();
         let last = self.load.record.between(node, since, clock::now()).pop();
         self.verdict.hold("bounded recovery", took.is_some(), || {
-            format!("node {node} gave no Id within {seconds} s; it said last {last:?}")
+            format!("node {node} gave no ID within {seconds} s; it said last {last:?}")
         });
         took
     }
@@ -94,7 +94,7 @@ impl Stage {
     }
 }
 
-/// Requests that got no Ids.
+/// Requests that got no IDs.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
     pub(crate) asked: u64,
@@ -126,7 +126,7 @@ impl Refusals {
         let outcome = self.first.as_ref().map(|mark| &mark.outcome);
         let (first, last) = (at(&self.first), at(&self.last));
         format!(
-            "{} of {} requests got no Ids, from {first:+.1} s to {last:+.1} s; the first: {outcome:?}",
+            "{} of {} requests got no IDs, from {first:+.1} s to {last:+.1} s; the first: {outcome:?}",
             self.failed, self.asked
         )
     }

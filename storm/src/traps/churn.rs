@@ -83,7 +83,7 @@ fn issue_in_turn(
         command.args(["next", "-n", "1", "--json", "--workers", "0-0", "--patience", "10s"]);
         command.args(["--store", url]);
         if let Some(mutant) = &plan.mutant {
-            command.env("FRAZIL_MUTANT", mutant);
+            command.env("STORM_MUTANT", mutant);
         }
         let Ok(output) = command.output() else { return };
         let line = serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap_or_default();

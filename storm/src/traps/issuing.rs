@@ -34,7 +34,7 @@ fn alone(_: &Plan) -> Cast {
 fn set_back(stage: &mut Stage) -> io::Result<()> {
     stage.rest(LASTS);
     let begin = clock::now();
-    // Ids that follow the clock are found by their order, not by being late.
+    // IDs that follow the clock are found by their order, not by being late.
     stage.nodes[0].door.tolerate(BACK, BACK);
     stage.nodes[0].clock.set_back(BACK)?;
     stage.rest(LASTS);
@@ -56,5 +56,5 @@ fn flood(stage: &mut Stage) -> io::Result<()> {
 }
 
 fn judge(_: &Plan, outcomes: &mut Outcomes) {
-    outcomes.verdict.guard("Ids", outcomes.counts.ids, 10_000);
+    outcomes.verdict.guard("IDs", outcomes.counts.ids, 10_000);
 }

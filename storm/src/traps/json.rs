@@ -1,4 +1,4 @@
-//! Ids in JSON, as a client reads them that has doubles for numbers.
+//! IDs in JSON, as a client reads them that has doubles for numbers.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,7 +13,7 @@ use crate::store::Kind;
 const COUNT: usize = 100;
 
 pub(super) const TRAP: Scenario =
-    Scenario { id: "E01", title: "Ids in JSON", stores: &Kind::ALL, play: Play::Own(run) };
+    Scenario { id: "E01", title: "IDs in JSON", stores: &Kind::ALL, play: Play::Own(run) };
 
 fn run(plan: &Plan) -> io::Result<Outcomes> {
     let stage = Stage::open(plan, &Cast { nodes: 1, workers: 1, ..Cast::default() })?;
@@ -24,9 +24,9 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
     let reply: serde_json::Value = serde_json::from_str(&body).map_err(io::Error::other)?;
     let ids = reply["ids"].as_array().map_or(&[][..], Vec::as_slice);
     let distinct: BTreeSet<String> = ids.iter().map(as_javascript_reads).collect();
-    outcomes.verdict.guard("Ids", ids.len() as u64, COUNT as u64);
+    outcomes.verdict.guard("IDs", ids.len() as u64, COUNT as u64);
     outcomes.verdict.hold("unique", distinct.len() == ids.len(), || {
-        format!("{} Ids (HTTP {status}) are {} to a client with doubles", ids.len(), distinct.len())
+        format!("{} IDs (HTTP {status}) are {} to a client with doubles", ids.len(), distinct.len())
     });
     outcomes.seconds = (clock::now() - began).as_secs_f64();
     outcomes.counts = Counts { ids: ids.len() as u64, ..outcomes.counts };

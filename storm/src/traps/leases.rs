@@ -147,6 +147,6 @@ fn spare_serves(stage: &Stage, since: Duration) -> io::Result<()> {
 }
 
 fn judge(_: &Plan, outcomes: &mut Outcomes) {
-    outcomes.verdict.guard("Ids", outcomes.counts.ids, 10_000);
+    outcomes.verdict.guard("IDs", outcomes.counts.ids, 10_000);
     outcomes.verdict.guard("faults", outcomes.faults.len() as u64, 1);
 }

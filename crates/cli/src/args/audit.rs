@@ -1,4 +1,4 @@
-//! What can be typed behind `frazil audit`.
+//! The arguments of `frazil audit`.
 
 use std::ffi::OsString;
 
@@ -6,12 +6,12 @@ use clap::Args as ClapArgs;
 
 use super::{FormatArg, LayoutArg};
 
-/// Find duplicates among Ids, exactly, and say whether they ascend.
+/// Find duplicates among IDs, exactly, and say whether they ascend.
 ///
-/// Reads files with one Id a line, and counts every Id that came again, in the same file or in
-/// another; the first ten are told with both places. Nothing is forgotten however many Ids lie
-/// between. The exit code is 1 if an Id came twice or is not of the layout; if not, 3 if a file
-/// cannot be read to its end; if not, 2 if a line is no Id.
+/// Reads files with one ID per line, and counts every ID that came again, in the same file or in
+/// another; the first ten are told with both places. Nothing is forgotten however many IDs lie
+/// between. The exit code is 1 if an ID came twice or is not of the layout; if not, 3 if a file
+/// cannot be read to its end; if not, 2 if a line is no ID.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -21,13 +21,13 @@ Examples:
   curl -sH 'Accept: application/octet-stream' -X POST \\
     'http://127.0.0.1:7780/v1/ids?count=10000' > ids && frazil audit --binary ids")]
 pub(crate) struct AuditArgs {
-    /// Files of Ids, each once; `-` is stdin.
+    /// Files of IDs, each once; `-` is stdin.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<OsString>,
-    /// The files have 8 bytes for each Id, the most significant first, and no lines.
+    /// The files have 8 bytes for each ID, the most significant first, and no lines.
     #[arg(long, conflicts_with = "format")]
     pub(crate) binary: bool,
-    /// An Id that is not above the one before it in its file counts as a finding.
+    /// An ID that is not above the one before it in its file counts as a finding.
     #[arg(long)]
     pub(crate) ordered: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What can be typed about measurements.
+//! The arguments of `frazil bench`.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub(crate) const LAYOUT_VARIABLE: &str = "FRAZIL_LAYOUT";
 
 /// Threads of a measurement of the library: beyond that the scheduler is measured.
 const THREADS_MAX: u64 = 1024;
-/// Ids in one call or request: what the widest sequence measured allows in a tick.
+/// IDs in one call or request: what the widest sequence measured allows in a tick.
 const BATCH_MAX: u64 = 4_194_304;
 /// Connections: beyond that the ports of one client are measured.
 const CONNECTIONS_MAX: u64 = 10_000;
@@ -24,7 +24,7 @@ const PIPELINE_MAX: u64 = 10_000;
 /// Requests in a second: more than one machine can send.
 const RATE_MAX: u64 = 10_000_000;
 
-/// Measure how fast Ids are issued, by a server or by the library in this process.
+/// Measure how fast IDs are issued, by a server or by the library in this process.
 ///
 /// A URL names the server and the protocol: http://HOST:PORT, grpc://HOST:PORT, resp://HOST:PORT or
 /// redis://HOST:PORT; https, grpcs, resps and rediss are the same with TLS. Without one it is the
@@ -66,7 +66,7 @@ pub(crate) struct BenchArgs {
     pub(crate) protocol: Option<ProtocolArg>,
     #[command(flatten)]
     pub(crate) demand: DemandArg,
-    /// Prove that all Ids are distinct and in order, and that answers have what was asked for.
+    /// Prove that all IDs are distinct and in order, and that answers have what was asked for.
     #[arg(long)]
     pub(crate) verify: bool,
     /// Threads that share one generator, with --library: 1 by default, 0 for one on each core.
@@ -76,7 +76,7 @@ pub(crate) struct BenchArgs {
     /// Where time comes from, with --library; the system by default.
     #[arg(long, value_enum)]
     pub(crate) clock: Option<ClockArg>,
-    /// The layout of the Ids, with --library and for a server that does not say its own; frazil by
+    /// The layout of the IDs, with --library and for a server that does not say its own; frazil by
     /// default.
     #[arg(long, value_name = "L", env = LAYOUT_VARIABLE, value_parser = layout)]
     pub(crate) layout: Option<Layout>,
@@ -96,7 +96,7 @@ pub(crate) struct BenchArgs {
 /// What is asked for, how often and for how long.
 #[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct DemandArg {
-    /// Ids in one request or call.
+    /// IDs in one request or call.
     #[arg(long, value_name = "N", default_value = "1",
           value_parser = clap::value_parser!(u64).range(1..=BATCH_MAX))]
     pub(crate) batch: u64,
@@ -122,10 +122,10 @@ pub(crate) struct DemandArg {
     /// The form of the answers over HTTP; binary by default.
     #[arg(long, value_enum, conflicts_with = "library")]
     pub(crate) accept: Option<AcceptArg>,
-    /// Have Ids streamed over gRPC: a request is a grant of as many as --batch says.
+    /// Have IDs streamed over gRPC: a request is a grant of as many as --batch says.
     #[arg(long, conflicts_with = "library")]
     pub(crate) stream: bool,
-    /// Have gRPC send runs: a few bytes for each tick instead of eight for each Id.
+    /// Have gRPC send runs: a few bytes for each tick instead of eight for each ID.
     #[arg(long, conflicts_with = "library")]
     pub(crate) runs: bool,
     /// Requests under way on each connection, for RESP, or grants with --stream.
@@ -177,7 +177,7 @@ pub(crate) enum ProtocolArg {
 pub(crate) enum AcceptArg {
     /// JSON with metadata.
     Json,
-    /// One Id a line.
+    /// One ID a line.
     Text,
     /// Big-endian 64-bit numbers.
     Binary,

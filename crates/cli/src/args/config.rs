@@ -1,4 +1,4 @@
-//! What can be typed about the configuration.
+//! The arguments of `frazil config`.
 
 use clap::{Args as ClapArgs, Subcommand};
 

@@ -1,4 +1,4 @@
-//! What can be typed about the examination.
+//! The arguments of `frazil doctor`.
 
 use clap::Args as ClapArgs;
 
@@ -21,7 +21,7 @@ Examples:
   frazil doctor --store redis://127.0.0.1:6379 --namespace orders
   frazil doctor --store etcd://10.0.0.1:2379 --server https://127.0.0.1:7780 --ca ca.pem --json")]
 pub(crate) struct DoctorArgs {
-    /// Print one JSON object a line: check, status (ok, warn, fail or skipped), detail, fix.
+    /// Print one JSON object per line: check, status (ok, warn, fail or skipped), detail, fix.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten, next_help_heading = "A server that runs")]

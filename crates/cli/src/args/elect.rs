@@ -1,4 +1,4 @@
-//! What can be typed about elections.
+//! The arguments of `frazil elect`.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -79,7 +79,7 @@ Examples:
 pub(crate) struct ElectLsArgs {
     #[command(flatten)]
     pub(crate) place: PlaceArg,
-    /// Print one JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -140,7 +140,7 @@ pub(crate) struct ElectRunArgs {
     /// Do not wait: if somebody else leads, end with 1. Without a command print the leader and end.
     #[arg(long)]
     pub(crate) once: bool,
-    /// Print one JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long, conflicts_with = "command")]
     pub(crate) json: bool,
     /// What to run, with its arguments.

@@ -1,4 +1,4 @@
-//! What can be typed about jobs.
+//! The arguments of `frazil jobs`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub(crate) struct JobsLsArgs {
     /// Only the jobs of this application.
     #[arg(long, value_name = "APP")]
     pub(crate) app: Option<String>,
-    /// Print one JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,17 +1,19 @@
-//! What can be typed about API keys.
+//! The arguments of `frazil key`.
 
 use std::num::NonZeroU32;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::{ArgGroup, Args as ClapArgs, Subcommand, ValueEnum};
+use frazil_server::keys::KeySource;
 
-use super::time;
+use super::{LossArg, PlaceArg, time};
 
 /// Make, list, replace and revoke the API keys of a server.
 ///
-/// A file of keys holds no key, only the SHA-256 of each: who reads it can let nobody in. A running
-/// server reads it again on SIGHUP.
+/// The list of keys holds no key, only the SHA-256 of each: who reads it can let nobody in. It is in a
+/// file (--keys FILE), which a running server reads again on SIGHUP, or in the namespace's store
+/// (--keys store), where every server sees a change within a second.
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
     New(KeyNewArgs),
@@ -22,13 +24,19 @@ pub(crate) enum KeyCommand {
 
 /// Make a new key and print it: this once, nobody can show it again.
 ///
-/// With --file its entry is added to the file of keys; without, the entry is shown on stderr.
+/// With --keys its entry is added to the list; without, the entry is shown on stderr. With
+/// --certificate-subject or --certificate-san a client certificate stands for the key, and there is no
+/// text to print unless --with-text asks for one.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
-  umask 077; frazil key new --name orders --role ids --file keys.toml > orders.key
-  frazil key new --name grafana --role read --expires 2027-01-01T00:00:00Z --file keys.toml
-  frazil key new --name shop --role ids --scope orders --ids-per-second 10000 --file keys.toml")]
+  umask 077; frazil key new --name orders --role ids --keys keys.toml > orders.key
+  umask 077; frazil key new --name nodes --role peer --keys keys.toml > peer.key
+  frazil key new --name grafana --role read --expires 2027-01-01T00:00:00Z --keys keys.toml
+  frazil key new --name shop --role ids --scope orders --ids-per-second 10000 --keys keys.toml
+  frazil key new --name ops --role admin --keys store --store etcd://10.0.0.1:2379 > ops.key
+  frazil key new --name orders --role ids --certificate-subject CN=orders --keys keys.toml")]
+#[command(group(ArgGroup::new("certificate").multiple(true)))]
 pub(crate) struct KeyNewArgs {
     /// Whose key it is; shown in the log.
     #[arg(long, value_name = "NAME")]
@@ -39,29 +47,48 @@ pub(crate) struct KeyNewArgs {
     /// A scope it may name; may be given several times. Without it all, and none at all.
     #[arg(long = "scope", value_name = "S", value_delimiter = ',')]
     pub(crate) scopes: Vec<String>,
-    /// How many Ids it may have in a second.
+    /// How many IDs it may have in a second, of each node. Keys of one name share it.
     #[arg(long, value_name = "N", value_parser = quota)]
     pub(crate) ids_per_second: Option<NonZeroU32>,
+    /// How many IDs it may have in a second of all nodes together: each gives its share of it.
+    #[arg(long, value_name = "N", value_parser = quota, conflicts_with = "ids_per_second")]
+    pub(crate) ids_per_second_cluster: Option<NonZeroU32>,
     /// When it ends, as RFC 3339 or Unix milliseconds. By default never.
     #[arg(long, value_name = "T", value_parser = time)]
     pub(crate) expires: Option<i64>,
-    /// The file of keys to add it to; created if it is not there.
-    #[arg(long, value_name = "FILE", env = "FRAZIL_KEYS")]
-    pub(crate) file: Option<PathBuf>,
+    /// The whole subject of a client certificate that stands for the key, as RFC 4514 writes it:
+    /// CN=orders,O=Example. Servers need --tls-client-ca.
+    #[arg(long, value_name = "SUBJECT", group = "certificate")]
+    pub(crate) certificate_subject: Option<String>,
+    /// A URI or a DNS name among the alternative names of a client certificate that stands for the
+    /// key. Servers need --tls-client-ca.
+    #[arg(long, value_name = "NAME", group = "certificate")]
+    pub(crate) certificate_san: Option<String>,
+    /// Make a text as well for a key that a certificate stands for, and print it.
+    #[arg(long, requires = "certificate")]
+    pub(crate) with_text: bool,
+    /// The list to add it to: a file, which is created if it is not there, or the word store.
+    #[arg(long, visible_alias = "file", value_name = "FILE|store", env = "FRAZIL_KEYS",
+          value_parser = key_source())]
+    pub(crate) keys: Option<KeySource>,
+    #[command(flatten)]
+    pub(crate) store: KeyStoreArgs,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// List the keys of a file: ids, names, roles, quotas and when they end.
+/// List the keys: ids, names, roles, quotas and when they end.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Example:
-  frazil key ls --file keys.toml")]
+  frazil key ls --keys keys.toml")]
 pub(crate) struct KeyLsArgs {
     #[command(flatten)]
-    pub(crate) file: KeyFileArg,
-    /// Print one JSON object a line.
+    pub(crate) list: KeyListArg,
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+    /// Print one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -70,7 +97,7 @@ pub(crate) struct KeyLsArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Example:
-  frazil key rotate 1a2b3c4d --grace 24h --file keys.toml > orders.key")]
+  frazil key rotate 1a2b3c4d --grace 24h --keys keys.toml > orders.key")]
 pub(crate) struct KeyRotateArgs {
     /// The id of the old one, as `key ls` shows it.
     #[arg(value_name = "ID")]
@@ -82,39 +109,61 @@ pub(crate) struct KeyRotateArgs {
     #[arg(long, value_name = "D", default_value = "24h", value_parser = grace)]
     pub(crate) grace: Duration,
     #[command(flatten)]
-    pub(crate) file: KeyFileArg,
+    pub(crate) list: KeyListArg,
+    #[command(flatten)]
+    pub(crate) store: KeyStoreArgs,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Remove a key from a file.
+/// Remove a key from the list: it opens nothing any more.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
-Example:
-  frazil key revoke 1a2b3c4d --file keys.toml && systemctl reload frazil")]
+Examples:
+  frazil key revoke 1a2b3c4d --keys keys.toml && systemctl reload frazil
+  frazil key revoke 1a2b3c4d --keys store --store etcd://10.0.0.1:2379")]
 pub(crate) struct KeyRevokeArgs {
     /// The key's id, as `key ls` shows it.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) file: KeyFileArg,
+    pub(crate) list: KeyListArg,
+    #[command(flatten)]
+    pub(crate) store: KeyStoreArgs,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct KeyFileArg {
-    /// The file of keys.
-    #[arg(long = "file", value_name = "FILE", env = "FRAZIL_KEYS")]
-    pub(crate) path: PathBuf,
+pub(crate) struct KeyListArg {
+    /// The list of keys: a file, or the word store.
+    #[arg(long = "keys", visible_alias = "file", value_name = "FILE|store", env = "FRAZIL_KEYS",
+          value_parser = key_source())]
+    pub(crate) keys: KeySource,
+}
+
+/// What is said of the store that the list is in.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct KeyStoreArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArg,
+    #[command(flatten)]
+    pub(crate) loss: LossArg,
+}
+
+/// The word `store`, or a file.
+pub(super) fn key_source() -> impl TypedValueParser<Value = KeySource> {
+    PathBufValueParser::new().map(KeySource::typed)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RoleArg {
-    /// Have Ids issued.
+    /// Have IDs issued.
     Ids,
+    /// Forward requests for IDs of strict scopes: for nodes, see --peer-key-file of frazil serve.
+    Peer,
     /// Look: the cluster and the metrics.
     Read,
     /// Look, and drain, rotate and release.

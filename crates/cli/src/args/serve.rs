@@ -1,19 +1,21 @@
-//! What can be typed about the server.
+//! The arguments of `frazil serve`.
 //!
 //! Each argument here (but `dev` and `config`) is also a key of the configuration file: see
 //! [`KEYS`](crate::config::KEYS).
 
 mod limits;
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args as ClapArgs, ValueEnum};
-use frazil_server::LaneCount;
+use frazil_server::keys::KeySource;
+use frazil_server::{AddressRange, LaneCount};
 
 pub(crate) use self::limits::LimitArgs;
+use super::key::key_source;
 use super::{LayoutArg, PlaceArg, WorkersArg, duration};
 use crate::log::{Filter, Form};
 
@@ -47,10 +49,14 @@ Examples:
 
 Try it:
   curl -X POST 'http://127.0.0.1:7780/ids?count=3'
-  redis-cli -p 7782 ID.NEXT")]
+  redis-cli -p 7782 ID.NEXT
+
+Every flag is also a variable (--max-ahead is FRAZIL_MAX_AHEAD) and a key of the file. `frazil help serve` tells more
+about each, and about limits and timeouts; `frazil help stores` about the URLs of stores.")]
 pub(crate) struct ServeArgs {
-    /// A temporary file store, free ports, and an end without delay: nothing is left behind. What
-    /// the environment and the file say about those is ignored.
+    /// A temporary file store, free ports, and an end without delay: nothing is left behind.
+    ///
+    /// What the environment and the file say about those is ignored.
     #[arg(long, conflicts_with_all = ["store", "worker", "http", "grpc", "resp"])]
     pub(crate) dev: bool,
     /// A file of settings, as `frazil config example` prints one. None is read by itself.
@@ -60,9 +66,11 @@ pub(crate) struct ServeArgs {
     pub(crate) listen: ListenArgs,
     #[command(flatten)]
     pub(crate) tls: TlsArgs,
-    /// The file of API keys. Without it whoever connects may do everything but administer.
-    #[arg(long, value_name = "FILE", env = "FRAZIL_KEYS")]
-    pub(crate) keys: Option<PathBuf>,
+    /// The API keys: a file, or the word store for those in the namespace's store.
+    ///
+    /// The node follows changes of those in the store. Without keys, every client may do everything but administer.
+    #[arg(long, value_name = "FILE|store", env = "FRAZIL_KEYS", value_parser = key_source())]
+    pub(crate) keys: Option<KeySource>,
     /// Show metrics to those without a key.
     #[arg(long, env = "FRAZIL_OPEN_METRICS", value_name = "true|false", default_value = "false",
           value_parser = BoolishValueParser::new(), num_args = 0..=1, require_equals = true,
@@ -96,13 +104,19 @@ pub(crate) struct ServeArgs {
     /// The region that the node stands in.
     #[arg(long, value_name = "R", env = "FRAZIL_REGION")]
     pub(crate) region: Option<String>,
-    /// Where others reach this node; shown by /v1/cluster. Other nodes forward strict scopes to it;
-    /// without it, to the address that it listens on.
+    /// The zone that the node stands in: clients ask nodes of their own zone first.
+    #[arg(long, value_name = "Z", env = "FRAZIL_ZONE")]
+    pub(crate) zone: Option<String>,
+    /// Where others reach this node.
+    ///
+    /// Shown by /v1/cluster. Other nodes forward strict scopes to it; without it, to the address that
+    /// it listens on.
     #[arg(long, value_name = "URL", env = "FRAZIL_ADVERTISE")]
     pub(crate) advertise: Option<String>,
-    /// A scope that requests may name; may be given several times. `S=strict` for one whose Ids
-    /// strictly increase across the cluster: one node at a time issues them, and the others forward
-    /// to it.
+    /// A scope that requests may name, or `S=strict`; may be given several times.
+    ///
+    /// IDs of a strict scope strictly increase across the cluster: one node at a time issues them,
+    /// and the others forward to it.
     #[arg(long = "scope", value_name = "S[=strict]", env = "FRAZIL_SCOPES", value_delimiter = ',')]
     pub(crate) scopes: Vec<String>,
     /// Who leads a strict scope, or the cluster, is replaced after so long without a word.
@@ -122,7 +136,7 @@ pub(crate) struct ServeArgs {
 }
 
 /// Where the server listens.
-#[derive(Clone, Copy, Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct ListenArgs {
     /// Where HTTP listens; `off` for nowhere.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7780", env = "FRAZIL_HTTP",
@@ -140,7 +154,13 @@ pub(crate) struct ListenArgs {
     #[arg(long, value_name = "ADDR", default_value = "off", env = "FRAZIL_ADMIN",
           value_parser = address)]
     pub(crate) admin: Address,
-    /// Listen on addresses that others can reach, without TLS or keys: anybody there gets Ids and
+    /// Proxies that may name the client for whom they connect, as addresses or ranges.
+    ///
+    /// May be given several times. They do it by the PROXY protocol, version 2, on every listener, or by Forwarded or
+    /// X-Forwarded-For on those of HTTP and gRPC. From others these are ignored or refused.
+    #[arg(long, value_name = "CIDR", env = "FRAZIL_TRUSTED_PROXIES", value_delimiter = ',')]
+    pub(crate) trusted_proxies: Vec<AddressRange>,
+    /// Listen on addresses that others can reach, without TLS or keys: anybody there gets IDs and
     /// sees the cluster.
     #[arg(long, env = "FRAZIL_INSECURE", value_name = "true|false", default_value = "false",
           value_parser = BoolishValueParser::new(), num_args = 0..=1, require_equals = true,
@@ -165,8 +185,9 @@ pub(crate) struct TlsArgs {
 /// How other nodes are asked.
 #[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct PeerArgs {
-    /// The file with the key that is shown to other nodes when a request for a strict scope is
-    /// forwarded; one with the role ids. Needed where there are keys.
+    /// The file with the key, of the role peer, that is shown to other nodes.
+    ///
+    /// Needed where there are keys and strict scopes, which are forwarded.
     #[arg(long, value_name = "FILE", env = "FRAZIL_PEER_KEY_FILE")]
     pub(crate) peer_key_file: Option<PathBuf>,
     /// The authorities that other nodes' certificates must come from, as PEM. Needed where nodes
@@ -194,7 +215,7 @@ pub(crate) struct LeaseArgs {
     /// elapsed time.
     #[arg(long, value_enum, default_value_t = RollbackArg::Refuse, env = "FRAZIL_ROLLBACK")]
     pub(crate) rollback: RollbackArg,
-    /// How far Ids may run ahead of the clock when a tick's sequence is used up.
+    /// How far IDs may run ahead of the clock when a tick's sequence is used up.
     #[arg(long, value_name = "D", default_value = "10ms", env = "FRAZIL_MAX_AHEAD",
           value_parser = duration)]
     pub(crate) max_ahead: Duration,
@@ -220,12 +241,14 @@ pub(crate) struct DrainArgs {
 /// What is logged, and how.
 #[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct LogArgs {
-    /// What is logged to stderr: off, error, warn, info, debug or trace, and the level of single
-    /// targets behind it, as `info,frazil_coord=debug,h2=trace`. Libraries are at warn unless named.
+    /// What is logged to stderr: off, error, warn, info, debug or trace.
+    ///
+    /// The level of single targets may follow, as `info,frazil_coord=debug,h2=trace`. Libraries are at
+    /// warn unless named.
     #[arg(long, value_name = "LEVEL", default_value = "info", env = "FRAZIL_LOG",
           value_parser = filter)]
     pub(crate) log: Filter,
-    /// The form of the log: lines to read, or one JSON object a line.
+    /// The form of the log: lines to read, or one JSON object per line.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Text,
           env = "FRAZIL_LOG_FORMAT")]
     pub(crate) log_format: Form,
@@ -251,10 +274,19 @@ fn address(text: &str) -> Result<Address, String> {
     if text == "off" {
         return Ok(Address(None));
     }
-    let address = text.parse().map_err(|_| {
-        "write an IP address with a port, as 127.0.0.1:7780 or [::1]:0, or off".to_owned()
-    });
-    address.map(|address| Address(Some(address)))
+    let port =
+        |port: &str| port.parse().ok().filter(|_| port.bytes().all(|digit| digit.is_ascii_digit()));
+    let local = text.strip_prefix("localhost:").unwrap_or(text);
+    let address = match (port(local), text.strip_prefix(':').and_then(port)) {
+        (Some(port), _) => Some((Ipv4Addr::LOCALHOST, port).into()),
+        (_, Some(port)) => Some((Ipv4Addr::UNSPECIFIED, port).into()),
+        _ => text.parse().ok(),
+    };
+    address.map(|address| Address(Some(address))).ok_or_else(|| {
+        "write an IP address with a port (127.0.0.1:7780, [::1]:0), localhost:PORT or PORT, :PORT for all \
+         addresses, or off"
+            .to_owned()
+    })
 }
 
 fn lanes(text: &str) -> Result<LaneCount, String> {

@@ -1,4 +1,4 @@
-//! What can be typed about a server that is asked.
+//! The arguments that name a server to ask.
 
 use std::path::PathBuf;
 
@@ -26,9 +26,9 @@ pub(crate) struct TrustArg {
     #[arg(long, value_name = "FILE", env = "FRAZIL_CA")]
     pub(crate) ca: Option<PathBuf>,
     /// Our own certificate, where the server asks for one.
-    #[arg(long, value_name = "FILE", env = "FRAZIL_CERT", requires = "key")]
+    #[arg(long, value_name = "FILE", env = "FRAZIL_CERT", requires = "cert_key")]
     pub(crate) cert: Option<PathBuf>,
     /// The private key of --cert.
     #[arg(long, value_name = "FILE", env = "FRAZIL_CERT_KEY", requires = "cert")]
-    pub(crate) key: Option<PathBuf>,
+    pub(crate) cert_key: Option<PathBuf>,
 }

@@ -1,48 +1,17 @@
-//! What can be typed about stores and the workers in them.
+//! The arguments of `frazil store` and `frazil workers`.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
-use frazil_coord::{BadNamespace, Namespace};
+use frazil_coord::{Namespace, NamespaceError};
 
 use super::verbs::{DrainArgs, ReleaseArgs, RotateArgs};
 use super::{LayoutArg, duration, field};
 
 /// Names the store where the flag does not.
 pub(crate) const STORE_VARIABLE: &str = "FRAZIL_STORE";
-
-/// All that a URL can say; the options are those that `frazil-coord` knows, which a test compares.
-const STORE_HELP: &str = "\
-The store. By default a directory under the state directory.
-
-  file:DIRECTORY                        the processes of one machine
-  static:N                              the fixed worker N, for one process at a time
-  memory:[NAME]                         this process alone: for trying out
-  redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]
-  redis+sentinel://HOST,HOST/MASTER     Redis behind Sentinel
-  redis+cluster://HOST,HOST             a Redis Cluster
-  etcd://[USER:PASSWORD@]HOST,HOST[/PREFIX]
-  zk://[USER:PASSWORD@]HOST,HOST[/PATH] ZooKeeper
-
-With TLS: rediss://, rediss+sentinel://, rediss+cluster://, etcds://, zks://.
-
-Options follow a question mark and are joined by '&':
-
-  timeout=5s           how long a request may take (servers)
-  password_file=FILE   the file with the password (servers)
-  ca=FILE              whom to trust, instead of the system's authorities (TLS)
-  cert=FILE, key=FILE  our own certificate and its key (TLS)
-  durability=async     or wait:N: replicas that must confirm each write (Redis)
-  isolation=15s        how long an old master may go on after a fail-over (Redis)
-  prefix=frazil        what all keys begin with (Redis)
-  session=30s          how long a silent client stays present (ZooKeeper)
-  state=DIRECTORY      where the horizon is kept (static)
-  unsafe_filesystem=allow  use a file system of any kind (file, static)
-
-The password is best kept out of it: in the file that password_file names, or in
-$FRAZIL_STORE_PASSWORD.";
 
 /// Where the workers are leased.
 #[derive(Clone, ClapArgs)]
@@ -52,10 +21,12 @@ pub(crate) struct PlaceArg {
     // Parsed later: the parser of the command line repeats what it does not understand, and this
     // may hold a password.
     #[arg(long, value_name = "URL", env = STORE_VARIABLE, hide_env_values = true,
-          long_help = STORE_HELP)]
+          long_help = "\
+The store: file:DIRECTORY, static:N, redis://, etcd://, zk:// and others. By default a directory
+under the state directory. `frazil help stores` tells all that a URL can say.")]
     pub(crate) store: Option<String>,
-    /// The namespace: those who share it never get the same Id. It is a space of Ids: two
-    /// namespaces with the same layout and overlapping workers issue the same Ids.
+    /// The namespace: those who share it never get the same ID. It is a space of IDs: two
+    /// namespaces with the same layout and overlapping workers issue the same IDs.
     #[arg(long, value_name = "NAME", default_value = "default", env = "FRAZIL_NAMESPACE",
           value_parser = namespace)]
     pub(crate) namespace: Namespace,
@@ -94,7 +65,7 @@ pub(crate) struct LossArg {
     pub(crate) accept_loss: bool,
 }
 
-/// Look at the workers of a namespace, let nodes release them, and mend them.
+/// Look at the workers of a namespace, let nodes release them, and repair them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkersCommand {
     Ls(WorkersLsArgs),
@@ -107,13 +78,14 @@ pub(crate) enum WorkersCommand {
 
 /// List who holds which worker.
 ///
-/// Shows every worker that was ever used: who holds it or held it last, its token, its horizon
+/// Shows every worker that is not free: who holds it or held it last, its token, its horizon
 /// (the last time that its holder may stamp), how many seconds are left until then, and its state:
-/// held; free; blocked until its horizon has passed; quarantined; poisoned (its horizon is further
-/// ahead than any correct holder can have put it); lost (its record is gone).
+/// held; blocked until its horizon has passed; quarantined; poisoned (its horizon is further
+/// ahead than any correct holder can have put it); lost (its record is gone). With --all or --json
+/// also those that were used before and are free.
 ///
 /// With --node it says whether that node can be stopped: the exit code is 0 if it holds no worker,
-/// and 1 if it holds some.
+/// and 1 if it holds some or no record has its name.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -124,9 +96,12 @@ pub(crate) struct WorkersLsArgs {
     /// Only the workers that this node holds, by its name under HOLDER.
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
+    /// Free workers too.
+    #[arg(long, conflicts_with = "node")]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) place: PlaceArg,
-    /// Print one JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -143,14 +118,14 @@ Examples:
 pub(crate) struct WorkersWatchArgs {
     #[command(flatten)]
     pub(crate) place: PlaceArg,
-    /// Print one JSON object a line for each worker that changed.
+    /// Print one JSON object per line for each worker that changed.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Lower the horizon of a worker to the last Id that it really issued.
+/// Lower the horizon of a worker to the last ID that it really issued.
 ///
-/// For a worker that a wrong clock has poisoned. The Id is taken for the truth: if a later one was
+/// For a worker that a wrong clock has poisoned. The ID is taken for the truth: if a later one was
 /// issued by this worker, that one can be issued again. The worker must not be held.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
@@ -160,7 +135,7 @@ pub(crate) struct WorkersRepairArgs {
     /// The worker.
     #[arg(value_name = "W")]
     pub(crate) worker: u32,
-    /// The last Id that the worker issued, proven by your data.
+    /// The last ID that the worker issued, proven by your data.
     #[arg(long, value_name = "ID", value_parser = field)]
     pub(crate) last_issued: u64,
     #[command(flatten)]
@@ -226,7 +201,7 @@ pub(crate) struct ShowArgs {
     pub(crate) json: bool,
 }
 
-/// Print a namespace's records, one JSON object a line, for `store import`.
+/// Print a namespace's records, one JSON object per line, for `store import`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 Example:
@@ -299,7 +274,7 @@ pub(crate) struct QuarantineArgs {
 /// given. A meta record that cannot be read must be removed first; the error says how.
 ///
 /// With --wrong-times it only lowers a quarantine that a wrong clock has set. A worker whose horizon is as
-/// wrong stays out of use until that time has passed, because it may have issued Ids up to then. While
+/// wrong stays out of use until that time has passed, because it may have issued IDs up to then. While
 /// a node with such a clock holds a worker nothing is changed, and the exit code is 4.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
@@ -335,7 +310,7 @@ pub(crate) struct RepairArgs {
 /// and so do new nodes that need one; running nodes go on. `frazil doctor`, `/readyz?verbose` and
 /// the metric frazil_store_replicas_missing name it.
 ///
-/// Say this only of a replica that will never be promoted with what it has: if it were, Ids could
+/// Say this only of a replica that will never be promoted with what it has: if it were, IDs could
 /// be issued twice. All nodes of the namespace heed it, and it outlasts restarts. A replica that
 /// comes back is counted again once it is connected to the master.
 #[derive(Debug, ClapArgs)]
@@ -355,7 +330,7 @@ pub(crate) struct ForgetReplicaArgs {
     pub(crate) json: bool,
 }
 
-fn namespace(text: &str) -> Result<Namespace, BadNamespace> {
+fn namespace(text: &str) -> Result<Namespace, NamespaceError> {
     text.parse()
 }
 

@@ -1,4 +1,4 @@
-//! What can be typed about nodes that are asked to let go of workers.
+//! The arguments of verbs that make nodes release workers.
 
 use std::time::Duration;
 

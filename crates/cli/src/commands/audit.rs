@@ -1,4 +1,4 @@
-//! `frazil audit`: which Ids came twice, and whether they ascend.
+//! `frazil audit`: which IDs came twice, and whether they ascend.
 
 mod binary;
 mod decimal;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &AuditArgs) -> Result<(), Failure> {
         unreadable: reading.cut,
     };
     if verdict.checked == 0 && report.exit().is_none() {
-        say("note: no Id was read, so nothing was checked");
+        say("note: no ID was read, so nothing was checked");
     }
     let found = report.exit().map_or(Ok(()), |exit| Err(Failure::Reported(exit)));
     after(print(&report, args.json), found)
@@ -61,7 +61,7 @@ fn print(report: &Report<'_>, json: bool) -> Result<(), Failure> {
     data.flush()
 }
 
-/// How Ids stand in a file.
+/// How IDs stand in a file.
 #[derive(Clone, Copy)]
 enum Form {
     Text(Format),

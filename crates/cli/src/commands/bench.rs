@@ -1,4 +1,4 @@
-//! `frazil bench`: how fast Ids are issued, by a server or by the library.
+//! `frazil bench`: how fast IDs are issued, by a server or by the library.
 
 mod address;
 mod book;
@@ -59,7 +59,7 @@ fn print(report: &Report, json: bool) -> Result<(), Failure> {
 /// How the command ends after everything was printed.
 fn verdict(report: &Report, interrupted: Option<Signal>) -> Result<(), Failure> {
     if report.faults() > 0 {
-        let why = "the Ids are not what they must be: see the findings, and the node's log";
+        let why = "the IDs are not what they must be: see the findings, and the node's log";
         return Err(Failure::new(Exit::No, why));
     }
     if let Some(signal) = interrupted {
@@ -68,7 +68,7 @@ fn verdict(report: &Report, interrupted: Option<Signal>) -> Result<(), Failure> 
     if report.results.requests == 0 {
         let errors: Vec<_> = report.errors.keys().map(String::as_str).collect();
         let why = match errors.is_empty() {
-            true => "no answer came within the time: measure for longer, or ask for fewer Ids",
+            true => "no answer came within the time: measure for longer, or ask for fewer IDs",
             false => "no request succeeded: look at the node's log and at `frazil doctor`",
         };
         let seen =

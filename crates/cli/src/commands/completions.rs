@@ -19,5 +19,9 @@ fn visible() -> Command {
     let whole = Args::command();
     let shown = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
     let version = whole.get_version().unwrap_or_default().to_owned();
-    Command::new("frazil").version(version).propagate_version(true).subcommands(shown)
+    Command::new("frazil")
+        .version(version)
+        .propagate_version(true)
+        .disable_help_subcommand(true)
+        .subcommands(shown)
 }

@@ -1,19 +1,24 @@
-//! `frazil decode`: take Ids apart.
+//! `frazil decode`: the parts of IDs.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, BufRead, BufReader, Read};
 
-use frazil_id::{Format, Id, Layout, Parts, rfc3339};
+use frazil_id::{Format, Id, Layout, ParseIdError, Parts, rfc3339};
 use frazil_wire::Decoded;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::args::DecodeArgs;
 use crate::output::{Data, Exit, Failure, say};
 use crate::progress;
 
-/// Bytes of a line of input. The longest text of an Id has 20; the rest is room for a message that
+/// Bytes of a line of input. The longest text of an ID has 20; the rest is room for a message that
 /// shows what was read instead.
 const LINE_MAX: u64 = 256;
+/// Bytes of a JSON object that a message shows.
+const SHOWN_MAX: usize = 120;
+/// Bytes of a JSON object. A server's largest answer has 100,000 IDs and 2.3 MB.
+const OBJECT_MAX: u64 = 16 << 20;
 /// Bytes read at once: a pipe's capacity on Linux.
 const INPUT_BYTES: usize = 65_536;
 /// Complaints printed in full; a file of the wrong kind has millions.
@@ -66,7 +71,7 @@ struct Range {
     to: String,
 }
 
-/// Decodes one Id after the other, and remembers what was wrong.
+/// Decodes one ID after the other, and remembers what was wrong.
 struct Decoder {
     layout: Layout,
     layout_text: String,
@@ -97,17 +102,10 @@ impl Decoder {
             if input.buffer().is_empty() {
                 self.data.flush()?;
             }
-            if input.take(LINE_MAX).read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
+            if !read_line(input, &mut line).map_err(unreadable)? {
                 break;
             }
-            if line.last() != Some(&b'\n') && line.len() as u64 == LINE_MAX {
-                input.skip_until(b'\n').map_err(unreadable)?;
-            }
-            let text = line.strip_suffix(b"\n").unwrap_or(&line);
-            let text = text.strip_suffix(b"\r").unwrap_or(text);
-            if !text.is_empty() {
-                self.decode(text, &format_args!("line {number}: "))?;
-            }
+            self.decode_line(line.trim_ascii_end(), &format_args!("line {number}: "))?;
             if number.is_multiple_of(PROGRESS_LINES) {
                 bar.set_position(number);
             }
@@ -116,9 +114,29 @@ impl Decoder {
         Ok(())
     }
 
+    /// Decodes a line: nothing, an ID, or what `frazil next --json` and servers write.
+    fn decode_line(&mut self, line: &[u8], place: &dyn Display) -> Result<(), Failure> {
+        if !line.starts_with(b"{") {
+            return if line.is_empty() { Ok(()) } else { self.decode(line, place) };
+        }
+        let why = match serde_json::from_slice(line) {
+            Ok(Object { id: None, ids }) if ids.is_empty() => {
+                "it has neither id nor ids".to_owned()
+            }
+            Ok(Object { id, ids }) => {
+                let mut all = id.iter().chain(&ids);
+                return all.try_for_each(|id| self.decode(id.text().as_bytes(), place));
+            }
+            Err(error) => error.to_string(),
+        };
+        let start = String::from_utf8_lossy(&line[..line.len().min(SHOWN_MAX)]);
+        self.complain(place, &start, &why);
+        Ok(())
+    }
+
     fn decode(&mut self, text: &[u8], place: &dyn Display) -> Result<(), Failure> {
         let lossy = String::from_utf8_lossy(text);
-        match Id::parse(&lossy, self.format) {
+        match parse(&lossy, self.format) {
             Err(error) => self.complain(place, &lossy, &error),
             Ok(id) => match id.parts(&self.layout) {
                 Err(error) => self.complain(place, &lossy, &error),
@@ -136,7 +154,7 @@ impl Decoder {
     fn complain(&mut self, place: &dyn Display, text: &str, error: &dyn Display) {
         self.complaints += 1;
         if self.complaints <= COMPLAINTS_MAX {
-            say(format_args!("error: {place}{text:?} is not an Id of the layout: {error}"));
+            say(format_args!("error: {place}{text:?} is not an ID of the layout: {error}"));
         }
     }
 
@@ -144,10 +162,62 @@ impl Decoder {
         self.data.flush()?;
         if self.complaints > COMPLAINTS_MAX {
             let more = self.complaints - COMPLAINTS_MAX;
-            say(format_args!("error: {more} more were not Ids of the layout"));
+            say(format_args!("error: {more} more were not IDs of the layout"));
         }
         if self.complaints > 0 { Err(Failure::Reported(Exit::Usage)) } else { Ok(()) }
     }
+}
+
+/// A JSON object with one ID or many.
+#[derive(Deserialize)]
+struct Object<'a> {
+    #[serde(borrow)]
+    id: Option<JsonId<'a>>,
+    #[serde(borrow, default)]
+    ids: Vec<JsonId<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum JsonId<'a> {
+    Number(u64),
+    #[serde(borrow)]
+    Text(Cow<'a, str>),
+}
+
+impl JsonId<'_> {
+    fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Number(id) => Cow::Owned(id.to_string()),
+            Self::Text(text) => Cow::Borrowed(text),
+        }
+    }
+}
+
+/// Reads an ID as people write it: hexadecimal digits in any case, with zeros in front, marked by `0x` or by
+/// the form.
+fn parse(text: &str, format: Format) -> Result<Id, ParseIdError> {
+    let marked = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let Some(digits) = marked.or_else(|| (format == Format::Hex).then_some(text)) else {
+        return Id::parse(text, format);
+    };
+    let digits = digits.to_ascii_lowercase();
+    let significant = digits.trim_start_matches('0');
+    Id::parse(
+        if significant.is_empty() { &digits[..digits.len().min(1)] } else { significant },
+        Format::Hex,
+    )
+}
+
+/// Reads a line; of one that is too long, only its start. `false`: there is none.
+fn read_line(input: &mut BufReader<impl Read>, line: &mut Vec<u8>) -> io::Result<bool> {
+    let is_object = input.fill_buf()?.first() == Some(&b'{');
+    let most = if is_object { OBJECT_MAX } else { LINE_MAX };
+    let read = input.take(most).read_until(b'\n', line)? as u64;
+    if line.last() != Some(&b'\n') && read == most {
+        input.skip_until(b'\n')?;
+    }
+    Ok(read > 0)
 }
 
 fn unreadable(error: io::Error) -> Failure {

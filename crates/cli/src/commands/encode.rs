@@ -1,4 +1,4 @@
-//! `frazil encode`: put an Id together.
+//! `frazil encode`: put an ID together.
 
 use frazil_id::Parts;
 use frazil_wire::Decoded;

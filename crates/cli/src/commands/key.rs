@@ -1,13 +1,18 @@
 //! `frazil key`: the API keys of a server.
 
+mod document;
 mod file;
+mod list;
 
 use frazil::coord::time::unix_ms;
-use frazil_server::keys::{self, KeyEntry, NewKey, Role};
+use frazil_server::keys::{KeyEntry, KeySource, NewKey, Role};
 use serde::Serialize;
 
-use self::file::KeyFile;
-use crate::args::{KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, RoleArg};
+use self::document::text_of;
+use self::list::Absent;
+use crate::args::{
+    KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, PlaceArg, RoleArg,
+};
 use crate::output::{Data, Exit, Failure, say};
 use crate::words::instant;
 
@@ -23,7 +28,9 @@ pub(crate) fn run(command: &KeyCommand) -> Result<(), Failure> {
 /// What is printed of a new key.
 #[derive(Serialize)]
 struct Made<'a> {
-    key: &'a str,
+    /// None where only a certificate stands for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
     #[serde(flatten)]
     entry: &'a KeyEntry,
 }
@@ -35,18 +42,28 @@ fn new(args: &KeyNewArgs) -> Result<(), Failure> {
     let mut entry = KeyEntry::of(&key, &args.name, roles);
     entry.scopes = Some(args.scopes.clone()).filter(|scopes| !scopes.is_empty());
     entry.ids_per_second = args.ids_per_second;
+    entry.ids_per_second_cluster = args.ids_per_second_cluster;
     entry.expires = end(args.expires)?;
-    entry.check().map_err(Failure::usage)?;
-    match &args.file {
-        Some(path) => {
-            let mut file = KeyFile::open_or_new(path)?;
-            file.add(&entry);
-            file.save()?;
-            say(format_args!("{} was added to {}; {RELOAD}", entry.id, path.display()));
-        }
-        None => say(format_args!("add this to the file of keys:\n\n{}", file::text_of(&entry))),
+    entry.certificate_subject.clone_from(&args.certificate_subject);
+    entry.certificate_san.clone_from(&args.certificate_san);
+    let is_certified = args.certificate_subject.is_some() || args.certificate_san.is_some();
+    let text = (!is_certified || args.with_text).then(|| key.text());
+    if text.is_none() {
+        entry.sha256.clear();
     }
-    print(&key, &entry, args.json)
+    entry.check().map_err(Failure::usage)?;
+    match &args.keys {
+        Some(source) => {
+            list::change(source, &args.store, Absent::Create, |document| {
+                document.add(&entry);
+                document.check()
+            })?;
+            let (to, reach) = (shown(source, &args.store.place), list::reach(source));
+            say(format_args!("{} was added to {to}; {reach}", entry.id));
+        }
+        None => say(format_args!("add this to the file of keys:\n\n{}", text_of(&entry))),
+    }
+    print(text, &entry, args.json)
 }
 
 /// When a key ends, which must be later than now.
@@ -60,20 +77,26 @@ fn end(expires: Option<i64>) -> Result<Option<String>, Failure> {
     Ok(Some(instant(at)))
 }
 
-/// What makes a running server see a change.
-const RELOAD: &str = "a running server sees it after kill -HUP";
+/// What a list is called.
+fn shown(source: &KeySource, place: &PlaceArg) -> String {
+    match source {
+        KeySource::File(path) => path.display().to_string(),
+        KeySource::Store => format!("the store, namespace {}", place.namespace),
+    }
+}
 
-fn print(key: &NewKey, entry: &KeyEntry, json: bool) -> Result<(), Failure> {
+fn print(key: Option<&str>, entry: &KeyEntry, json: bool) -> Result<(), Failure> {
     let mut data = Data::new();
-    match json {
-        true => data.json(&Made { key: key.text(), entry })?,
-        false => data.text(key.text())?,
+    match (json, key) {
+        (true, key) => data.json(&Made { key, entry })?,
+        (false, Some(key)) => data.text(key)?,
+        (false, None) => say("a certificate stands for it: there is no text to give out"),
     }
     data.flush()
 }
 
 fn ls(args: &KeyLsArgs) -> Result<(), Failure> {
-    let entries = keys::read(&args.file.path).map_err(Failure::usage)?;
+    let entries = list::read(&args.list.keys, &args.place)?;
     let mut data = Data::new();
     if args.json {
         for entry in &entries {
@@ -83,7 +106,7 @@ fn ls(args: &KeyLsArgs) -> Result<(), Failure> {
     }
     let mut table = comfy_table::Table::new();
     table.load_preset(comfy_table::presets::NOTHING);
-    table.set_header(["id", "name", "roles", "scopes", "ids/s", "expires"]);
+    table.set_header(["ID", "NAME", "ROLES", "SCOPES", "IDS/S", "EXPIRES", "CERTIFICATE"]);
     let any = || "-".to_owned();
     for entry in &entries {
         let roles: Vec<&str> = entry.roles.iter().map(|role| word(*role)).collect();
@@ -92,12 +115,24 @@ fn ls(args: &KeyLsArgs) -> Result<(), Failure> {
             entry.name.clone(),
             roles.join(","),
             entry.scopes.as_ref().map_or_else(any, |scopes| scopes.join(",")),
-            entry.ids_per_second.map_or_else(any, |rate| rate.to_string()),
+            quota(entry).unwrap_or_else(any),
             expiry(entry),
+            certificate(entry).unwrap_or_else(any),
         ]);
     }
     data.text(table)?;
     data.flush()
+}
+
+fn quota(entry: &KeyEntry) -> Option<String> {
+    let shared = entry.ids_per_second_cluster.map(|rate| format!("{rate} (cluster)"));
+    shared.or_else(|| entry.ids_per_second.map(|rate| rate.to_string()))
+}
+
+fn certificate(entry: &KeyEntry) -> Option<String> {
+    let names = [&entry.certificate_subject, &entry.certificate_san];
+    let names: Vec<&str> = names.into_iter().filter_map(|name| name.as_deref()).collect();
+    (!names.is_empty()).then(|| names.join(" or "))
 }
 
 fn expiry(entry: &KeyEntry) -> String {
@@ -109,57 +144,54 @@ fn expiry(entry: &KeyEntry) -> String {
 }
 
 fn rotate(args: &KeyRotateArgs) -> Result<(), Failure> {
-    let mut file = KeyFile::open(&args.file.path)?;
-    let old = find(&file, &args.id)?;
-    if let (Some(at), None) = (&old.expires, args.expires) {
-        let why =
-            format_args!("the old key ends at {at}: say with --expires when the new one does");
-        return Err(Failure::usage(why));
-    }
     let expires = end(args.expires)?;
     let key = mint()?;
-    let (id, sha256) = (key.id().to_owned(), key.sha256());
-    let entry = KeyEntry { id, sha256, expires, ..old.clone() };
-    let grace = u64::try_from(args.grace.as_millis()).unwrap_or(u64::MAX);
-    let end = unix_ms().saturating_add(grace);
-    let end = old.expires_ms().map_or(end, |already| already.min(end));
-    file.expire(&old.id, &instant(end));
-    file.add(&entry);
-    file.save()?;
-    say(format_args!(
-        "{} ends at {}; {} takes its place; {RELOAD}",
-        old.id,
-        instant(end),
-        entry.id
-    ));
-    print(&key, &entry, args.json)
+    let source = &args.list.keys;
+    let (old, new) = list::change(source, &args.store, Absent::Refuse, |document| {
+        let old = document.find(&args.id)?;
+        if old.sha256.is_empty() {
+            let why =
+                format_args!("{} has no text to replace: a certificate stands for it", old.id);
+            return Err(Failure::usage(why));
+        }
+        if let (Some(at), None) = (&old.expires, args.expires) {
+            let why =
+                format_args!("the old key ends at {at}: say with --expires when the new one does");
+            return Err(Failure::usage(why));
+        }
+        let new = KeyEntry {
+            id: key.id().to_owned(),
+            sha256: key.sha256(),
+            expires: expires.clone(),
+            ..old.clone()
+        };
+        let grace = u64::try_from(args.grace.as_millis()).unwrap_or(u64::MAX);
+        let end = unix_ms().saturating_add(grace);
+        let end = old.expires_ms().map_or(end, |already| already.min(end));
+        let old = KeyEntry { expires: Some(instant(end)), ..old };
+        document.expire(&old.id, &instant(end));
+        document.add(&new);
+        Ok((old, new))
+    })?;
+    let (end, reach) = (old.expires.unwrap_or_default(), list::reach(source));
+    say(format_args!("{} ends at {end}; {} takes its place; {reach}", old.id, new.id));
+    print(Some(key.text()), &new, args.json)
 }
 
 fn revoke(args: &KeyRevokeArgs) -> Result<(), Failure> {
-    let mut file = KeyFile::open(&args.file.path)?;
-    let entry = find(&file, &args.id)?;
-    file.remove(&entry.id);
-    file.save()?;
-    say(format_args!("{} of {} was removed; {RELOAD}", entry.id, entry.name));
+    let source = &args.list.keys;
+    let entry = list::change(source, &args.store, Absent::Refuse, |document| {
+        let entry = document.find(&args.id)?;
+        document.remove(&entry.id);
+        Ok(entry)
+    })?;
+    say(format_args!("{} of {} was removed; {}", entry.id, entry.name, list::reach(source)));
     if args.json {
         let mut data = Data::new();
         data.json(&entry)?;
         data.flush()?;
     }
     Ok(())
-}
-
-/// The entry of an id. Whoever gives the whole key means its id, and must not see it repeated.
-fn find(file: &KeyFile, id: &str) -> Result<KeyEntry, Failure> {
-    let id = id.strip_prefix("frz_").map_or(id, |rest| rest.split('_').next().unwrap_or_default());
-    let found = file.entries()?.into_iter().find(|entry| entry.id == id);
-    found.ok_or_else(|| {
-        let path = file.path().display();
-        Failure::new(
-            Exit::No,
-            format_args!("{path} has no key {id:?}: see frazil key ls --file {path}"),
-        )
-    })
 }
 
 fn mint() -> Result<NewKey, Failure> {
@@ -171,6 +203,7 @@ fn mint() -> Result<NewKey, Failure> {
 const fn word(role: Role) -> &'static str {
     match role {
         Role::Ids => "ids",
+        Role::Peer => "peer",
         Role::Read => "read",
         Role::Admin => "admin",
     }
@@ -180,6 +213,7 @@ impl From<RoleArg> for Role {
     fn from(role: RoleArg) -> Self {
         match role {
             RoleArg::Ids => Self::Ids,
+            RoleArg::Peer => Self::Peer,
             RoleArg::Read => Self::Read,
             RoleArg::Admin => Self::Admin,
         }

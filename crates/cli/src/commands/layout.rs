@@ -97,7 +97,7 @@ impl Facts {
             ("tick", format!("{} ms", self.tick_ms)),
             ("workers", self.workers.to_string()),
             (
-                "Ids a worker",
+                "IDs a worker",
                 format!("{} a tick, {} a second", self.ids_per_tick, self.ids_per_second),
             ),
             ("fits i64", yes_no(self.fits_i64).to_owned()),

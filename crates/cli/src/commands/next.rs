@@ -1,4 +1,4 @@
-//! `frazil next`: print new Ids.
+//! `frazil next`: print new IDs.
 
 mod lease;
 mod remote;
@@ -16,12 +16,12 @@ use crate::args::NextArgs;
 use crate::output::{Data, Exit, Failure, say};
 use crate::progress;
 
-/// Ids issued in one go: a tick of the default layout, so that a slow reader makes no stale Ids.
+/// IDs issued in one go: a tick of the default layout, so that a slow reader makes no stale IDs.
 const BATCH: u64 = 4096;
 /// A wait that is longer than this makes a user wonder whether anything happens.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Ids that were issued together.
+/// IDs that were issued together.
 struct Issue {
     ids: Vec<Id>,
     /// Of the lease that they were issued under, if there is one.
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &NextArgs) -> Result<(), Failure> {
     })
 }
 
-/// Says once that the next Id is some seconds away, where ticks are that long.
+/// Says once that the next ID is some seconds away, where ticks are that long.
 fn tell_of_long_wait(why: &NotReady, told: &Cell<bool>) {
     let Some(left) = why.retry_after().filter(|left| *left > QUIET && why.is_brief()) else {
         return;
@@ -69,7 +69,7 @@ fn tell_of_long_wait(why: &NotReady, told: &Cell<bool>) {
     }
 }
 
-/// Prints as many Ids as asked for, from batches of at most as many as `take` is asked for.
+/// Prints as many IDs as asked for, from batches of at most as many as `take` is asked for.
 fn print(
     args: &NextArgs,
     layout: &Layout,

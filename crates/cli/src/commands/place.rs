@@ -93,7 +93,7 @@ impl PlaceArg {
 pub(super) fn warn_of_memory(url: &StoreUrl) {
     if url.scheme == Scheme::Memory {
         say("warning: memory: is of this process alone and ends with it: no other process sees \
-             its workers, and Ids of two processes can be the same");
+             its workers, and IDs of two processes can be the same");
     }
 }
 

@@ -1,21 +1,23 @@
 //! `frazil serve`: run an ID server.
 
 mod reload;
+mod scratch;
 mod signals;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use frazil::coord::Scheme;
 use frazil::coord::keeper::FirstUse;
 use frazil::coord::time::boot_time;
 use frazil_server::{App, BindError, Condition, Config, RunError};
-use tempfile::TempDir;
 use tokio::sync::{Notify, watch};
 
 use self::reload::{Reloading, reload};
+use self::scratch::Scratch;
 use self::signals::{Call, Signals};
 use crate::args::ServeArgs;
-use crate::config::{self, Files, Wrong, server_config};
+use crate::config::{self, Files, Settings, Wrong, server_config};
 use crate::log::Log;
 use crate::output::{self, Exit, Failure, say};
 
@@ -29,8 +31,9 @@ pub(crate) fn run(flags: &ServeArgs) -> Result<(), Failure> {
     let settings = config::load(flags, Files::Look)?;
     let log = Log::start(settings.args.log.log.clone(), settings.args.log.log_format);
     raise_descriptor_limit();
+    warn_of_memory(&settings);
     let scratch = if flags.dev { Some(scratch()?) } else { None };
-    let config = server_config(&settings.args, scratch.as_ref().map(TempDir::path));
+    let config = server_config(&settings.args, scratch.as_ref().map(Scratch::path));
     let mut config = config.map_err(Failure::usage)?;
     if scratch.is_some() {
         // Nobody else can have used a directory that was made just now.
@@ -50,6 +53,17 @@ pub(crate) fn run(flags: &ServeArgs) -> Result<(), Failure> {
             Err(Failure::Reported(exit))
         }
         outcome => outcome,
+    }
+}
+
+/// Servers that do not share a store do not know of each other.
+fn warn_of_memory(settings: &Settings) {
+    let store = config::store_url(&settings.args);
+    if !settings.args.dev && store.is_ok_and(|store| store.scheme == Scheme::Memory) {
+        tracing::warn!(
+            "the store memory: belongs to this process alone: another server can issue the same \
+             IDs. Use it for trials only; file:, redis:, etcd: and zk: are safe"
+        );
     }
 }
 
@@ -127,7 +141,7 @@ fn introduce(app: &App, store: &str, scheme: &str, log: &Log) {
     }
 }
 
-/// Says how to get an Id, as soon as there is one.
+/// Says how to get an ID, as soon as there is one.
 async fn tell_when_ready(
     mut condition: watch::Receiver<Condition>,
     hint: Option<String>,
@@ -148,8 +162,8 @@ async fn catch_up(log: Arc<Log>) {
     }
 }
 
-fn scratch() -> Result<TempDir, Failure> {
-    tempfile::Builder::new().prefix("frazil-dev-").tempdir().map_err(|error| {
+fn scratch() -> Result<Scratch, Failure> {
+    Scratch::new().map_err(|error| {
         Failure::new(Exit::Unavailable, format_args!("no temporary directory: {error}"))
     })
 }

@@ -1,4 +1,4 @@
-//! What operators write is safe from loss before success is reported.
+//! The wait until what an operator wrote is safe from loss.
 
 use std::future::Future;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! From the layers to the arguments: defaults, file, environment, flags.
+//! The layers of the configuration, from defaults over file and environment to flags.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args as _, Command, CommandFactory, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, CommandFactory, FromArgMatches};
 
 use super::Wrong;
 use super::document::{self, Document};
 use super::key::{KEYS, Key, Kind, key_at, key_of};
 use super::problem::{Origin, Problem};
+use super::variables;
 use crate::args::{Args, CONFIG_VARIABLE, ServeArgs};
+use crate::output::Failure;
 
 /// What `--dev` decides. Flags count for more.
 const DEV: [(&str, &str); 4] = [
@@ -71,17 +73,21 @@ impl Settings {
     }
 }
 
-/// Parses the command line. The environment of settings is left to [`load`], which reports
-/// everything that is wrong with it, and not the first thing alone.
-pub(crate) fn parse_command_line() -> Args {
+/// Parses the command line, and refuses variables that are not known. The values of settings in the environment
+/// are left to [`load`], which reports everything that is wrong with them, and not the first thing alone.
+pub(crate) fn parse_command_line() -> Result<Args, Failure> {
     let without = |arg: Arg| arg.env(Resettable::Reset);
     let matches = match with_settings(without).try_get_matches() {
         Ok(matches) => matches,
         // The help names the variables.
         Err(error) if error.use_stderr() => error.exit(),
-        Err(_) => Args::command().get_matches(),
+        Err(_) => with_short_help(Args::command()).get_matches(),
     };
-    Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    let unknown = variables::unknown(&Args::command());
+    if !unknown.is_empty() {
+        return Err(Failure::usage(unknown.join("\nerror: ")));
+    }
+    Ok(Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()))
 }
 
 /// The command line with something changed about the arguments that are settings.
@@ -90,10 +96,22 @@ fn with_settings(change: impl Fn(Arg) -> Arg + Copy) -> Command {
     let change = move |command: Command| command.mut_args(change_setting);
     let config =
         |config: Command| config.mut_subcommand("check", change).mut_subcommand("show", change);
-    Args::command()
+    with_short_help(Args::command())
         .mut_subcommand("serve", change)
         .mut_subcommand("doctor", change)
         .mut_subcommand("config", config)
+}
+
+/// The help of a server fits on two screens: a line for each setting, without its variable. `frazil help serve` has the
+/// rest.
+fn with_short_help(command: Command) -> Command {
+    let help = || {
+        let what = "Print help (see more with `frazil help serve`)";
+        Arg::new("help").short('h').long("help").action(ArgAction::HelpShort).help(what)
+    };
+    command.mut_subcommand("serve", |serve| {
+        serve.disable_help_flag(true).mut_args(|arg| arg.hide_env(true)).arg(help())
+    })
 }
 
 /// Whether an argument is a server's, or names the file: a command may have others beside them.

@@ -1,4 +1,4 @@
-//! What is wrong, where it is written, and where values come from.
+//! A problem of the configuration, and where the value comes from.
 
 use std::fmt;
 use std::path::PathBuf;

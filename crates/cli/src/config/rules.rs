@@ -1,10 +1,11 @@
-//! How values must go together. Each rule is the server's or the library's own where there is one.
+//! The rules that values must keep together. Each is the server's or the library's own where there is one.
 
 use std::net::SocketAddr;
 
-use frazil::coord::{BadTiming, Scheme, StoreUrl};
+use frazil::coord::{Scheme, StoreUrl, TimingError};
 use frazil::{Node, StartError};
-use frazil_server::LaneCount;
+use frazil_server::keys::KeySource;
+use frazil_server::{BindError, LaneCount};
 
 use super::problem::{Origin, Problem};
 use super::server::{options, store_url, timing};
@@ -70,21 +71,23 @@ impl Findings<'_> {
         let mut timing = timing(&self.settings.args);
         while let Err(bad) = timing.checked() {
             let (keys, next) = match bad {
-                BadTiming::HeartbeatTooLong(_) => {
+                TimingError::HeartbeatTooLong(_) => {
                     (["lease.heartbeat", "lease.ttl"], "lower heartbeat or raise ttl")
                 }
-                BadTiming::BudgetTooShort(_) => {
+                TimingError::BudgetTooShort(_) => {
                     (["lease.outage_budget", "lease.ttl"], "raise outage_budget or lower ttl")
                 }
-                BadTiming::BudgetTooLong(_) if timing.outage_budget >= timing.ttl => {
+                TimingError::BudgetTooLong(_) if timing.outage_budget >= timing.ttl => {
                     (["lease.outage_budget", "lease.ttl"], "lower outage_budget")
                 }
-                BadTiming::BudgetTooLong(_) => (["lease.ttl", "lease.outage_budget"], "lower ttl"),
+                TimingError::BudgetTooLong(_) => {
+                    (["lease.ttl", "lease.outage_budget"], "lower ttl")
+                }
                 _ => (["lease.ttl", "lease.heartbeat"], "raise ttl"),
             };
             self.add(&keys, format!("{bad}; {next}"));
             match bad {
-                BadTiming::HeartbeatTooLong(_) => timing.heartbeat = timing.ttl / 3,
+                TimingError::HeartbeatTooLong(_) => timing.heartbeat = timing.ttl / 3,
                 _ => return,
             }
         }
@@ -142,6 +145,9 @@ impl Findings<'_> {
                 self.add(&["node.lanes", fixed], "a fixed worker is one lane: write 1");
             }
         }
+        if args.keys == Some(KeySource::Store) && url.scheme == Scheme::Memory {
+            self.add(&["auth.keys", "store.url"], BindError::KeysInMemory.to_string());
+        }
         if url.hosts.is_empty() && self.is_set("store.password_file") {
             self.add(
                 &["store.password_file", "store.url"],
@@ -171,6 +177,7 @@ impl Findings<'_> {
         let named = [
             ("node.name", &args.node),
             ("node.region", &args.region),
+            ("node.zone", &args.zone),
             ("node.advertise", &args.advertise),
         ];
         let mut wrong = Vec::new();
@@ -206,17 +213,30 @@ impl Findings<'_> {
         }
     }
 
-    /// Whoever reaches a listener gets Ids: that must be meant.
+    /// Whoever reaches a listener gets IDs: that must be meant. Nobody administers from elsewhere
+    /// without a key, whatever is meant.
     fn exposure(&mut self) {
+        let listen = &self.settings.args.listen;
+        if [listen.http, listen.grpc, listen.resp].iter().all(|address| address.0.is_none()) {
+            let keys = ["listen.http", "listen.grpc", "listen.resp"];
+            return self.add(&keys, BindError::NoListener.to_string());
+        }
+        let is_exposed = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
+        if let Some(admin) = self.settings.args.listen.admin.0.filter(is_exposed)
+            && !self.is_set("auth.keys")
+        {
+            let why = BindError::AdminWithoutKeys(admin).to_string();
+            return self.add(&["listen.admin", "auth.keys"], why);
+        }
         let is_guarded = self.is_set("tls.cert") && self.is_set("auth.keys");
         if is_guarded || self.settings.args.listen.insecure {
             return;
         }
         for (path, address) in self.listeners() {
-            if !address.ip().to_canonical().is_loopback() {
+            if is_exposed(&address) {
                 let message = format!(
-                    "{address} can be reached from other machines, and there is no TLS or are no \
-                     keys: set tls.cert, tls.key and auth.keys, listen on 127.0.0.1, or say \
+                    "{address} can be reached from other machines: TLS and API keys are both required \
+                     there. Set tls.cert, tls.key and auth.keys, listen on 127.0.0.1, or say \
                      --insecure (listen.insecure = true)"
                 );
                 self.add(&[path], message);

@@ -1,4 +1,4 @@
-//! From the arguments to what the server is told.
+//! The server's configuration, made from the arguments.
 
 use std::path::Path;
 
@@ -20,11 +20,13 @@ pub(crate) fn server_config(args: &ServeArgs, scratch: Option<&Path>) -> Result<
         node: node(args).store_url(store),
         name: args.node.clone().unwrap_or(defaults.name),
         region: args.region.clone(),
+        zone: args.zone.clone(),
         advertise: args.advertise.clone(),
         http: args.listen.http.0,
         grpc: args.listen.grpc.0,
         resp: args.listen.resp.0,
         admin: args.listen.admin.0,
+        trusted_proxies: args.listen.trusted_proxies.clone(),
         tls: tls_files(args),
         keys: args.keys.clone(),
         open_metrics: args.open_metrics,
@@ -57,7 +59,7 @@ pub(crate) fn store_url(args: &ServeArgs) -> Result<StoreUrl, String> {
     let named: Option<StoreUrl> = named
         .map(|text| text.parse())
         .transpose()
-        .map_err(|why: frazil::coord::BadUrl| why.to_string())?;
+        .map_err(|why: frazil::coord::UrlError| why.to_string())?;
     let mut url = frazil::store_or_default(named)
         .ok_or_else(|| "there is no state directory: set FRAZIL_STATE_DIR or HOME".to_owned())?;
     if let Some(file) = args.store_password_file.as_deref()

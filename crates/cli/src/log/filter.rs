@@ -1,4 +1,4 @@
-//! What is logged: a level for what is ours, and others for single targets.
+//! The filter of the log: a level for what is ours, and others for single targets.
 
 use std::fmt;
 use std::str::FromStr;

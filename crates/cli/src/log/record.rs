@@ -8,6 +8,9 @@ use tracing::{Event, Level};
 /// No part of an event is longer: what is, is cut before it takes memory.
 const PART_BYTES_MAX: usize = super::line::LINE_BYTES_MAX;
 
+/// Whose a key is that nobody knows, as the server logs it: no name is written so.
+const NOBODY: &str = "?";
+
 /// What an event says.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
@@ -45,9 +48,19 @@ impl Record {
         self.fields.iter().any(|(name, _)| *name == "state")
     }
 
-    /// What somebody did, and what came of it: each time counts.
+    /// What somebody did, and what came of it: each time counts. So does each wrong key that was
+    /// shown as that of a real one; what else is refused is an account of its first time.
     pub(super) fn is_account(&self) -> bool {
-        self.target.ends_with("::audit") || self.target.ends_with("::reload")
+        let is_of_somebody = |by: &Value| *by != Value::Text(NOBODY.to_owned());
+        match (self.field("refused"), self.field("by")) {
+            (None, _) => self.target.ends_with("::audit") || self.target.ends_with("::reload"),
+            (Some(Value::Text(what)), Some(by)) => what == "key" && is_of_somebody(by),
+            _ => false,
+        }
+    }
+
+    fn field(&self, name: &str) -> Option<&Value> {
+        self.fields.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
 
     fn add_text(&mut self, field: &Field, value: fmt::Arguments<'_>) {

@@ -1,4 +1,4 @@
-//! What was just said is not said again.
+//! Repeated messages, which are not printed again.
 //!
 //! The same event (place in the code and message) is written once in a window of ten seconds; how
 //! often it came again is written when the window ends. Other fields with the same message are

@@ -167,6 +167,29 @@ fn what_somebody_did_is_written_each_time() {
 }
 
 #[test]
+fn wrong_keys_are_counted_when_they_repeat_unless_they_are_like_a_real_one() {
+    let refused = |what: &str, by: &str, message: &str| {
+        tracing::warn!(target: "frazil_server::audit", refused = what, by, "{message}");
+    };
+    with_log("info", Form::Text, |log, sink| {
+        (0..20).for_each(|_| refused("key", "?", "the key is unknown"));
+        assert_eq!(sink.lines().len(), 1);
+        (0..20).for_each(|_| refused("key", "orders", "the key is unknown"));
+        assert_eq!(sink.lines().len(), 20, "somebody tries a real key");
+        // A key that may not do something is told of once, and so is the next one.
+        for name in ["orders", "users"] {
+            let message = format!("the key of {name} does not have the role admin");
+            (0..20).for_each(|_| refused("role", name, &message));
+            assert_eq!(sink.lines().len(), 1, "{name}");
+        }
+        log.finish();
+        let counts = sink.lines();
+        assert!(counts.iter().all(|line| line.contains("repeated 19 times")), "{counts:?}");
+        assert_eq!(counts.len(), 3);
+    });
+}
+
+#[test]
 fn who_debugs_sees_everything() {
     with_log("debug", Form::Text, |_, sink| {
         (0..50).for_each(|_| tracing::debug!("a step"));

@@ -32,3 +32,13 @@ pub(crate) fn read(file: Option<&Path>) -> Result<Option<Secret>, Failure> {
         key => Ok(Some(Secret::new(key.to_owned()))),
     }
 }
+
+/// Refuses a key that no server can have given out, before it goes into a head.
+pub(crate) fn check(key: &Secret) -> Result<(), Failure> {
+    match key.reveal().bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(()),
+        false => {
+            Err(Failure::usage("the key has characters that no key has: is it the right file?"))
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! A directory with files of Ids, and the command run in it.
+//! A directory with files of IDs, and the command run in it.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -14,7 +14,7 @@ fn corpus() -> Corpus {
     Corpus::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/audit")).unwrap()
 }
 
-/// How many Ids, duplicates and others a file has, found by another way.
+/// How many IDs, duplicates and others a file has, found by another way.
 fn count(ids: impl Iterator<Item = Option<Id>>) -> [usize; 4] {
     let mut seen = HashSet::new();
     let (mut checked, mut again, mut outside, mut malformed) = (0, 0, 0, 0);

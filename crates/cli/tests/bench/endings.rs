@@ -29,10 +29,10 @@ fn object(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{why}: {output:?}"))
 }
 
-/// Waits until a server has issued so many Ids over a protocol.
+/// Waits until a server has issued so many IDs over a protocol.
 fn wait_for_ids(served: &Served, protocol: &str, least: f64) {
     let label = format!("protocol=\"{protocol}\"");
-    wait_until("Ids to be asked for", Duration::from_secs(30), || {
+    wait_until("IDs to be asked for", Duration::from_secs(30), || {
         let (_, metrics) = served.request("GET", "/metrics");
         let mut lines = metrics.lines();
         let line =

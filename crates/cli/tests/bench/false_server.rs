@@ -18,15 +18,15 @@ pub(crate) const HONEST: u64 = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Habit {
     Honest,
-    /// The same Ids again, on another connection's turn too.
+    /// The same IDs again, on another connection's turn too.
     Repeats,
-    /// Ids that are new, and smaller than those before.
+    /// IDs that are new, and smaller than those before.
     GoesBack,
-    /// One Id too many.
+    /// One ID too many.
     Miscounts,
-    /// Ids of two workers in one answer.
+    /// IDs of two workers in one answer.
     MixesWorkers,
-    /// Numbers that are no Ids.
+    /// Numbers that are no IDs.
     LeavesLayout,
     /// Says that it is overloaded, after its first answer.
     Refuses,
@@ -67,7 +67,7 @@ impl FalseServer {
         Self { address, is_over, requests }
     }
 
-    /// How often it was asked for Ids.
+    /// How often it was asked for IDs.
     pub(crate) fn requests(&self) -> u64 {
         self.requests.load(Ordering::SeqCst)
     }
@@ -132,7 +132,7 @@ fn pass(span: Duration) {
     drop(Condvar::new().wait_timeout_while(lock.lock().unwrap(), span, asleep));
 }
 
-/// The Ids of a request. Each has a tick of its own, and the connections' threads take turns, so
+/// The IDs of a request. Each has a tick of its own, and the connections' threads take turns, so
 /// that they increase on each connection.
 fn ids(habit: Habit, number: u64, count: u64) -> Vec<u64> {
     let tick = match habit {
@@ -156,7 +156,7 @@ fn answer(mut stream: &TcpStream, status: &str, body: &[u8]) -> std::io::Result<
     stream.write_all(&[head.as_bytes(), body].concat())
 }
 
-/// In chunks of which none has whole Ids alone, and some come late.
+/// In chunks of which none has whole IDs alone, and some come late.
 fn answer_in_chunks(mut stream: &TcpStream, body: &[u8]) -> std::io::Result<()> {
     stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")?;
     for chunk in body.chunks(3001) {

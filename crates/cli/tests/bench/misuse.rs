@@ -70,7 +70,7 @@ fn flags_that_would_change_nothing_are_refused_by_name() {
     let (cert, key) = (path(certificates.server_cert()), path(certificates.server_key()));
     for (args, texts) in [
         (&[&*http, "--ca", &ca][..], &["--ca is for TLS", "https://"][..]),
-        (&[&grpc, "--cert", &cert, "--key", &key], &["--cert is for TLS", "grpcs://"]),
+        (&[&grpc, "--cert", &cert, "--cert-key", &key], &["--cert is for TLS", "grpcs://"]),
         (&["--protocol", "resp", "--ca", &ca], &["--ca is for TLS", "resps://"]),
         (&["--library", "--ca", &ca], &["--ca is for a server"]),
         (&["--library", "--key-file", &ca], &["--key-file is for a server"]),

@@ -91,12 +91,12 @@ fn files_that_others_can_read_or_that_do_not_go_together_are_told_with_the_fix()
     let found = look(args(cert, key));
     for path in [key, &keys] {
         let fix = format!("chmod 600 {}", path.display());
-        found.warn("files", "others than its owner can read or change", &fix);
+        found.warn("files", "can be read or changed by every user", &fix);
         set_mode(path, 0o600);
     }
     assert_eq!(found.code, Some(0));
     let whole = look(args(cert, key));
-    assert!(!whole.details("files").join("\n").contains("others than"), "{whole:?}");
+    assert!(!whole.details("files").join("\n").contains("can be read or changed"), "{whole:?}");
     let found = look(args(cert, certificates.client_key()));
     found.fail("files", "do not go together", "--tls-key");
     // The private key in place of the certificate, and of the keys.
@@ -126,7 +126,7 @@ fn keys_that_have_ended_are_told_with_the_command_that_removes_them() {
     fs::write(&keys, &text).unwrap();
     let id = text.split('"').nth(1).unwrap();
     let found = Examination::of(&shell, &["--keys", path]);
-    let revoke = format!("frazil key revoke {id} --file {path}");
+    let revoke = format!("frazil key revoke {id} --keys {path}");
     found.warn("files", "ended at 2020-01-01", &revoke);
     assert_eq!(found.code, Some(0));
     shell.data(&revoke.split(' ').skip(1).collect::<Vec<_>>());
@@ -168,12 +168,17 @@ fn every_problem_of_the_configuration_is_a_row_and_the_rest_is_examined() {
 #[test]
 fn listeners_that_others_reach_without_a_guard_fail_or_are_warned_of_if_that_is_meant() {
     let shell = Shell::new();
-    let exposed = ["--admin", "0.0.0.0:0"];
-    let found = Examination::of(&shell, &exposed);
-    found.fail("configuration", "can be reached from other machines", "correct --admin");
-    let found = Examination::of(&shell, &[&exposed[..], &["--insecure"]].concat());
-    found.warn("admin", "without TLS and without keys", "--admin 127.0.0.1:0");
+    let exposed = ["--http", "0.0.0.0:0", "--grpc", "off", "--resp", "off"];
+    let found = Examination::exactly(&shell, &exposed);
+    found.fail("configuration", "can be reached from other machines", "correct --http");
+    let found = Examination::exactly(&shell, &[&exposed[..], &["--insecure"]].concat());
+    found.warn("http", "without TLS and without keys", "--http 127.0.0.1:0");
     assert_eq!(found.code, Some(0));
+    // Administration is never meant to be open.
+    for meant in [&[][..], &["--insecure"]] {
+        let found = Examination::of(&shell, &[&["--admin", "0.0.0.0:0"][..], meant].concat());
+        found.fail("configuration", "could drain this node", "correct --admin");
+    }
     let found = Examination::of(&shell, &["--admin", "127.0.0.1:0", "--insecure"]);
     assert!(!format!("{found:?}").contains("reached from other"), "{found:?}");
     let found = Examination::exactly(&shell, &["--dev", "--max-connections", "9"]);
@@ -231,4 +236,23 @@ fn somebody_else_with_tls_is_said_to_speak_it() {
     let found = Examination::of(&shell, &["--admin", &address]);
     found.fail("admin", "is in use by", "--admin with another port");
     assert!(!found.details("admin").join("\n").contains("TLS"), "{found:?}");
+}
+
+#[test]
+fn strict_scopes_with_keys_are_warned_of_without_an_authority_or_the_role_peer() {
+    let shell = Shell::new();
+    let (keys, peer_key) = (shell.home().join("keys.toml"), shell.home().join("peer.key"));
+    let store = format!("file:{}", shell.home().join("store").display());
+    let key = new_key(&shell, &keys, &[]);
+    fs::write(&peer_key, key).unwrap();
+    let flags = ["--keys", keys.to_str().unwrap(), "--peer-key-file", peer_key.to_str().unwrap()];
+    let flags = [&["--store", &store, "--scope", "orders=strict"][..], &flags].concat();
+    let found = Examination::of(&shell, &flags);
+    found.warn("files", "strict scopes are forwarded without TLS", "--peer-ca");
+    found.warn("files", "does not have the role peer", "--role peer");
+    let args = ["key", "new", "--name", "nodes", "--role", "peer", "--file"];
+    let nodes = shell.data(&[&args[..], &[keys.to_str().unwrap()]].concat());
+    fs::write(&peer_key, nodes).unwrap();
+    let found = Examination::of(&shell, &flags);
+    assert!(!format!("{found:?}").contains("role peer"), "{found:?}");
 }

@@ -22,7 +22,8 @@ impl Examination {
 
     /// With variables of the environment too.
     pub(crate) fn with(shell: &Shell, args: &[&str], variables: &[(&str, &str)]) -> Self {
-        let few = ["--http", "off", "--grpc", "off", "--resp", "off", "--max-connections", "100"];
+        let few =
+            ["--http", "127.0.0.1:0", "--grpc", "off", "--resp", "off", "--max-connections", "100"];
         let args = [&["doctor", "--json"][..], &few, args].concat();
         Self::ended(&shell.command(&args).envs(variables.iter().copied()).output().unwrap())
     }

@@ -10,7 +10,7 @@ use crate::examination::Examination;
 use crate::shell::Shell;
 
 const CANARY: &str = "canary5ecret";
-const OFF: [&str; 6] = ["--http", "off", "--grpc", "off", "--resp", "off"];
+const OFF: [&str; 6] = ["--http", "127.0.0.1:0", "--grpc", "off", "--resp", "off"];
 
 fn assert_silent(output: &Output) {
     for stream in [&output.stdout, &output.stderr] {

@@ -117,7 +117,7 @@ fn a_second_namespace_with_the_same_ids_is_warned_of_once() {
     let store = store(&desk);
     desk.data(&["store", "init", "--store", &store, "--namespace", "second"]);
     let served = serve(&desk, &[]);
-    let line = served.wait_for("both namespaces issue the same Ids", 1);
+    let line = served.wait_for("both namespaces issue the same IDs", 1);
     assert!(line.contains(" WARN ") && line.contains("\"second\""), "{line}");
     served.wait_for("ready; try: curl", 1);
     assert_eq!(served.count("both namespaces"), 1);

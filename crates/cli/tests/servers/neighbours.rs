@@ -1,4 +1,4 @@
-//! A second namespace with the same Ids, on servers that many may share.
+//! A second namespace with the same IDs, on servers that many may share.
 
 use frazil_rig::{Etcd, Redis, ZooKeeper};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::serving::Served;
 use super::shell::Shell;
 
-/// Of four namespaces one issues Ids that another one issues too: nodes and the doctor name it.
+/// Of four namespaces one issues IDs that another one issues too: nodes and the doctor name it.
 fn is_told_of(url: &str) {
     let shell = Shell::new();
     let init = |namespace: &str, more: &[&str]| {
@@ -19,17 +19,17 @@ fn is_told_of(url: &str) {
     init("unlike", &["--workers", "0-9", "--layout", "twitter"]);
 
     let doctor = ["doctor", "--json", "--store", url, "--namespace", "one", "--workers", "0-9"];
-    let closed = ["--http", "off", "--grpc", "off", "--resp", "off"];
+    let closed = ["--http", "127.0.0.1:0", "--grpc", "off", "--resp", "off"];
     let examined = shell.output(&[&doctor[..], &closed].concat());
     let rows = str::from_utf8(&examined.stdout).unwrap().lines();
     let rows: Vec<Value> = rows.map(|row| serde_json::from_str(row).unwrap()).collect();
-    let is_told = |row: &&Value| row["detail"].to_string().contains("same Ids");
+    let is_told = |row: &&Value| row["detail"].to_string().contains("same IDs");
     let [row] = rows.iter().filter(is_told).collect::<Vec<_>>()[..] else { panic!("{rows:?}") };
     assert_eq!((&row["status"], &row["check"]), (&"warn".into(), &"namespace".into()), "{row}");
     assert!(row["detail"].as_str().unwrap().contains("\"one-more\""), "{row}");
 
     let mut served = Served::start(&["--store", url, "--namespace", "one", "--workers", "0-9"]);
-    let line = served.line_with("both namespaces issue the same Ids");
+    let line = served.line_with("both namespaces issue the same IDs");
     assert!(line.contains(" WARN ") && line.contains("\"one-more\""), "{line}");
     assert!(line.contains("workers 5 to 14"), "{line}");
     assert_eq!(served.request("POST", "/ids").0, 200, "a warning stops nobody");
@@ -64,7 +64,7 @@ fn a_user_who_sees_its_own_keys_alone_starts() {
     let id = shell.data(&["next", "--store", &url, "--namespace", "one"]);
     assert!(id.trim().parse::<u64>().is_ok(), "{id}");
     let doctor = ["doctor", "--json", "--store", &url, "--namespace", "one"];
-    let closed = ["--http", "off", "--grpc", "off", "--resp", "off"];
+    let closed = ["--http", "127.0.0.1:0", "--grpc", "off", "--resp", "off"];
     let examined = shell.output(&[&doctor[..], &closed].concat());
     let text = str::from_utf8(&examined.stdout).unwrap();
     let row = text.lines().find(|row| row.contains("cannot be seen"));

@@ -28,7 +28,7 @@ fn next_says_for_how_long_ids_go_on_without_the_store() {
     redis.kill();
     let mut said = BufReader::new(issuing.stderr.take().unwrap()).lines();
     let line = said.next().unwrap().unwrap();
-    assert!(line.contains("; Ids go on for ") && line.ends_with(" s"), "{line}");
+    assert!(line.contains("; IDs go on for ") && line.ends_with(" s"), "{line}");
     for child in [&mut issuing, &mut watching] {
         child.kill().unwrap();
         child.wait().unwrap();

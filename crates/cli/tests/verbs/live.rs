@@ -32,7 +32,7 @@ fn a_node_is_moved_and_drained_by_its_name_and_then_it_is_safe_to_stop() {
     };
     let safe = || run(&admin, &["ls", "--node", "web1"]).status.code();
     assert_eq!(safe(), Some(1), "it holds a worker");
-    // A key for Ids does not administer.
+    // A key for IDs does not administer.
     let refused = run(&ids, &["rotate", "web1"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("FORBIDDEN"), "{refused:?}");

@@ -1,119 +1,184 @@
-//! The Ids of one answer.
+//! The IDs of one answer, and which of them is whose.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
 
+use frazil_fork::Birthmark;
 use frazil_id::Id;
 
-use super::lanes::Lanes;
-use crate::clock;
+use super::Taken;
+use super::stretch::{Age, Aged, Served, Stretch};
 
-/// Ids in the order of an answer, each for one caller alone.
+/// The most IDs of a stretch: enough to make a claim cheap, and few enough that what idle threads
+/// leave is little.
+const STRETCH_MAX: usize = 1024;
+
+/// IDs in the order of an answer. Threads take them from stretches, one for each shard, so that
+/// threads of different shards write to nothing in common. With a single shard they come in order
+/// whoever takes them; with more, in order for each thread.
 #[derive(Debug)]
 pub(super) struct Buffer {
     ids: Box<[Id]>,
-    asked_ns: u64,
-    /// The tick at which the age was last looked at.
-    seen: AtomicU64,
-    was_called_old: AtomicBool,
-    places: Lanes,
+    /// The first ID that is in no stretch.
+    unclaimed: usize,
+    stretch: usize,
+    /// What each shard takes from; as many as a power of two.
+    shards: Box<[Option<Arc<Stretch>>]>,
+    mark: Arc<Birthmark>,
+    age: Arc<Age>,
 }
 
-/// What a buffer has for a caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Served {
-    Id {
-        id: Id,
-        is_low: bool,
-    },
-    /// This thread has taken all that it claimed.
+/// What a buffer has for a thread.
+#[derive(Debug)]
+pub(super) enum Offer {
+    /// An ID, and the stretch that it was taken from.
+    Taken(Taken, Arc<Stretch>),
+    /// This thread's shard has taken all that it claimed, and nothing is left to be claimed.
     Nothing,
     TooOld,
 }
 
-/// How old a buffer is.
-enum Age {
-    Young,
-    /// It will be too old soon, and this caller is the first to notice.
-    SoonOld,
-    Old,
-}
-
 impl Buffer {
     /// For so many threads at once.
-    pub(super) fn new(ids: Vec<Id>, asked_ns: u64, threads: usize) -> Self {
+    pub(super) fn new(ids: Vec<Id>, age: Age, mark: &Arc<Birthmark>, threads: usize) -> Self {
+        let shards = threads.clamp(1, 64).next_power_of_two();
+        let share = if shards == 1 { STRETCH_MAX } else { ids.len() / (4 * shards) };
         Self {
-            places: Lanes::new(ids.len(), threads),
             ids: ids.into(),
-            asked_ns,
-            seen: AtomicU64::new(0),
-            was_called_old: AtomicBool::new(false),
+            unclaimed: 0,
+            stretch: share.clamp(1, STRETCH_MAX),
+            shards: vec![None; shards].into(),
+            mark: mark.clone(),
+            age: Arc::new(age),
         }
     }
 
-    #[inline]
-    pub(super) fn serve(&self, max_age_ns: u64) -> Served {
-        let is_soon_old = match self.age(max_age_ns) {
-            Age::Young => false,
-            Age::SoonOld => true,
-            Age::Old => return Served::TooOld,
-        };
-        // The Ids were written before the buffer was published, and that is what orders them.
-        let place = self.places.take();
-        match place.and_then(|place| Some((place, self.ids.get(place as usize)?))) {
-            Some((place, id)) => {
-                Served::Id { id: *id, is_low: self.places.is_mark(place) || is_soon_old }
+    /// The next ID for a thread, by its number: of its shard's stretch, or of a new one.
+    pub(super) fn serve(&mut self, thread: usize) -> Offer {
+        let mut is_low = false;
+        match self.age.now() {
+            Aged::Old => return Offer::TooOld,
+            Aged::SoonOld => is_low = true,
+            Aged::Young => {}
+        }
+        loop {
+            let shard = thread & (self.shards.len() - 1);
+            if let Some(stretch) = &self.shards[shard] {
+                match stretch.take() {
+                    Served::Id { id, is_soon_old } => {
+                        let taken = Taken { id, is_low: is_low || is_soon_old };
+                        return Offer::Taken(taken, stretch.clone());
+                    }
+                    Served::TooOld => return Offer::TooOld,
+                    Served::Nothing | Served::Inherited => {}
+                }
             }
-            None => Served::Nothing,
+            match self.claim(shard) {
+                Some(reached_middle) => is_low |= reached_middle,
+                None => return Offer::Nothing,
+            }
         }
     }
 
-    /// Gets this thread more of what nobody has claimed. `false`: there is nothing. To be called
-    /// under the pool's lock.
-    pub(super) fn claim(&self) -> bool {
-        self.places.claim()
-    }
-
-    /// The clock that counts suspension is read once a tick; within a tick nobody gets old.
-    #[inline]
-    fn age(&self, max_age_ns: u64) -> Age {
-        let tick = clock::tick();
-        // Relaxed: a stale value costs a reading of the clock, no more.
-        if self.seen.load(Ordering::Relaxed) == tick {
-            return Age::Young;
+    /// Gives a shard its next stretch, after the last is used up; says whether it begins in the
+    /// middle of the buffer. No stretch goes across the middle, so exactly one does.
+    fn claim(&mut self, shard: usize) -> Option<bool> {
+        let (first, middle) = (self.unclaimed, self.ids.len() / 2);
+        let limit = if first < middle { middle } else { self.ids.len() };
+        let end = (first + self.stretch).min(limit);
+        if first == end {
+            return None;
         }
-        self.exact_age(max_age_ns, tick)
+        self.unclaimed = end;
+        let stretch = Stretch::new(&self.ids[first..end], self.mark.clone(), self.age.clone());
+        self.shards[shard] = Some(Arc::new(stretch));
+        Some(first == middle)
     }
 
-    #[cold]
-    fn exact_age(&self, max_age_ns: u64, tick: u64) -> Age {
-        let age_ns = clock::boot_ns().saturating_sub(self.asked_ns);
-        if age_ns > max_age_ns {
-            return Age::Old;
-        }
-        self.seen.store(tick, Ordering::Relaxed);
-        let is_soon_old = age_ns > max_age_ns - max_age_ns / 4;
-        // Relaxed: who of several callers is the first does not matter.
-        match is_soon_old && !self.was_called_old.swap(true, Ordering::Relaxed) {
-            true => Age::SoonOld,
-            false => Age::Young,
-        }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.left() == 0
-    }
-
+    /// How many can still be taken.
     pub(super) fn left(&self) -> u64 {
-        self.places.left()
+        let claimed: u64 = self.stretches().map(Stretch::left).sum();
+        (self.ids.len() - self.unclaimed) as u64 + claimed
     }
 
     pub(super) fn handed_out(&self) -> u64 {
-        self.places.taken()
+        self.ids.len() as u64 - self.left()
     }
 
-    /// Gives nothing more. How many were handed out, and how many are left for ever. To be called
-    /// under the pool's lock.
-    pub(super) fn end(&self) -> (u64, u64) {
-        self.places.end()
+    /// Gives nothing more. How many were handed out, and how many are left for ever.
+    pub(super) fn end(self) -> (u64, u64) {
+        let claimed: u64 = self.stretches().map(Stretch::end).sum();
+        let left = (self.ids.len() - self.unclaimed) as u64 + claimed;
+        (self.ids.len() as u64 - left, left)
+    }
+
+    fn stretches(&self) -> impl Iterator<Item = &Stretch> {
+        self.shards.iter().flatten().map(|stretch| &**stretch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn buffer(len: u64, threads: usize) -> Buffer {
+        let ids = (0..len).map(Id::from_u64).collect();
+        let age = Age::new(crate::clock::boot_ns(), u64::MAX);
+        Buffer::new(ids, age, &Arc::new(Birthmark::new()), threads)
+    }
+
+    fn next(buffer: &mut Buffer, thread: usize) -> Option<Taken> {
+        match buffer.serve(thread) {
+            Offer::Taken(taken, _) => Some(taken),
+            Offer::Nothing | Offer::TooOld => None,
+        }
+    }
+
+    fn all(buffer: &mut Buffer) -> Vec<Taken> {
+        std::iter::from_fn(|| next(buffer, 5)).collect()
+    }
+
+    #[test]
+    fn one_thread_gets_every_id_in_order_however_many_shards_there_are() {
+        for threads in [0, 1, 2, 3, 8, 1000] {
+            for len in [0, 1, 2, 3, 15, 16, 1000, 10_007] {
+                let mut buffer = buffer(len, threads);
+                assert_eq!(buffer.left(), len);
+                let taken: Vec<u64> =
+                    all(&mut buffer).iter().map(|taken| taken.id.to_u64()).collect();
+                assert_eq!(taken, (0..len).collect::<Vec<_>>(), "{threads} {len}");
+                assert_eq!((buffer.left(), buffer.handed_out()), (0, len));
+                assert_eq!(next(&mut buffer, 6), None);
+            }
+        }
+    }
+
+    #[test]
+    fn threads_of_different_shards_take_from_different_stretches() {
+        let mut buffer = buffer(10_000, 64);
+        let ids = [1, 2, 1, 65].map(|thread| next(&mut buffer, thread).unwrap().id.to_u64());
+        // The last has the first one's shard.
+        assert_eq!(ids, [0, buffer.stretch as u64, 1, 2]);
+        assert_eq!((buffer.handed_out(), buffer.left()), (4, 9_996));
+    }
+
+    #[test]
+    fn what_is_ended_gives_nothing_more_and_counts_what_stretches_had_left() {
+        let mut buffer = buffer(1_000, 2);
+        let Offer::Taken(_, stretch) = buffer.serve(0) else { panic!("it has some") };
+        assert!(matches!(stretch.take(), Served::Id { .. }));
+        assert_eq!(buffer.end(), (2, 998));
+        assert_eq!((stretch.take(), stretch.left()), (Served::Nothing, 0));
+    }
+
+    #[test]
+    fn whoever_claims_the_middle_is_told_to_fetch_more() {
+        for threads in [1, 2, 8] {
+            let low: Vec<u64> = all(&mut buffer(1_000, threads))
+                .iter()
+                .filter(|taken| taken.is_low)
+                .map(|taken| taken.id.to_u64())
+                .collect();
+            assert_eq!(low, [500]);
+        }
     }
 }

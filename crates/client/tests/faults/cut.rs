@@ -29,7 +29,7 @@ async fn ten_thousand_requests_through_cut_connections_hand_out_distinct_ids() {
     let mut chance = Chance(0x5eed);
     let (mut ids, mut failed) = (Vec::new(), 0);
     while client.stats().requests < REQUESTS {
-        // A third is cut: in the head, in the Ids, or not at all if the answer is shorter.
+        // A third is cut: in the head, in the IDs, or not at all if the answer is shorter.
         match chance.below(3) {
             0 => proxy.cut_after(chance.below(1000)),
             _ => proxy.heal(),
@@ -53,7 +53,7 @@ async fn ten_thousand_requests_through_cut_connections_hand_out_distinct_ids() {
     site.stop().await;
 }
 
-/// The control of the above: who takes what came for what was sent has Ids that nobody issued.
+/// The control of the above: who takes what came for what was sent has IDs that nobody issued.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_believes_a_cut_answer_repeats_ids() {
     let site = Site::start().await;
@@ -61,7 +61,7 @@ async fn who_believes_a_cut_answer_repeats_ids() {
     let before = proxy.bytes_down();
     assert_eq!(naive(proxy.address()).await.len(), 8);
     let whole = proxy.bytes_down() - before;
-    // Three bytes of an Id are its year.
+    // Three bytes of an ID are its year.
     proxy.cut_after(whole - 5);
     let mut ids = Vec::new();
     for _ in 0..5 {

@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) head: String,
-    /// The how manieth it is, from 0; requests for `/v1/info` are not counted.
+    /// The how manieth it is, from 0; requests for `/v1/info` and `/v1/cluster` are not counted.
     pub(crate) turn: u64,
 }
 
@@ -32,28 +32,43 @@ pub(crate) enum Act {
 pub(crate) struct Impostor {
     pub(crate) address: SocketAddr,
     asked: Arc<AtomicU64>,
+    cluster: Cluster,
     running: JoinHandle<()>,
 }
+
+/// What it says of its cluster, in JSON; `None`: that it knows of none.
+type Cluster = Arc<Mutex<Option<String>>>;
 
 impl Impostor {
     pub(crate) async fn start(act: impl Fn(&Asked) -> Act + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::new(AtomicU64::new(0));
-        let (act, turns) = (Arc::new(act), asked.clone());
+        let cluster = Cluster::default();
+        let (act, turns, known) = (Arc::new(act), asked.clone(), cluster.clone());
         let running = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, act.clone(), turns.clone()));
+                tokio::spawn(serve(stream, act.clone(), turns.clone(), known.clone()));
             }
         });
-        Self { address, asked, running }
+        Self { address, asked, cluster, running }
     }
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// How often Ids were asked for.
+    /// Says from now on that these are the nodes: their addresses and zones.
+    pub(crate) fn lists(&self, nodes: &[(&str, &str)]) {
+        let node = |(url, zone): &(&str, &str)| {
+            format!("{{\"name\":\"{url}\",\"advertise\":\"{url}\",\"zone\":\"{zone}\"}}")
+        };
+        let nodes: Vec<String> = nodes.iter().map(node).collect();
+        let cluster = format!("{{\"namespace\":\"n\",\"nodes\":[{}]}}", nodes.join(","));
+        *self.cluster.lock().unwrap() = Some(cluster);
+    }
+
+    /// How often IDs were asked for.
     pub(crate) fn asked(&self) -> u64 {
         self.asked.load(Ordering::Relaxed)
     }
@@ -69,6 +84,7 @@ async fn serve(
     mut stream: TcpStream,
     act: Arc<impl Fn(&Asked) -> Act + Send + Sync + 'static>,
     turns: Arc<AtomicU64>,
+    cluster: Cluster,
 ) {
     let mut bytes = Vec::new();
     loop {
@@ -81,6 +97,13 @@ async fn serve(
         let head = String::from_utf8(std::mem::take(&mut bytes)).unwrap();
         let act = if head.starts_with("GET /v1/info") {
             Act::Say(info())
+        } else if head.starts_with("GET /v1/cluster") {
+            let asked = Asked { head, turn: 0 };
+            let nonce = [("frazil-nonce", asked.nonce())];
+            Act::Say(match &*cluster.lock().unwrap() {
+                Some(cluster) => answer("200 OK", &nonce, cluster.as_bytes()),
+                None => answer("404 None", &nonce, b""),
+            })
         } else {
             act(&Asked { head, turn: turns.fetch_add(1, Ordering::Relaxed) })
         };
@@ -117,7 +140,7 @@ impl Asked {
     }
 }
 
-/// Ids that no other turn has, as a body: all of a layout with 63 bits.
+/// IDs that no other turn has, as a body: all of a layout with 63 bits.
 pub(crate) fn body(turn: u64, count: u64) -> Vec<u8> {
     (0..count).flat_map(|place| (turn * 1_000_000 + place + 1).to_be_bytes()).collect()
 }

@@ -15,7 +15,7 @@ async fn a_key_opens_the_door_and_without_it_there_is_one_attempt() {
     let key = NewKey::mint().unwrap();
     fs::write(&keys, entry(&key)).unwrap();
     fs::write(&file, format!("{}\n", key.text())).unwrap();
-    let site = Site::start_with(|config| config.keys = Some(keys)).await;
+    let site = Site::start_with(|config| config.keys = Some(keys.into())).await;
     for endpoint in [site.http(), site.grpc()] {
         let builder = Client::builder().endpoint(endpoint);
         let client = builder.clone().key_file(&file).connect().await.unwrap();
@@ -42,7 +42,7 @@ async fn a_key_that_was_rotated_is_read_again_once_for_each_call() {
     let (keys, file) = (directory.path().join("keys.toml"), directory.path().join("key"));
     let (old, new) = (NewKey::mint().unwrap(), NewKey::mint().unwrap());
     fs::write(&keys, entry(&new)).unwrap();
-    let site = Site::start_with(|config| config.keys = Some(keys)).await;
+    let site = Site::start_with(|config| config.keys = Some(keys.into())).await;
     for endpoint in [site.http(), site.grpc()] {
         fs::write(&file, old.text()).unwrap();
         let builder = Client::builder().endpoint(endpoint).prefetch(0);

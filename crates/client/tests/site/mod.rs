@@ -32,7 +32,7 @@ impl Site {
         let store = format!("file:{}", directory.path().display());
         let free = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
         let mut config = Config {
-            // The directory is the test's own: its Ids need not run ahead of time at first.
+            // The directory is the test's own: its IDs need not run ahead of time at first.
             node: frazil::Node::builder().store(&store).unwrap().first_use(FirstUse::AtOnce),
             name: "tested".to_owned(),
             http: free,
@@ -70,7 +70,7 @@ impl Site {
     }
 }
 
-/// So many Ids, one after the other.
+/// So many IDs, one after the other.
 pub(crate) async fn many(client: &Client, count: usize) -> Vec<Id> {
     let mut ids = Vec::with_capacity(count);
     for _ in 0..count {

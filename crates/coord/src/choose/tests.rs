@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::nonce::Nonce;
@@ -33,6 +33,18 @@ fn chosen(entries: &[Entry]) -> Option<u32> {
     };
     let claim = Claim::to_judge(&Versioned { version: Version(1), value: meta }, NOW);
     last_worker_of("web1", entries, &claim)
+}
+
+#[test]
+fn a_walk_visits_every_worker_once() {
+    for (size, high) in [(1, 0), (2, 7), (6, 1), (30, 5), (997, 996), (1024, 511), (1024, 1023)] {
+        let nonce = Nonce::from_bits((high << 64) | 12_345);
+        let wanted = Wanted { first: 5, last: 4 + size, favourite: None, nonce, now: NOW };
+        let (start, step) = walk(&wanted);
+        let size = u64::from(size);
+        let visited: BTreeSet<u64> = (0..size).map(|index| (start + step * index) % size).collect();
+        assert_eq!(visited.len() as u64, size, "steps of {step} from {start}");
+    }
 }
 
 #[test]

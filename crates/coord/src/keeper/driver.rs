@@ -127,7 +127,8 @@ impl<T: Tenant> Driver<T> {
         }
         let (store, is_claim) = (self.store.clone(), matches!(next, Next::Acquire(_)));
         let leases_workers = self.plan.leases_workers();
-        let mut answer = std::pin::pin!(ask(store.as_ref(), next, leases_workers, asked));
+        let seen = if is_claim { self.tenant.seen() } else { None };
+        let mut answer = std::pin::pin!(ask(store.as_ref(), next, seen, leases_workers, asked));
         tokio::select! {
             biased;
             woken = self.tenant.interrupted() => {
@@ -223,11 +224,17 @@ impl<T: Tenant> Driver<T> {
 }
 
 /// Asks the store what a plan wants to know.
-async fn ask(store: &dyn Store, next: Next, leases_workers: bool, asked: Now) -> Answer {
+async fn ask(
+    store: &dyn Store,
+    next: Next,
+    seen: Option<Look>,
+    leases_workers: bool,
+    asked: Now,
+) -> Answer {
     match next {
         Next::WriteMeta(expected, meta) => Answer::Written(store.put_meta(expected, &meta).await),
         Next::Acquire(claim) => {
-            let answer = store.acquire(&claim).await;
+            let answer = store.acquire_seen(&claim, seen).await;
             Answer::Acquired(claim, answer)
         }
         Next::Extend(tenure, ask) => {

@@ -1,4 +1,4 @@
-//! What a keeper is told once, at its start.
+//! The settings of a keeper, given once at its start.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

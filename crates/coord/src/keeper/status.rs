@@ -1,4 +1,4 @@
-//! How a lease is doing, for people and probes.
+//! The status of a lease, for people and probes.
 
 use std::fmt;
 use std::time::Duration;

@@ -7,7 +7,7 @@ use super::plan::{Now, Plan};
 use crate::error::Error;
 use crate::lease::{Claim, Loss, Released, Tenure};
 use crate::record::UnixMs;
-use crate::store::Store;
+use crate::store::{Look, Store};
 
 /// Whoever a lease is kept for: a lane that uses times in the name of a worker, or a leader.
 pub trait Tenant: Send + 'static {
@@ -29,6 +29,11 @@ pub trait Tenant: Send + 'static {
         claim: &mut Claim,
         now: Now,
     ) -> impl Future<Output = ()> + Send;
+
+    /// What was seen a moment ago of the slot that is wanted, so that a claim need not look again.
+    fn seen(&self) -> Option<Look> {
+        None
+    }
 
     /// The slot is held, by a request that was made at some boot time: see the plan's tenure.
     fn open(&mut self, plan: &Plan, asked: Duration);

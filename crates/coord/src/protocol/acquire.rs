@@ -15,9 +15,16 @@ use crate::store::{
 pub(super) async fn acquire<S: Store + ?Sized>(
     store: &S,
     claim: &Claim,
+    seen: Option<Look>,
 ) -> Result<Acquired, Error> {
     match &claim.choice {
-        Choice::This(slot, read) => this(store, claim, slot, *read).await,
+        Choice::This(slot, read) => {
+            let look = match seen.filter(|look| was_free(look, claim, slot, *read)) {
+                Some(look) => look,
+                None => store.read(std::slice::from_ref(slot)).await?,
+            };
+            this(store, claim, (slot, *read), look).await
+        }
         Choice::Any { first, last, favourite } => {
             let wanted = Wanted {
                 first: *first,
@@ -31,14 +38,21 @@ pub(super) async fn acquire<S: Store + ?Sized>(
     }
 }
 
+/// Whether a look that was had before lets the claim be tried. Nothing else can be told by it: what it
+/// shows may be older than what the claim did when it was sent before.
+fn was_free(look: &Look, claim: &Claim, slot: &Slot, read: Version) -> bool {
+    let is_free = |entry: &Entry| entry.version == read && entry.presence == Presence::Free;
+    look.meta.as_ref().is_some_and(|meta| meta.version == claim.meta)
+        && look.entry(slot).is_some_and(is_free)
+}
+
 /// Takes the slot if it is free and still what was read.
 async fn this<S: Store + ?Sized>(
     store: &S,
     claim: &Claim,
-    slot: &Slot,
-    read: Version,
+    (slot, read): (&Slot, Version),
+    mut look: Look,
 ) -> Result<Acquired, Error> {
-    let mut look = store.read(std::slice::from_ref(slot)).await?;
     let claim = &by_store_clock(claim, &look);
     for _ in 0..ROUNDS_MAX {
         if let Some(answer) = answered(store, claim, &look).await? {

@@ -1,4 +1,4 @@
-//! What the rules about lost ends keep apart, and that it would not be without each.
+//! The rules about lost ends: what they keep apart, and that it would not be without each.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

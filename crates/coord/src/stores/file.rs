@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use self::directory::Allowed;
 pub use self::directory::Copied;
 pub(crate) use self::directory::Entrance;
 pub(crate) use self::promise::Purpose;
@@ -87,9 +88,13 @@ impl FileStore {
     ) -> Result<Self, Error> {
         let name = url.to_string();
         let root = Path::new(&place.directory).join(namespace.as_str());
-        let any_filesystem = url.option("unsafe_filesystem") == Some("allow");
+        let is_allowed = |option| url.option(option) == Some("allow");
+        let allowed = Allowed {
+            any_filesystem: is_allowed("unsafe_filesystem"),
+            any_owner: is_allowed("unsafe_owner"),
+        };
         let shared = blocking(move || {
-            Shared::open(root, name.clone(), any_filesystem, place.purpose, entrance)
+            Shared::open(root, name.clone(), allowed, place.purpose, entrance)
                 .map_err(|failure| failure.into_error("open the directory", &name))
         });
         Ok(Self { namespace: namespace.clone(), shared: Arc::new(shared.await?) })
@@ -201,13 +206,8 @@ impl Store for FileStore {
     }
 
     async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {
-        let directory = self.shared.root.join(watched.group().letter());
-        let only = match watched {
-            Watched::Group(_) => None,
-            Watched::Slot(slot) => Some(slot.name()),
-        };
-        watch::changes(&directory, only)
-            .map_err(|error| Error::new(ErrorKind::Unavailable, "watch", self, error))
+        let watched = watched.clone();
+        self.act("watch", move |shared| shared.watch(&watched)).await
     }
 }
 

@@ -43,7 +43,7 @@ use self::keys::Keys;
 use self::scripts::{COMMIT, READ, Script, VACANCIES, WRITE};
 use self::session::{Session, Step};
 use self::settings::Settings;
-use crate::choose::shuffle;
+use crate::choose::walk;
 use crate::error::{Error, ErrorKind};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
@@ -100,7 +100,7 @@ impl RedisStore {
 
     /// What a script shows to somebody who claims a slot, once the history has begun: whoever waits
     /// until all has passed that was lost must count from one moment.
-    async fn run_begun(&self, step: &Step<'_>) -> Result<Answer, Error> {
+    async fn run_begun(&self, step: &Step) -> Result<Answer, Error> {
         for _ in 0..BEGINNINGS_MAX {
             let answer = self.session.run(step).await?;
             if answer.meta.is_none() || answer.stored.is_current(&answer) {
@@ -157,11 +157,11 @@ impl RedisStore {
     }
 }
 
-fn reading(act: Act, script: &'static Script, group: Group) -> Step<'static> {
+fn reading(act: Act, script: &'static Script, group: Group) -> Step {
     Step { writes: false, is_acknowledged: false, ..writing(act, script, group) }
 }
 
-fn writing(act: Act, script: &'static Script, group: Group) -> Step<'static> {
+fn writing(act: Act, script: &'static Script, group: Group) -> Step {
     Step {
         act: act.word(),
         script,
@@ -232,12 +232,13 @@ impl Store for RedisStore {
             let look = self.read(&all).await?;
             return Ok(Vacancies::of_all(look));
         }
-        let start = u64::from(wanted.first) + shuffle(wanted.nonce.bits(), 0) % size;
+        let (start, step) = walk(wanted);
         let arguments = vec![
             wanted.first.to_string(),
             wanted.last.to_string(),
             CHANGES_MAX.to_string(),
             start.to_string(),
+            step.to_string(),
             wanted.favourite.map(|number| number.to_string()).unwrap_or_default(),
             wanted.nonce.to_string(),
         ];

@@ -1,4 +1,4 @@
-//! What the kernel says of its own clock, as a time daemon told it.
+//! The kernel's judgement of its own clock, as a time daemon told it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What it takes to get in, besides the address: login, and files for TLS.
+//! The login and the files for TLS that a URL names.
 
 use std::fmt;
 use std::fs;

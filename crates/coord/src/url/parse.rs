@@ -1,4 +1,4 @@
-//! From text to [`StoreUrl`], with a message for whatever is wrong. No message repeats the text:
+//! The parser from text to [`StoreUrl`], with a message for whatever is wrong. No message repeats the text:
 //! it may hold a password.
 
 use std::collections::BTreeMap;
@@ -10,14 +10,14 @@ use crate::namespace::Namespace;
 
 /// What is wrong with a store URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadUrl(String);
+pub struct UrlError(String);
 
 /// No store has more addresses than this.
 const HOSTS_MAX: usize = 32;
 /// Bytes of an unknown scheme that are repeated.
 const SCHEME_SHOWN_MAX: usize = 12;
 
-pub(super) fn url(text: &str) -> Result<StoreUrl, BadUrl> {
+pub(super) fn url(text: &str) -> Result<StoreUrl, UrlError> {
     let (name, rest) = text.split_once(':').ok_or_else(no_scheme)?;
     let (scheme, tls) = scheme(name)?;
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -31,7 +31,7 @@ pub(super) fn url(text: &str) -> Result<StoreUrl, BadUrl> {
     Ok(url)
 }
 
-fn scheme(name: &str) -> Result<(Scheme, bool), BadUrl> {
+fn scheme(name: &str) -> Result<(Scheme, bool), UrlError> {
     for (scheme, plain, tls) in Scheme::NAMES {
         if name == plain {
             return Ok((scheme, false));
@@ -50,7 +50,7 @@ fn scheme(name: &str) -> Result<(Scheme, bool), BadUrl> {
     })
 }
 
-fn no_scheme() -> BadUrl {
+fn no_scheme() -> UrlError {
     bad(format!("a store URL starts with its scheme and a colon: use {}", known_schemes()))
 }
 
@@ -63,7 +63,7 @@ fn known_schemes() -> String {
         .join(", ")
 }
 
-fn options(scheme: Scheme, query: &str) -> Result<BTreeMap<String, String>, BadUrl> {
+fn options(scheme: Scheme, query: &str) -> Result<BTreeMap<String, String>, UrlError> {
     let mut options = BTreeMap::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair
@@ -85,7 +85,7 @@ fn options(scheme: Scheme, query: &str) -> Result<BTreeMap<String, String>, BadU
     Ok(options)
 }
 
-fn local(url: &mut StoreUrl, rest: &str) -> Result<(), BadUrl> {
+fn local(url: &mut StoreUrl, rest: &str) -> Result<(), UrlError> {
     // file:PATH and file:///PATH mean the same.
     let path = match rest.strip_prefix("//") {
         Some(path) if url.scheme == Scheme::File => {
@@ -111,7 +111,7 @@ fn local(url: &mut StoreUrl, rest: &str) -> Result<(), BadUrl> {
     }
 }
 
-fn remote(url: &mut StoreUrl, rest: &str, port: u16) -> Result<(), BadUrl> {
+fn remote(url: &mut StoreUrl, rest: &str, port: u16) -> Result<(), UrlError> {
     let rest = rest.strip_prefix("//").ok_or_else(|| bad("two slashes follow the scheme"))?;
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
     let (login, hosts) = match authority.rsplit_once('@') {
@@ -148,7 +148,7 @@ fn remote(url: &mut StoreUrl, rest: &str, port: u16) -> Result<(), BadUrl> {
     }
 }
 
-fn address(text: &str, default_port: u16) -> Result<(String, u16), BadUrl> {
+fn address(text: &str, default_port: u16) -> Result<(String, u16), UrlError> {
     let bracketed = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     let (host, port) = match bracketed {
         Some((host, "")) => (host, None),
@@ -171,7 +171,7 @@ fn address(text: &str, default_port: u16) -> Result<(String, u16), BadUrl> {
     Ok((host.to_owned(), port))
 }
 
-fn check_options(url: &StoreUrl) -> Result<(), BadUrl> {
+fn check_options(url: &StoreUrl) -> Result<(), UrlError> {
     if let Some(timeout) = url.option("timeout")
         && duration(timeout).is_none_or(|timeout| timeout.is_zero())
     {
@@ -218,7 +218,7 @@ pub fn duration(text: &str) -> Option<Duration> {
 }
 
 /// Undoes percent-encoding.
-fn decode(text: &str) -> Result<String, BadUrl> {
+fn decode(text: &str) -> Result<String, UrlError> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -234,14 +234,14 @@ fn decode(text: &str) -> Result<String, BadUrl> {
     String::from_utf8(bytes).map_err(|_| bad("the URL is not UTF-8"))
 }
 
-fn bad(why: impl Into<String>) -> BadUrl {
-    BadUrl(why.into())
+fn bad(why: impl Into<String>) -> UrlError {
+    UrlError(why.into())
 }
 
-impl fmt::Display for BadUrl {
+impl fmt::Display for UrlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "store URL: {}", self.0)
     }
 }
 
-impl std::error::Error for BadUrl {}
+impl std::error::Error for UrlError {}

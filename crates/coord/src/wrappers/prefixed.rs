@@ -12,7 +12,7 @@ use crate::namespace::Namespace;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version};
 use crate::replicas::ForgottenReplica;
-use crate::slot::{BadName, Group, Slot};
+use crate::slot::{Group, NameError, Slot};
 use crate::store::{
     Act, Change, Changes, Commit, Committed, Entry, Look, Put, Store, Vacancies, Wanted, Watched,
     Written,
@@ -36,12 +36,12 @@ impl Prefixed {
     ///
     /// # Errors
     /// If the prefix could not be part of a name, or contains `:`.
-    pub fn new(inner: Arc<dyn Store>, prefix: &str) -> Result<Self, BadName> {
+    pub fn new(inner: Arc<dyn Store>, prefix: &str) -> Result<Self, NameError> {
         // A name of one letter must fit behind it.
         let marked = format!("{prefix}{MARK}");
         let shortest = Slot::named(Group::Elections, &format!("{marked}x"))?;
         match prefix.contains(MARK) || prefix.is_empty() {
-            true => Err(BadName::of(shortest.name())),
+            true => Err(NameError::of(shortest.name())),
             false => Ok(Self { inner, prefix: marked }),
         }
     }
@@ -49,7 +49,7 @@ impl Prefixed {
     /// The slot's name in the store behind.
     fn inward(&self, act: Act, slot: &Slot) -> Result<Slot, Error> {
         match slot.group() {
-            Group::Workers => Ok(slot.clone()),
+            Group::Workers | Group::Keys => Ok(slot.clone()),
             group @ (Group::Elections | Group::Scopes) => {
                 Slot::named(group, &format!("{}{}", self.prefix, slot.name()))
                     .map_err(|bad| Error::new(ErrorKind::InvalidConfig, act.word(), self, bad))
@@ -60,7 +60,7 @@ impl Prefixed {
     /// The slot's name in front, if it has one.
     fn outward(&self, slot: &Slot) -> Option<Slot> {
         match slot.group() {
-            Group::Workers => Some(slot.clone()),
+            Group::Workers | Group::Keys => Some(slot.clone()),
             group @ (Group::Elections | Group::Scopes) => {
                 Slot::named(group, slot.name().strip_prefix(&self.prefix)?).ok()
             }

@@ -1,17 +1,42 @@
 //! Many at once, and large pools.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use frazil_coord::time::boot_time;
 use frazil_coord::{Acquired, Leasing};
 use frazil_rig::Redis;
-use std::sync::Arc;
+use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use crate::lab::{Place, any, take};
 
 const CLIENTS: usize = 64;
 const POOL: u32 = 1024;
+
+/// How many scripts the server was asked to run.
+fn requests(redis: &Redis) -> u32 {
+    let stat = redis.cli(&["INFO", "commandstats"]).unwrap();
+    let scripts = stat.lines().filter(|line| line.starts_with("cmdstat_eval"));
+    let calls = scripts.filter_map(|line| line.split("calls=").nth(1)?.split(',').next());
+    calls.map(|calls| calls.parse::<u32>().unwrap()).sum()
+}
+
+#[tokio::test]
+async fn the_first_claim_of_a_namespace_takes_two_requests() {
+    let redis = Redis::start().unwrap();
+    let place = Place::new(redis.url());
+    // A pool that is read as a whole, and one that is not.
+    for last in [9, POOL - 1] {
+        redis.cli(&["FLUSHALL"]).unwrap();
+        redis.cli(&["SCRIPT", "FLUSH"]).unwrap();
+        let (founder, store) = (place.open().await, place.open().await);
+        let version = place.found(&founder).await;
+        redis.cli(&["CONFIG", "RESETSTAT"]).unwrap();
+        take(&store, &place.claim(any(0, last), version)).await;
+        assert_eq!(requests(&redis), 2, "a look and a commit");
+    }
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_claims_at_once_take_three_requests_each_at_the_most() {
@@ -22,16 +47,20 @@ async fn a_thousand_claims_at_once_take_three_requests_each_at_the_most() {
         stores.push(Arc::new(place.open().await));
     }
     let version = place.found(&stores[0]).await;
-    // The server knows the script from the first claim on.
-    take(&stores[0], &place.claim(any(POOL, POOL), version)).await;
+    // Nobody has claimed anything yet: neither the server nor the namespace is prepared for it.
     redis.cli(&["CONFIG", "RESETSTAT"]).unwrap();
-    let before = boot_time();
+    let gate = Arc::new(Barrier::new(POOL as usize + 1));
     let mut claims = JoinSet::new();
     for number in 0..POOL {
-        let store = stores[number as usize % CLIENTS].clone();
+        let (store, gate) = (stores[number as usize % CLIENTS].clone(), gate.clone());
         let claim = place.claim(any(0, POOL - 1), version);
-        claims.spawn(async move { store.acquire(&claim).await.unwrap() });
+        claims.spawn(async move {
+            gate.wait().await;
+            store.acquire(&claim).await.unwrap()
+        });
     }
+    gate.wait().await;
+    let before = boot_time();
     let mut taken = BTreeSet::new();
     while let Some(acquired) = claims.join_next().await {
         match acquired.unwrap() {
@@ -40,13 +69,7 @@ async fn a_thousand_claims_at_once_take_three_requests_each_at_the_most() {
         }
     }
     let took = boot_time() - before;
-    let calls = |command: &str| -> u32 {
-        let stat = redis.cli(&["INFO", "commandstats"]).unwrap();
-        let line =
-            stat.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{command}:calls=")));
-        line.and_then(|line| line.split(',').next()?.parse().ok()).unwrap_or(0)
-    };
-    let operations = calls("eval") + calls("evalsha");
+    let operations = requests(&redis);
     println!("{POOL} claims from {CLIENTS} connections: {took:?}, {operations} operations");
     assert_eq!(taken.len(), POOL as usize);
     assert!(operations <= 3 * POOL, "{operations} requests");

@@ -102,7 +102,7 @@ async fn a_wiped_namespace_can_be_used_again_by_the_same_object() {
 
 /// Deletes everything, the parents too.
 async fn wipe(place: &Place) {
-    for parent in ["w", "e", "s", "own", "born"] {
+    for parent in ["w", "e", "s", "k", "own", "born"] {
         let parent = place.path(parent);
         for child in place.control.list_children(&parent).await.unwrap() {
             place.control.delete(&format!("{parent}/{child}"), None).await.unwrap();

@@ -94,7 +94,7 @@ impl Subject for Servers {
 
     async fn wipe(&self, namespace: &Namespace) -> Result<(), Violation> {
         let place = self.place(namespace);
-        for parent in ["w", "e", "s", "own", "born"] {
+        for parent in ["w", "e", "s", "k", "own", "born"] {
             let parent = place.path(parent);
             for child in self.control.list_children(&parent).await.map_err(Violation::new)? {
                 let child = format!("{parent}/{child}");

@@ -1,4 +1,4 @@
-//! What is called when something becomes of a candidate.
+//! The callbacks of a candidate.
 
 use std::fmt;
 use std::pin::Pin;

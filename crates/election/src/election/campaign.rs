@@ -9,25 +9,30 @@ use frazil_coord::keeper::{
     Candidacy, Driver, LeaseState, LeaseStatus, Now, Pause, Plan, Refusal, Tenant, Waiting, Woken,
     present,
 };
+use frazil_coord::time::boot_time;
 use frazil_coord::{
-    Claim, Error, ErrorKind, Loss, Meta, Nonce, Released, Slot, Store, Tenure, UnixMs, Versioned,
+    Claim, Error, ErrorKind, Look, Loss, Meta, Nonce, Released, Slot, Store, Tenure, UnixMs,
+    Versioned,
 };
 use tokio::sync::{oneshot, watch};
 use tokio::time::sleep;
 
 use super::Elections;
-use super::board::{Board, View};
 use super::candidate::Pace;
 use super::info::LeaderInfo;
 use super::leadership::{Leadership, Resignation};
 use super::settings::Settings;
+use super::slot_watcher::{SlotWatcher, View};
 use super::state::{LeaderLoss, State};
 use super::term::Term;
+
+/// What was seen longer ago is not claimed by: the store's clock in it counts, for tokens too.
+const JUST_SEEN: Duration = Duration::from_millis(100);
 
 /// One campaign, and the leadership that comes of it.
 pub(super) struct Campaign {
     pub(super) elections: Elections,
-    pub(super) board: Arc<Board>,
+    pub(super) watcher: Arc<SlotWatcher>,
     pub(super) views: watch::Receiver<Arc<View>>,
     pub(super) slot: Slot,
     pub(super) settings: Arc<Settings>,
@@ -220,7 +225,7 @@ impl Campaign {
     /// Waits for news of the slot.
     async fn news(views: &mut watch::Receiver<Arc<View>>, pause: Duration) {
         tokio::select! {
-            // The board outlives this.
+            // The watcher outlives this.
             _ = views.changed() => {}
             () = sleep(pause) => {}
         }
@@ -242,6 +247,12 @@ impl Tenant for Campaign {
 
     async fn complete(&mut self, _store: &dyn Store, claim: &mut Claim, now: Now) {
         claim.info = LeaderInfo::written(&self.settings, self.mark, now.unix);
+    }
+
+    fn seen(&self) -> Option<Look> {
+        let view = self.views.borrow();
+        let age = boot_time().saturating_sub(view.asked);
+        view.look.clone().filter(|_| age <= JUST_SEEN)
     }
 
     fn open(&mut self, plan: &Plan, _asked: Duration) {
@@ -316,7 +327,7 @@ impl Tenant for Campaign {
 
     async fn wait(&mut self, wait: Pause<'_>) -> Woken {
         if wait.looks {
-            self.board.look();
+            self.watcher.look();
         }
         // Timers stand still while the machine sleeps: the plan, asked again too early, says again
         // how long to wait.

@@ -6,11 +6,11 @@ use std::time::Duration;
 use frazil_coord::{Error, ErrorKind, Nonce, Slot};
 use tokio::sync::{oneshot, watch};
 
-use super::board::{Board, View};
 use super::campaign::{Campaign, Stage, Told};
 use super::info::LeaderInfo;
 use super::leadership::Leadership;
 use super::settings::Settings;
+use super::slot_watcher::{SlotWatcher, View};
 use super::state::State;
 use super::{Elections, Observer};
 
@@ -60,16 +60,20 @@ impl Candidate {
     /// # Errors
     /// As for `campaign`.
     pub async fn campaign_paced(&self, pace: Pace) -> Result<Leadership, Error> {
-        self.campaign_on(self.elections.board(&self.slot), pace).await
+        self.campaign_on(self.elections.watcher(&self.slot), pace).await
     }
 
     /// As [`campaign_paced`](Self::campaign_paced), but the pace sees all elections: each change of any
     /// of them is looked at.
     pub(crate) async fn campaign_among(&self, pace: Pace) -> Result<Leadership, Error> {
-        self.campaign_on(self.elections.whole_board().clone(), pace).await
+        self.campaign_on(self.elections.watcher_of_all().clone(), pace).await
     }
 
-    async fn campaign_on(&self, board: Arc<Board>, pace: Pace) -> Result<Leadership, Error> {
+    async fn campaign_on(
+        &self,
+        watcher: Arc<SlotWatcher>,
+        pace: Pace,
+    ) -> Result<Leadership, Error> {
         if !self.elections.shared.mark.is_here() {
             let why = "this process is a fork of the one that opened the elections: open them anew";
             return Err(Error::new(
@@ -81,8 +85,8 @@ impl Candidate {
         }
         let (elected, waiting) = oneshot::channel();
         let campaign = Campaign {
-            views: board.subscribe(),
-            board,
+            views: watcher.subscribe(),
+            watcher,
             elections: self.elections.clone(),
             slot: self.slot.clone(),
             settings: self.settings.clone(),

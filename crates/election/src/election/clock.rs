@@ -7,7 +7,7 @@ use frazil_coord::UnixMs;
 use frazil_coord::time::unix_ms;
 
 /// What tells a candidate the time. Tokens and horizons follow it, so that whoever judges its clock
-/// gives the one that was judged: leaders of strict scopes use the times of the node's own Ids.
+/// gives the one that was judged: leaders of strict scopes use the times of the node's own IDs.
 ///
 /// The default is the machine's real time, as it is.
 #[derive(Clone, Default)]

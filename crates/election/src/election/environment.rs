@@ -51,7 +51,7 @@ impl Settings {
     /// # Errors
     /// If a variable has a text that is no duration. How the settings go together is
     /// [checked](Self::checked) when there is a candidate.
-    pub fn from_env() -> Result<Self, BadVariable> {
+    pub fn from_env() -> Result<Self, VariableError> {
         Self::from_variables(|name| env::var(name).ok())
     }
 
@@ -59,7 +59,9 @@ impl Settings {
     ///
     /// # Errors
     /// As for `from_env`.
-    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, BadVariable> {
+    pub fn from_variables(
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, VariableError> {
         let given = Given(&variable);
         let mut settings = Self::default();
         if let Some(ttl) = given.duration(Self::TTL)? {
@@ -86,7 +88,7 @@ impl Settings {
 
 /// The text of a variable is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadVariable {
+pub struct VariableError {
     name: &'static str,
     text: String,
 }
@@ -102,16 +104,16 @@ impl Given<'_> {
         texts.flatten().find(|(_, text)| !text.is_empty())
     }
 
-    fn duration(&self, variable: Variable) -> Result<Option<Duration>, BadVariable> {
+    fn duration(&self, variable: Variable) -> Result<Option<Duration>, VariableError> {
         let Some((name, text)) = self.text(variable) else { return Ok(None) };
         match duration(&text) {
             Some(duration) => Ok(Some(duration)),
-            None => Err(BadVariable { name, text }),
+            None => Err(VariableError { name, text }),
         }
     }
 }
 
-impl fmt::Display for BadVariable {
+impl fmt::Display for VariableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -121,13 +123,13 @@ impl fmt::Display for BadVariable {
     }
 }
 
-impl std::error::Error for BadVariable {}
+impl std::error::Error for VariableError {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn settings(variables: &[(&str, &str)]) -> Result<Settings, BadVariable> {
+    fn settings(variables: &[(&str, &str)]) -> Result<Settings, VariableError> {
         let find = |name: &str| variables.iter().find(|(known, _)| *known == name);
         Settings::from_variables(|name| find(name).map(|(_, text)| (*text).to_owned()))
     }

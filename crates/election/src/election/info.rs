@@ -1,4 +1,4 @@
-//! What a leader tells of itself, in its slot's record.
+//! The description that a leader gives of itself, in its slot's record.
 
 use std::collections::BTreeMap;
 

@@ -8,15 +8,15 @@ use frazil_coord::{Error, Slot, Token};
 use tokio::sync::watch;
 
 use super::Elections;
-use super::board::{Board, View};
 use super::info::LeaderInfo;
+use super::slot_watcher::{SlotWatcher, View};
 
 /// Sees who leads an election.
 #[derive(Debug)]
 pub struct Observer {
     elections: Elections,
     slot: Slot,
-    board: Arc<Board>,
+    watcher: Arc<SlotWatcher>,
     views: watch::Receiver<Arc<View>>,
     /// The token of the leader that was told of last; `None` before anything was.
     told: Option<Option<Token>>,
@@ -29,10 +29,10 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 impl Observer {
     pub(super) fn new(elections: Elections, slot: Slot) -> Self {
-        let board = elections.board(&slot);
-        let views = board.subscribe();
-        board.look();
-        Self { elections, slot, board, views, told: None, asked: Duration::ZERO }
+        let watcher = elections.watcher(&slot);
+        let views = watcher.subscribe();
+        watcher.look();
+        Self { elections, slot, watcher, views, told: None, asked: Duration::ZERO }
     }
 
     /// The leader as it was last seen; `None` also before the store was looked at. If that was more
@@ -42,7 +42,7 @@ impl Observer {
     pub fn leader(&self) -> Option<LeaderInfo> {
         let view = self.views.borrow();
         if boot_time().saturating_sub(view.asked) > LOOK_AGAIN {
-            self.board.look();
+            self.watcher.look();
         }
         view.entries.get(self.slot.name()).and_then(LeaderInfo::of)
     }
@@ -74,10 +74,10 @@ impl Observer {
                 return view.entries.get(self.slot.name()).and_then(LeaderInfo::of);
             }
             tokio::select! {
-                // The board outlives this.
+                // The watcher outlives this.
                 _ = self.views.changed() => {}
                 () = tokio::time::sleep(LOOK_AGAIN) => {
-                    self.board.look();
+                    self.watcher.look();
                 }
             }
         }

@@ -1,10 +1,10 @@
-//! How an election is held, and how its durations must relate.
+//! The settings of an election, and how its durations must relate.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use frazil_coord::{BadName, Scheme, Slot, StoreUrl};
+use frazil_coord::{NameError, Scheme, Slot, StoreUrl};
 
 use super::clock::Clock;
 
@@ -70,7 +70,7 @@ impl Default for Settings {
 /// Settings that do not go together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum BadSettings {
+pub enum SettingsError {
     /// The time to live is too short or too long.
     Ttl(Duration),
     /// A lost renewal or two must not cost the leadership.
@@ -100,11 +100,11 @@ pub enum BadSettings {
 /// Why somebody cannot be a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum NotACandidate {
+pub enum CandidateError {
     /// The name cannot name an election.
-    Name(BadName),
+    Name(NameError),
     /// The settings do not go together.
-    Settings(BadSettings),
+    Settings(SettingsError),
     /// Workers are leased, not elected.
     Worker(Slot),
 }
@@ -126,36 +126,36 @@ impl Settings {
     ///
     /// # Errors
     /// The first that is not as it must be.
-    pub fn checked(&self) -> Result<(), BadSettings> {
+    pub fn checked(&self) -> Result<(), SettingsError> {
         let Self { ttl, heartbeat, retry, lock_delay, .. } = *self;
         if !(TTL_MIN..=TTL_MAX).contains(&ttl) {
-            return Err(BadSettings::Ttl(ttl));
+            return Err(SettingsError::Ttl(ttl));
         }
         if heartbeat.is_zero() || heartbeat > ttl / 3 {
-            return Err(BadSettings::Heartbeat { heartbeat, ttl });
+            return Err(SettingsError::Heartbeat { heartbeat, ttl });
         }
         if !(Duration::from_millis(10)..=TTL_MAX).contains(&retry) {
-            return Err(BadSettings::Retry(retry));
+            return Err(SettingsError::Retry(retry));
         }
         if lock_delay > TTL_MAX {
-            return Err(BadSettings::LockDelay(lock_delay));
+            return Err(SettingsError::LockDelay(lock_delay));
         }
         if let Some(window) = self.window
             && (window > WINDOW_MAX || window < heartbeat * 2)
         {
-            return Err(BadSettings::Window { window, heartbeat });
+            return Err(SettingsError::Window { window, heartbeat });
         }
         let is_name = |text: &str| {
             (1..=NAME_MAX_BYTES).contains(&text.len()) && !text.contains(char::is_control)
         };
         if !is_name(&self.instance) {
-            return Err(BadSettings::Name("instance"));
+            return Err(SettingsError::Name("instance"));
         }
         if !is_name(&self.host) {
-            return Err(BadSettings::Name("host"));
+            return Err(SettingsError::Name("host"));
         }
         let bytes = self.metadata.iter().map(|(name, value)| name.len() + value.len()).sum();
-        if bytes > METADATA_MAX_BYTES { Err(BadSettings::Metadata(bytes)) } else { Ok(()) }
+        if bytes > METADATA_MAX_BYTES { Err(SettingsError::Metadata(bytes)) } else { Ok(()) }
     }
 
     /// For how long a request that the store carried out makes one the leader, from when it was
@@ -185,7 +185,7 @@ pub fn store_url(url: &StoreUrl, ttl: Duration) -> StoreUrl {
     url
 }
 
-impl fmt::Display for BadSettings {
+impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ttl(ttl) => {
@@ -218,9 +218,9 @@ impl fmt::Display for BadSettings {
     }
 }
 
-impl std::error::Error for BadSettings {}
+impl std::error::Error for SettingsError {}
 
-impl fmt::Display for NotACandidate {
+impl fmt::Display for CandidateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(bad) => bad.fmt(f),
@@ -230,7 +230,7 @@ impl fmt::Display for NotACandidate {
     }
 }
 
-impl std::error::Error for NotACandidate {}
+impl std::error::Error for CandidateError {}
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! What can become of a candidate.
+//! The states of a candidate.
 
 use std::fmt;
 

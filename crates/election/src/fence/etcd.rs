@@ -1,8 +1,8 @@
-//! What a transaction of etcd compares with, so that only the present leader's is carried out.
+//! The comparison in a transaction of etcd by which only the present leader's is carried out.
 
 use std::fmt;
 
-use frazil_coord::{BadName, Group, Namespace, Scheme, Slot, StoreUrl, Token, etcd_prefix};
+use frazil_coord::{Group, NameError, Namespace, Scheme, Slot, StoreUrl, Token, etcd_prefix};
 
 /// An election in etcd, to be compared with in transactions on the same etcd.
 ///
@@ -59,7 +59,7 @@ pub enum NoEtcd {
     /// The URL is not one of etcd.
     OtherStore(String),
     /// No election has such a name.
-    Name(BadName),
+    Name(NameError),
 }
 
 impl EtcdFence {

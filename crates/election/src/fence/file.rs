@@ -39,7 +39,7 @@ pub struct FencedFile {
 /// Why it is not known what became of a write.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum FenceFailure {
+pub enum FenceError {
     /// The disk, a permission, or the path.
     Io {
         /// At which file.
@@ -70,7 +70,7 @@ impl FencedFile {
     /// # Errors
     /// If the disk or a permission is in the way, or the fence is lost. After an error of the disk
     /// the content may be the old one or the new one.
-    pub fn write(&self, token: Token, content: &[u8]) -> Result<Verdict, FenceFailure> {
+    pub fn write(&self, token: Token, content: &[u8]) -> Result<Verdict, FenceError> {
         let locked = self.lock()?;
         let verdict = self.raise_locked(&locked, token)?;
         if verdict.is_accepted() {
@@ -83,7 +83,7 @@ impl FencedFile {
     ///
     /// # Errors
     /// As for [`write`](Self::write).
-    pub fn raise(&self, token: Token) -> Result<Verdict, FenceFailure> {
+    pub fn raise(&self, token: Token) -> Result<Verdict, FenceError> {
         let locked = self.lock()?;
         self.raise_locked(&locked, token)
     }
@@ -92,14 +92,14 @@ impl FencedFile {
     ///
     /// # Errors
     /// As for [`write`](Self::write).
-    pub fn highest(&self) -> Result<Token, FenceFailure> {
+    pub fn highest(&self) -> Result<Token, FenceError> {
         let locked = self.lock()?;
         self.read_fence(&locked)
     }
 
     /// The fence is on disk before the content is: whoever finds the new content finds the new
     /// fence too.
-    fn raise_locked(&self, locked: &File, token: Token) -> Result<Verdict, FenceFailure> {
+    fn raise_locked(&self, locked: &File, token: Token) -> Result<Verdict, FenceError> {
         let highest = self.read_fence(locked)?;
         let verdict = Verdict::of(token, highest);
         if token > highest {
@@ -109,8 +109,8 @@ impl FencedFile {
         Ok(verdict)
     }
 
-    fn read_fence(&self, locked: &File) -> Result<Token, FenceFailure> {
-        let lost = || FenceFailure::Lost { path: self.fence.clone() };
+    fn read_fence(&self, locked: &File) -> Result<Token, FenceError> {
+        let lost = || FenceError::Lost { path: self.fence.clone() };
         match fs::read_to_string(&self.fence) {
             Ok(text) => text.trim_end().parse().map(Token).map_err(|_| lost()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -124,7 +124,7 @@ impl FencedFile {
 
     /// Waits for others who write, which takes as long as the disk does. The lock file is never
     /// removed: whoever waits for it would then hold the lock of a file that nobody else sees.
-    fn lock(&self) -> Result<File, FenceFailure> {
+    fn lock(&self) -> Result<File, FenceError> {
         let mut options = OpenOptions::new();
         let file = options.read(true).append(true).create(true).open(&self.lock);
         let file = file.map_err(at(&self.lock))?;
@@ -132,7 +132,7 @@ impl FencedFile {
         Ok(file)
     }
 
-    fn mark_used(&self, mut locked: &File) -> Result<(), FenceFailure> {
+    fn mark_used(&self, mut locked: &File) -> Result<(), FenceError> {
         if locked.metadata().map_err(at(&self.lock))?.len() == 0 {
             locked.write_all(USED).and_then(|()| locked.sync_all()).map_err(at(&self.lock))?;
         }
@@ -141,7 +141,7 @@ impl FencedFile {
 }
 
 /// Puts a file in the place of another; it is on disk when this returns.
-fn replace(path: &Path, content: &[u8]) -> Result<(), FenceFailure> {
+fn replace(path: &Path, content: &[u8]) -> Result<(), FenceError> {
     let draft = beside(path, ".draft");
     let written = File::create(&draft).and_then(|mut file| {
         file.write_all(content)?;
@@ -162,11 +162,11 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-fn at(path: &Path) -> impl Fn(io::Error) -> FenceFailure {
-    move |error| FenceFailure::Io { path: path.to_owned(), error }
+fn at(path: &Path) -> impl Fn(io::Error) -> FenceError {
+    move |error| FenceError::Io { path: path.to_owned(), error }
 }
 
-impl fmt::Display for FenceFailure {
+impl fmt::Display for FenceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { path, error } => write!(f, "{}: {error}", path.display()),
@@ -180,4 +180,4 @@ impl fmt::Display for FenceFailure {
     }
 }
 
-impl std::error::Error for FenceFailure {}
+impl std::error::Error for FenceError {}

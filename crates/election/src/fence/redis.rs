@@ -48,11 +48,11 @@ pub struct RedisCall {
 
 /// A key beside which no fence can be put.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadKey(String);
+pub struct KeyError(String);
 
 /// An answer that the script does not give.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadReply(String);
+pub struct ReplyError(String);
 
 impl FencedKey {
     /// The script of every call.
@@ -63,13 +63,13 @@ impl FencedKey {
     /// # Errors
     /// If the key is empty, or has braces that make no hash tag: the two would be in different
     /// places of a cluster.
-    pub fn new(key: impl Into<String>) -> Result<Self, BadKey> {
+    pub fn new(key: impl Into<String>) -> Result<Self, KeyError> {
         let key = key.into();
         let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
         let fence = match tag {
             Some((tag, _)) if !tag.is_empty() => format!("{key}:fence"),
             None if !key.is_empty() && !key.contains(['{', '}']) => format!("{{{key}}}:fence"),
-            _ => return Err(BadKey(key)),
+            _ => return Err(KeyError(key)),
         };
         Ok(Self { key, fence })
     }
@@ -90,11 +90,11 @@ impl FencedKey {
     ///
     /// # Errors
     /// If the script does not answer like that.
-    pub fn verdict(accepted: i64, highest: &str) -> Result<Verdict, BadReply> {
+    pub fn verdict(accepted: i64, highest: &str) -> Result<Verdict, ReplyError> {
         match (accepted, highest.parse()) {
             (1, Ok(_)) => Ok(Verdict::Accepted),
             (0, Ok(highest)) => Ok(Verdict::Refused { highest: Token(highest) }),
-            _ => Err(BadReply(format!("{accepted} {highest}"))),
+            _ => Err(ReplyError(format!("{accepted} {highest}"))),
         }
     }
 
@@ -104,22 +104,22 @@ impl FencedKey {
     }
 }
 
-impl fmt::Display for BadKey {
+impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = &self.0;
         write!(f, "{key:?} cannot be guarded: use braces for a hash tag or not at all")
     }
 }
 
-impl std::error::Error for BadKey {}
+impl std::error::Error for KeyError {}
 
-impl fmt::Display for BadReply {
+impl fmt::Display for ReplyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} is no answer of the script: was another one called?", self.0)
     }
 }
 
-impl std::error::Error for BadReply {}
+impl std::error::Error for ReplyError {}
 
 #[cfg(test)]
 mod tests {

@@ -34,7 +34,7 @@ const NAME_BYTES_MAX: usize = 63;
 /// let update = accounts.placeholders(Placeholders::QuestionMark).update(&["balance"])?;
 /// assert!(update.text.ends_with(r#"WHERE "id" = ? AND "fence" <= ?"#));
 /// assert_eq!(update.parameters.last(), Some(&Parameter::Fence));
-/// # Ok::<(), frazil_election::fence::BadStatement>(())
+/// # Ok::<(), frazil_election::fence::StatementError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FencedTable {
@@ -77,7 +77,7 @@ pub enum Parameter {
 /// Why there is no such statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum BadStatement {
+pub enum StatementError {
     /// A name is empty.
     EmptyName,
     /// A name is longer than databases take.
@@ -96,13 +96,13 @@ impl FencedTable {
     ///
     /// # Errors
     /// If a name cannot be one, if there is no key, or if a column is named twice.
-    pub fn new(table: &str, keys: &[&str], fence: &str) -> Result<Self, BadStatement> {
+    pub fn new(table: &str, keys: &[&str], fence: &str) -> Result<Self, StatementError> {
         let table = table.split('.').map(quoted).collect::<Result<Vec<_>, _>>()?.join(".");
         for name in keys.iter().chain([&fence]) {
             quoted(name)?;
         }
         if keys.is_empty() {
-            return Err(BadStatement::NoKey);
+            return Err(StatementError::NoKey);
         }
         distinct(keys.iter().copied().chain([fence]))?;
         Ok(Self {
@@ -124,7 +124,7 @@ impl FencedTable {
     ///
     /// # Errors
     /// If a name cannot be one, or if a column is named twice or is the key or the fence.
-    pub fn update(&self, columns: &[&str]) -> Result<Statement, BadStatement> {
+    pub fn update(&self, columns: &[&str]) -> Result<Statement, StatementError> {
         self.check(columns)?;
         let mut parts = Parts::new(self.placeholders);
         let mut set = Vec::new();
@@ -148,7 +148,7 @@ impl FencedTable {
     ///
     /// # Errors
     /// As for [`update`](Self::update).
-    pub fn upsert(&self, columns: &[&str]) -> Result<Statement, BadStatement> {
+    pub fn upsert(&self, columns: &[&str]) -> Result<Statement, StatementError> {
         self.check(columns)?;
         let mut parts = Parts::new(self.placeholders);
         let (mut names, mut values, mut set) = (Vec::new(), Vec::new(), Vec::new());
@@ -175,7 +175,7 @@ impl FencedTable {
         )))
     }
 
-    fn check(&self, columns: &[&str]) -> Result<(), BadStatement> {
+    fn check(&self, columns: &[&str]) -> Result<(), StatementError> {
         for column in columns {
             quoted(column)?;
         }
@@ -221,30 +221,30 @@ impl Parts {
 }
 
 /// A name in quotation marks, so that it means itself whatever is in it.
-fn quoted(name: &str) -> Result<String, BadStatement> {
+fn quoted(name: &str) -> Result<String, StatementError> {
     if name.is_empty() {
-        Err(BadStatement::EmptyName)
+        Err(StatementError::EmptyName)
     } else if name.len() > NAME_BYTES_MAX {
-        Err(BadStatement::LongName(name.chars().take(NAME_BYTES_MAX).collect()))
+        Err(StatementError::LongName(name.chars().take(NAME_BYTES_MAX).collect()))
     } else if name.contains(char::is_control) {
-        Err(BadStatement::ControlCharacter(name.to_owned()))
+        Err(StatementError::ControlCharacter(name.to_owned()))
     } else {
         Ok(format!("\"{}\"", name.replace('"', "\"\"")))
     }
 }
 
 /// Names that differ only in their case are one column to some databases.
-fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), BadStatement> {
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), StatementError> {
     let mut seen = BTreeSet::new();
     for name in names {
         if !seen.insert(name.to_lowercase()) {
-            return Err(BadStatement::Repeated(name.to_owned()));
+            return Err(StatementError::Repeated(name.to_owned()));
         }
     }
     Ok(())
 }
 
-impl fmt::Display for BadStatement {
+impl fmt::Display for StatementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::EmptyName => f.write_str("a table or column has no name: write one"),
@@ -267,7 +267,7 @@ impl fmt::Display for BadStatement {
     }
 }
 
-impl std::error::Error for BadStatement {}
+impl std::error::Error for StatementError {}
 
 #[cfg(test)]
 mod tests {
@@ -283,18 +283,18 @@ mod tests {
     #[test]
     fn names_that_cannot_be_are_told_apart() {
         let of = |table: &str, keys: &[&str], fence: &str| FencedTable::new(table, keys, fence);
-        assert_eq!(of("", &["k"], "f"), Err(BadStatement::EmptyName));
-        assert_eq!(of("a..b", &["k"], "f"), Err(BadStatement::EmptyName));
-        assert_eq!(of("t", &[], "f"), Err(BadStatement::NoKey));
-        assert_eq!(of("t", &["k", "K"], "f"), Err(BadStatement::Repeated("K".into())));
-        assert_eq!(of("t", &["f"], "f"), Err(BadStatement::Repeated("f".into())));
+        assert_eq!(of("", &["k"], "f"), Err(StatementError::EmptyName));
+        assert_eq!(of("a..b", &["k"], "f"), Err(StatementError::EmptyName));
+        assert_eq!(of("t", &[], "f"), Err(StatementError::NoKey));
+        assert_eq!(of("t", &["k", "K"], "f"), Err(StatementError::Repeated("K".into())));
+        assert_eq!(of("t", &["f"], "f"), Err(StatementError::Repeated("f".into())));
         let control = of("t", &["k\0"], "f");
-        assert_eq!(control, Err(BadStatement::ControlCharacter("k\0".into())));
-        assert!(matches!(of(&"t".repeat(64), &["k"], "f"), Err(BadStatement::LongName(_))));
+        assert_eq!(control, Err(StatementError::ControlCharacter("k\0".into())));
+        assert!(matches!(of(&"t".repeat(64), &["k"], "f"), Err(StatementError::LongName(_))));
         let table = of("t", &["k"], "f").unwrap();
         for column in ["k", "f", "F"] {
-            assert_eq!(table.update(&[column]), Err(BadStatement::Repeated(column.into())));
-            assert_eq!(table.upsert(&[column]), Err(BadStatement::Repeated(column.into())));
+            assert_eq!(table.update(&[column]), Err(StatementError::Repeated(column.into())));
+            assert_eq!(table.upsert(&[column]), Err(StatementError::Repeated(column.into())));
         }
     }
 

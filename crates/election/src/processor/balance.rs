@@ -1,4 +1,4 @@
-//! When a node gives a job away so that loads become even: pure.
+//! The decision to give a job away so that loads become even: pure.
 //!
 //! One job moves at a time: only the heaviest node gives one away, and only when nothing has moved
 //! for a while. A move that did not help is not repeated soon.
@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::placement::Picture;
+use super::placement::ClusterView;
 
 /// How eagerly jobs are moved so that loads become even.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,13 +72,13 @@ impl Balancer {
     /// Judges what is seen at a boot time. `own`: the jobs that this node runs, and since when.
     pub fn look(
         &mut self,
-        picture: &Picture,
+        cluster: &ClusterView,
         node: &str,
         own: &BTreeMap<String, Duration>,
         now: Duration,
     ) -> Verdict {
-        self.note(picture, now);
-        let (true, Some(to)) = (picture.is_heaviest(node), picture.lighter(node)) else {
+        self.note(cluster, now);
+        let (true, Some(to)) = (cluster.is_heaviest(node), cluster.lighter(node)) else {
             return Verdict::Even;
         };
         let Balance { window, pause, min_hold } = self.balance;
@@ -88,7 +88,7 @@ impl Balancer {
             return Verdict::LookAt(calm);
         }
         let arrived = |job: &String| {
-            let holder = picture.jobs.get(job).and_then(Option::as_deref);
+            let holder = cluster.jobs.get(job).and_then(Option::as_deref);
             holder.is_some_and(|holder| holder != node)
         };
         if self.last.take().is_some_and(|job| !arrived(&job)) {
@@ -97,7 +97,7 @@ impl Balancer {
             return Verdict::LookAt(self.not_before);
         }
         let is_settled = |job: &str| own.get(job).is_some_and(|since| now >= *since + min_hold);
-        match picture.to_move(node, to, is_settled) {
+        match cluster.to_move(node, to, is_settled) {
             Some(job) => {
                 self.last = Some(job.to_owned());
                 self.holders_since = now;
@@ -110,13 +110,13 @@ impl Balancer {
         }
     }
 
-    fn note(&mut self, picture: &Picture, now: Duration) {
-        if !picture.nodes.keys().eq(self.nodes.iter()) {
-            self.nodes = picture.nodes.keys().cloned().collect();
+    fn note(&mut self, cluster: &ClusterView, now: Duration) {
+        if !cluster.nodes.keys().eq(self.nodes.iter()) {
+            self.nodes = cluster.nodes.keys().cloned().collect();
             self.nodes_since = now;
         }
-        if picture.jobs != self.holders {
-            self.holders.clone_from(&picture.jobs);
+        if cluster.jobs != self.holders {
+            self.holders.clone_from(&cluster.jobs);
             self.holders_since = now;
         }
     }

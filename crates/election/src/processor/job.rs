@@ -283,7 +283,7 @@ async fn voluntary(node: &Node, name: &str, at: &mut Option<Instant>) {
     let views = node.elections.view();
     loop {
         sleep_until(*at).await;
-        let is_wanted = || node.ledger.leave(name, &node.scene(&views.borrow()).picture);
+        let is_wanted = || node.ledger.leave(name, &node.understood(&views.borrow()).cluster);
         if node.options.strict || is_wanted() {
             return;
         }

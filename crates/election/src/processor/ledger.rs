@@ -1,10 +1,10 @@
-//! What this node runs and reaches for, so that a quota is kept before anything is claimed.
+//! The jobs that this node runs and reaches for, so that a quota is kept before anything is claimed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::placement::Picture;
+use super::placement::ClusterView;
 
 /// The jobs of one node. Nothing in it outlives what it counts, so that nothing leaks: who
 /// reaches for a job that another has is not counted, and a job is struck off when it stopped.
@@ -31,9 +31,9 @@ impl Ledger {
 
     /// Whether this node may campaign for a job that nobody has. If so it is counted from now on,
     /// until it is [begun](Self::begin), [given up](Self::give_up), or seen to be another's.
-    pub(super) fn reach(&self, job: &str, picture: &Picture) -> bool {
+    pub(super) fn reach(&self, job: &str, cluster: &ClusterView) -> bool {
         let mut pages = self.lock();
-        pages.reaching.retain(|reached| !self.is_anothers(reached, picture));
+        pages.reaching.retain(|reached| !self.is_anothers(reached, cluster));
         pages.reaching.remove(job);
         let may = self.has_room(pages.running.len() + pages.reaching.len());
         if may {
@@ -56,10 +56,10 @@ impl Ledger {
 
     /// Whether giving a job up would make loads more even, once all that were given up before have
     /// arrived. If so it counts as given up from now on.
-    pub(super) fn leave(&self, job: &str, picture: &Picture) -> bool {
+    pub(super) fn leave(&self, job: &str, cluster: &ClusterView) -> bool {
         let mut pages = self.lock();
-        pages.leaving.retain(|left| !self.is_anothers(left, picture));
-        let mut expected = picture.clone();
+        pages.leaving.retain(|left| !self.is_anothers(left, cluster));
+        let mut expected = cluster.clone();
         for left in pages.leaving.iter().filter(|left| *left != job) {
             let to = expected.lighter(&self.node).map(str::to_owned);
             expected.jobs.insert(left.clone(), to);
@@ -86,8 +86,8 @@ impl Ledger {
         self.lock().running.clone()
     }
 
-    fn is_anothers(&self, job: &str, picture: &Picture) -> bool {
-        let holder = picture.jobs.get(job).and_then(Option::as_ref);
+    fn is_anothers(&self, job: &str, cluster: &ClusterView) -> bool {
+        let holder = cluster.jobs.get(job).and_then(Option::as_ref);
         holder.is_some_and(|holder| *holder != self.node)
     }
 

@@ -1,4 +1,4 @@
-//! What the tasks of one processor share, and how it sees the others.
+//! The state that the tasks of one processor share, and its view of the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use frazil_coord::Token;
 
 use super::ledger::Ledger;
 use super::options::Options;
-use super::placement::{Peer, Picture, fingerprint};
+use super::placement::{ClusterView, Peer, fingerprint};
 use super::status::Teller;
 use crate::{Elections, LeaderInfo, Settings, View};
 
@@ -25,15 +25,15 @@ pub(super) struct Node {
     pub(super) teller: Teller,
     jobs: BTreeSet<String>,
     draining: AtomicBool,
-    scene: Mutex<Option<Arc<Scene>>>,
+    understood: Mutex<Option<Arc<UnderstoodView>>>,
 }
 
 /// A view, understood.
 #[derive(Debug)]
-pub(super) struct Scene {
+pub(super) struct UnderstoodView {
     /// When the view was asked for and seen.
     times: (Duration, Duration),
-    pub(super) picture: Picture,
+    pub(super) cluster: ClusterView,
     /// Of the leaderships that there are, by job.
     pub(super) tokens: BTreeMap<String, Token>,
     /// How this node ranks for the jobs that nobody has.
@@ -54,8 +54,8 @@ impl Node {
         teller: Teller,
     ) -> Self {
         let ledger = Ledger::new(mark.clone(), options.quota);
-        let (draining, scene) = (AtomicBool::new(false), Mutex::new(None));
-        Self { app, mark, elections, options, ledger, teller, jobs, draining, scene }
+        let (draining, understood) = (AtomicBool::new(false), Mutex::new(None));
+        Self { app, mark, elections, options, ledger, teller, jobs, draining, understood }
     }
 
     /// The election of a job.
@@ -95,9 +95,9 @@ impl Node {
 
     /// Whether another node has a job.
     pub(super) fn sees_others_at_work(&self) -> bool {
-        let picture = &self.scene(&self.elections.view().borrow()).picture;
-        let mut holders = picture.jobs.values().flatten();
-        holders.any(|holder| *holder != self.mark && picture.nodes.contains_key(holder))
+        let cluster = &self.understood(&self.elections.view().borrow()).cluster;
+        let mut holders = cluster.jobs.values().flatten();
+        holders.any(|holder| *holder != self.mark && cluster.nodes.contains_key(holder))
     }
 
     /// Takes no more jobs from here on.
@@ -111,10 +111,10 @@ impl Node {
         if self.draining.load(Ordering::Acquire) {
             return None;
         }
-        let scene = self.scene(view);
+        let understood = self.understood(view);
         // A job that is not free any more is not asked about.
-        let rank = scene.ranks.get(job).copied()?;
-        if !self.ledger.reach(job, &scene.picture) {
+        let rank = understood.ranks.get(job).copied()?;
+        if !self.ledger.reach(job, &understood.cluster) {
             return None;
         }
         let rank = u32::try_from(rank).unwrap_or(u32::MAX);
@@ -122,41 +122,41 @@ impl Node {
     }
 
     /// A view, understood once for all who ask.
-    pub(super) fn scene(&self, view: &View) -> Arc<Scene> {
-        let mut known = self.scene.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn understood(&self, view: &View) -> Arc<UnderstoodView> {
+        let mut known = self.understood.lock().unwrap_or_else(PoisonError::into_inner);
         let times = (view.asked, view.seen);
-        if let Some(scene) = known.as_ref().filter(|scene| scene.times == times) {
-            return scene.clone();
+        if let Some(understood) = known.as_ref().filter(|understood| understood.times == times) {
+            return understood.clone();
         }
-        let scene = Arc::new(self.understand(view));
-        *known = Some(scene.clone());
-        scene
+        let understood = Arc::new(self.understand(view));
+        *known = Some(understood.clone());
+        understood
     }
 
-    fn understand(&self, view: &View) -> Scene {
-        let mut picture = Picture::default();
+    fn understand(&self, view: &View) -> UnderstoodView {
+        let mut cluster = ClusterView::default();
         let mut tokens = BTreeMap::new();
-        picture.jobs.extend(self.jobs.iter().map(|job| (job.clone(), None)));
+        cluster.jobs.extend(self.jobs.iter().map(|job| (job.clone(), None)));
         let job_prefix = self.job_slot("");
         for (election, entry) in &view.entries {
             let Some(leader) = LeaderInfo::of(entry) else { continue };
             if let Some(job) = election.strip_prefix(&job_prefix) {
                 tokens.insert(job.to_owned(), leader.token);
-                picture.jobs.insert(job.to_owned(), Some(mark_of(&leader)));
+                cluster.jobs.insert(job.to_owned(), Some(mark_of(&leader)));
             } else if self.number_of(election).is_some() {
                 let quota = leader.metadata.get(QUOTA).and_then(|quota| quota.parse().ok());
                 let jobs = leader.metadata.get(JOBS).cloned().unwrap_or_default();
                 let mark = mark_of(&leader);
-                picture.nodes.insert(mark, Peer { instance: leader.instance, quota, jobs });
+                cluster.nodes.insert(mark, Peer { instance: leader.instance, quota, jobs });
             }
         }
-        let places = picture.places();
+        let places = cluster.places();
         let ranks = places.iter().filter_map(|(job, order)| {
             let rank = order.iter().position(|mark| *mark == self.mark)?;
             Some(((*job).to_owned(), rank))
         });
         let ranks = ranks.collect();
-        Scene { times: (view.asked, view.seen), picture, tokens, ranks }
+        UnderstoodView { times: (view.asked, view.seen), cluster, tokens, ranks }
     }
 }
 

@@ -1,4 +1,4 @@
-//! How a processor goes about its jobs. Every option goes together with every other.
+//! The options of a processor. Every option goes together with every other.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Which node should run which job: pure, and the same on every node that sees the same.
+//! The placement of jobs on nodes: pure, and the same on every node that sees the same.
 //!
 //! Each node has a rendezvous score for each job. A job that nobody runs goes to the node with the
 //! highest score among those that have less than their fair share; nobody is told so. Every node
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// What is known of the nodes and jobs of an application at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Picture {
+pub struct ClusterView {
     /// The nodes that take part, by their marks.
     pub nodes: BTreeMap<String, Peer>,
     /// The jobs, each with the mark of the node that has it. That node need not be among
@@ -35,7 +35,7 @@ struct Even {
     extra: usize,
 }
 
-impl Picture {
+impl ClusterView {
     /// How many jobs a node has.
     #[must_use]
     pub fn load(&self, node: &str) -> usize {

@@ -26,15 +26,16 @@ pub(super) async fn run(
     let mut views = node.elections.view();
     let mut balancer = Balancer::new(balance);
     loop {
-        let scene = node.scene(&views.borrow_and_update());
+        let understood = node.understood(&views.borrow_and_update());
         let now = boot_time();
-        let verdict = balancer.look(&scene.picture, &node.mark, &node.ledger.running(), now);
+        let verdict = balancer.look(&understood.cluster, &node.mark, &node.ledger.running(), now);
         let pause = match verdict {
             Verdict::Even => Duration::from_hours(24),
             Verdict::LookAt(at) => at.saturating_sub(now),
             Verdict::GiveAway(job) => {
                 // The leadership that was seen, and no other.
-                if let (Some(order), Some(token)) = (orders.get(&job), scene.tokens.get(&job)) {
+                if let (Some(order), Some(token)) = (orders.get(&job), understood.tokens.get(&job))
+                {
                     tracing::debug!(job, %token, "another node has too few jobs");
                     order.send_replace(Some(*token));
                 }

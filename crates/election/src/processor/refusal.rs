@@ -1,18 +1,18 @@
-//! Why a processor cannot be started.
+//! The reason why a processor cannot be started.
 
 use std::fmt;
 use std::time::Duration;
 
-use frazil_coord::{BadName, Group, Slot};
+use frazil_coord::{Group, NameError, Slot};
 
 use super::node::job_slot;
 use super::options::Options;
-use crate::BadSettings;
+use crate::SettingsError;
 
 /// Why a processor cannot be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum NotAProcessor {
+pub enum ProcessorError {
     /// It has no jobs.
     NoJobs,
     /// Two jobs have one name.
@@ -20,9 +20,9 @@ pub enum NotAProcessor {
     /// The application's name does not fit.
     App(String),
     /// A job's name does not fit, together with the application's.
-    Job(BadName),
+    Job(NameError),
     /// The times of its elections do not fit.
-    Settings(BadSettings),
+    Settings(SettingsError),
     /// Jobs would be cancelled between two renewals that succeed.
     StopBudget {
         /// The budget.
@@ -34,25 +34,25 @@ pub enum NotAProcessor {
     NoRandomBits(String),
 }
 
-pub(super) fn check(app: &str, options: &Options) -> Result<(), NotAProcessor> {
+pub(super) fn check(app: &str, options: &Options) -> Result<(), ProcessorError> {
     // A colon would let one application's names look like another's.
     if app.contains(':') || Slot::named(Group::Elections, app).is_err() {
-        return Err(NotAProcessor::App(app.to_owned()));
+        return Err(ProcessorError::App(app.to_owned()));
     }
-    options.settings.checked().map_err(NotAProcessor::Settings)?;
+    options.settings.checked().map_err(ProcessorError::Settings)?;
     let (budget, most) = (options.stop_budget(), options.stop_budget_max());
-    if budget > most { Err(NotAProcessor::StopBudget { budget, most }) } else { Ok(()) }
+    if budget > most { Err(ProcessorError::StopBudget { budget, most }) } else { Ok(()) }
 }
 
-pub(super) fn check_job(app: &str, job: &str) -> Result<(), NotAProcessor> {
+pub(super) fn check_job(app: &str, job: &str) -> Result<(), ProcessorError> {
     if job.is_empty() {
-        return Err(NotAProcessor::Job(BadName::of(job)));
+        return Err(ProcessorError::Job(NameError::of(job)));
     }
     let slot = Slot::named(Group::Elections, &job_slot(app, job));
-    slot.map(drop).map_err(NotAProcessor::Job)
+    slot.map(drop).map_err(ProcessorError::Job)
 }
 
-impl fmt::Display for NotAProcessor {
+impl fmt::Display for ProcessorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoJobs => f.write_str(
@@ -80,4 +80,4 @@ impl fmt::Display for NotAProcessor {
     }
 }
 
-impl std::error::Error for NotAProcessor {}
+impl std::error::Error for ProcessorError {}

@@ -1,4 +1,4 @@
-//! What follows when a job ends by itself: pure.
+//! The restart of a job that ended by itself: pure.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What work is given when it is run.
+//! The context of work that is run.
 
 use std::future::Future;
 use std::pin::Pin;

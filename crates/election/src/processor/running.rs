@@ -14,7 +14,7 @@ use super::job::Job;
 use super::node::Node;
 use super::rebalance::Orders;
 use super::status::{Event, JobState, JobStatus, Status, Teller};
-use super::{NotAProcessor, Processor, membership, rebalance, stopped};
+use super::{Processor, ProcessorError, membership, rebalance, stopped};
 
 /// A processor at work. Dropping it stops it in the background; [`stop`](Self::stop) waits.
 #[derive(Debug)]
@@ -50,8 +50,9 @@ impl Running {
     pub(super) fn start(
         processor: Processor,
         names: BTreeSet<String>,
-    ) -> Result<Self, NotAProcessor> {
-        let mark = Nonce::mint().map_err(|error| NotAProcessor::NoRandomBits(error.to_string()))?;
+    ) -> Result<Self, ProcessorError> {
+        let mark =
+            Nonce::mint().map_err(|error| ProcessorError::NoRandomBits(error.to_string()))?;
         let Processor { elections, app, jobs, options } = processor;
         let teller = Teller::new(Status {
             app: app.clone(),

@@ -1,4 +1,4 @@
-//! What a processor's jobs are doing, for people and measurements.
+//! The status of a processor's jobs, for people and measurements.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! Elections on every store: who leads, who notices, and what happens when things break.
 
 mod adding;
+mod asking;
 mod births;
 mod callbacks;
 mod frozen;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use frazil_coord::Token;
-use frazil_election::fence::{FenceFailure, FencedFile, Verdict};
+use frazil_election::fence::{FenceError, FencedFile, Verdict};
 use tempfile::TempDir;
 
 use super::{Register, faults};
@@ -83,13 +83,13 @@ fn a_fence_that_was_removed_or_damaged_lets_nobody_in() {
             None => fs::remove_file(&fence).unwrap(),
         }
         let refused = file.write(Token(9), b"9").unwrap_err();
-        assert!(matches!(refused, FenceFailure::Lost { .. }), "{refused}");
+        assert!(matches!(refused, FenceError::Lost { .. }), "{refused}");
         assert!(refused.to_string().contains("write the token"), "{refused}");
     }
     fs::write(&fence, "8\n").unwrap();
     assert!(file.write(Token(9), b"9").unwrap().is_accepted());
     let nowhere = FencedFile::new(directory.path().join("nowhere/guarded"));
-    assert!(matches!(nowhere.raise(Token(1)), Err(FenceFailure::Io { .. })));
+    assert!(matches!(nowhere.raise(Token(1)), Err(FenceError::Io { .. })));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::time::boot_time;
 use frazil_coord::{Act, Metered, Outcome};
 use frazil_election::Elections;
-use frazil_election::processor::{NotAProcessor, Processor, Step, WhenDone, Why};
+use frazil_election::processor::{Processor, ProcessorError, Step, WhenDone, Why};
 
 use crate::crew::{event, leads, names, node, quick_balance, until, with_jobs, within};
 use crate::journal::Journal;
@@ -26,7 +26,7 @@ async fn idle(
 #[tokio::test]
 async fn without_jobs_a_processor_is_refused_or_waits_for_its_end() {
     let refused = node(elections(), "a").run(async {}).await;
-    assert_eq!(refused.unwrap_err(), NotAProcessor::NoJobs);
+    assert_eq!(refused.unwrap_err(), ProcessorError::NoJobs);
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
     let waits = node(elections(), "a").block_without_jobs();
     let waiting = tokio::spawn(waits.run(async { drop(ended.await) }));
@@ -40,16 +40,16 @@ async fn without_jobs_a_processor_is_refused_or_waits_for_its_end() {
 async fn names_and_times_that_do_not_fit_are_refused_with_what_to_do() {
     let refusal = |processor: Processor| processor.start().unwrap_err();
     let with = |app: &str, job: &str| Processor::new(elections(), app, "a").job(job, idle);
-    assert_eq!(refusal(with("app", "x").job("x", idle)), NotAProcessor::Twice("x".into()));
-    assert_eq!(refusal(with("a:b", "x")), NotAProcessor::App("a:b".into()));
-    assert_eq!(refusal(with("", "x")), NotAProcessor::App(String::new()));
+    assert_eq!(refusal(with("app", "x").job("x", idle)), ProcessorError::Twice("x".into()));
+    assert_eq!(refusal(with("a:b", "x")), ProcessorError::App("a:b".into()));
+    assert_eq!(refusal(with("", "x")), ProcessorError::App(String::new()));
     for job in ["", "a b", "a/b", &"x".repeat(122)] {
-        assert!(matches!(refusal(with("app", job)), NotAProcessor::Job(_)), "{job:?}");
+        assert!(matches!(refusal(with("app", job)), ProcessorError::Job(_)), "{job:?}");
     }
     let late = refusal(with("app", "x").stop_budget(Duration::from_secs(5)));
     assert!(late.to_string().contains("use at most 3.5s"), "{late}");
     let nameless = refusal(Processor::new(elections(), "app", "").job("x", idle));
-    assert!(matches!(nameless, NotAProcessor::Settings(_)));
+    assert!(matches!(nameless, ProcessorError::Settings(_)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::io::{Read, Write, pipe};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Forks run one at a time: a child has a copy of every pipe that is open.
 static TURN: Mutex<()> = Mutex::new(());
@@ -76,4 +76,11 @@ pub(crate) fn orphan(work: impl FnOnce()) -> ! {
 pub(crate) fn repeated(numbers: &[u64]) -> usize {
     let distinct: BTreeSet<_> = numbers.iter().collect();
     numbers.len() - distinct.len()
+}
+
+/// One test at a time: a child has the locks that other threads of its parent held when it was made, and
+/// waits for those of another test for ever.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! How far real time is believed: not at once when it jumps ahead.
+//! The belief in real time: not at once when it jumps ahead.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -19,12 +19,12 @@ const TOGETHER: i64 = i64::MIN;
 
 /// Where real time should be, by the time since boot.
 ///
-/// A clock that jumps an hour ahead and comes back would otherwise leave the node with Ids from the
+/// A clock that jumps an hour ahead and comes back would otherwise leave the node with IDs from the
 /// future, and then with a clock that seems to have stepped back by an hour. So a jump ahead is
 /// believed once it has lasted for a minute, or once the store's clock confirms it (see [`Witness`]);
 /// until then time goes on from where it was.
 ///
-/// Uniqueness never depends on this, whatever clocks say: only whether the times in Ids are true.
+/// Uniqueness never depends on this, whatever clocks say: only whether the times in IDs are true.
 #[derive(Debug)]
 pub(super) struct Belief {
     /// Real time minus boot time, in microseconds.

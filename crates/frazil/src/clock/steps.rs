@@ -1,4 +1,4 @@
-//! How often real time stepped, and how far.
+//! The steps of real time: how often, and how far.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 

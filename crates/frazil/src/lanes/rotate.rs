@@ -1,4 +1,4 @@
-//! Moves lanes to other workers while Ids are issued: another lease is taken beside the one there
+//! Moves lanes to other workers while IDs are issued: another lease is taken beside the one there
 //! is, and the lane is handed over to it.
 
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use frazil_coord::keeper::{Grant, Keeper, LeaseState, LeaseStatus, Waiting};
 use frazil_coord::time::boot_time;
 use tokio::sync::watch;
 
-use super::{Kept, Lanes, end_all, pass_on};
-use crate::berth::Berth;
+use super::{Lanes, LeasedLane, end_all, pass_on};
 use crate::info::held_worker;
+use crate::lane_lease::LaneLease;
 use crate::rotation::{Moved, NotRotated};
 
 /// A worker may be held a moment before its first tick: then it is looked at again.
@@ -28,7 +28,7 @@ struct Successor {
     number: u64,
     /// The worker that the lane holds.
     from: u32,
-    berth: Arc<Berth>,
+    lease: Arc<LaneLease>,
     status: watch::Receiver<LeaseStatus>,
 }
 
@@ -68,20 +68,20 @@ impl Lanes {
             return Err(NotRotated::Ended);
         }
         let (mut all, mut coming) = (Vec::new(), Vec::new());
-        for kept in &keepers.kept {
-            let held = held_worker(&kept.keeper.status().borrow());
+        for leased in &keepers.leased {
+            let held = held_worker(&leased.keeper.status().borrow());
             let Some(from) = held.filter(|held| worker.is_none_or(|worker| worker == *held)) else {
                 continue;
             };
-            let berth = Arc::new(kept.berth.waiting());
-            let keeper = self.mould.keeper(berth.clone()).map_err(NotRotated::Refused)?;
-            let (number, status) = (kept.number, keeper.status());
-            all.push(Successor { number, from, berth: berth.clone(), status });
-            coming.push(Kept { number, keeper, berth });
+            let lease = Arc::new(leased.lease.standby());
+            let keeper = self.template.keeper(lease.clone()).map_err(NotRotated::Refused)?;
+            let (number, status) = (leased.number, keeper.status());
+            all.push(Successor { number, from, lease: lease.clone(), status });
+            coming.push(LeasedLane { number, keeper, lease });
         }
         if coming.is_empty() {
             let state =
-                keepers.kept.first().map(|kept| kept.keeper.status().borrow().state.clone());
+                keepers.leased.first().map(|leased| leased.keeper.status().borrow().state.clone());
             return Err(worker.map_or_else(|| not_yet(state), |_| NotRotated::NotHeld));
         }
         keepers.coming = coming;
@@ -97,22 +97,22 @@ impl Successors<'_> {
         let (mut moved, mut old) = (Vec::new(), Vec::new());
         for successor in &self.all {
             let number = successor.number;
-            let is_for = |kept: &Kept| kept.number == number;
+            let is_for = |leased: &LeasedLane| leased.number == number;
             // Missing if the node was shut down, or the lane was dropped.
-            let Some(place) = keepers.kept.iter().position(is_for) else { continue };
+            let Some(place) = keepers.leased.iter().position(is_for) else { continue };
             let Some(comes) = keepers.coming.iter().position(is_for) else { continue };
-            let Some(grant) = keepers.kept[place].berth.hand_over(&successor.berth) else {
+            let Some(grant) = keepers.leased[place].lease.hand_over(&successor.lease) else {
                 continue;
             };
             let newcomer = keepers.coming.swap_remove(comes);
             let status = newcomer.keeper.status();
-            old.push(std::mem::replace(&mut keepers.kept[place], newcomer).keeper);
+            old.push(std::mem::replace(&mut keepers.leased[place], newcomer).keeper);
             lanes.change(|seats| {
-                for seat in seats.iter_mut().filter(|seat| seat.number == number) {
+                for seat in seats.iter_mut().filter(|seat| seat.lane.number == number) {
                     seat.status = status.clone();
                 }
             });
-            lanes.mould.runtime.spawn(pass_on(status, lanes.roll.clone()));
+            lanes.template.runtime.spawn(pass_on(status, lanes.list.clone()));
             let Grant { worker, token, floor, horizon } = grant;
             let from = successor.from;
             tracing::info!(from, worker, %token, floor, horizon, "rotated to worker {worker}");
@@ -124,7 +124,7 @@ impl Successors<'_> {
     /// Releases what was taken in vain, and waits for that.
     async fn give_up(self) {
         let coming = std::mem::take(&mut self.lanes.keepers().coming);
-        end_all(coming.into_iter().map(|kept| kept.keeper)).await;
+        end_all(coming.into_iter().map(|leased| leased.keeper)).await;
     }
 }
 
@@ -142,7 +142,7 @@ impl Successor {
         loop {
             let state = self.status.borrow_and_update().state.clone();
             let is_held = state == LeaseState::Held;
-            if is_held && matches!(self.berth.trial(), Some(Ok(Ok(())))) {
+            if is_held && matches!(self.lease.trial(), Some(Ok(Ok(())))) {
                 return Ok(());
             }
             let left = deadline.saturating_sub(boot_time());

@@ -7,7 +7,7 @@ use crate::layout::Layout;
 use crate::sync::{AtomicI64, AtomicU64, Ordering};
 
 /// After a step back the steady line goes on at 7/8 of the speed of time, so that real time meets
-/// it again after eight times the step and Ids become truthful again.
+/// it again after eight times the step and IDs become truthful again.
 const STEADY_EIGHTHS: u64 = 7;
 /// The steady line when real time never stepped back, or has met it again.
 const NO_LINE: i64 = i64::MIN;

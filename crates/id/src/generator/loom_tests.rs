@@ -14,7 +14,7 @@ use super::*;
 use crate::clock::{ManualClock, Moment};
 use crate::options::Rollback;
 
-/// Two Ids a tick: every path meets an overflow soon.
+/// Two IDs a tick: every path meets an overflow soon.
 fn layout() -> Layout {
     Layout::new(&[("time", 20), ("worker", 2), ("sequence", 1)], 0, 1)
         .expect("a small layout works")
@@ -80,7 +80,7 @@ fn assert_unique_and_increasing(of_threads: &[Vec<Id>]) {
     ids.sort();
     let issued = ids.len();
     ids.dedup();
-    assert_eq!(ids.len(), issued, "an Id was issued twice: {of_threads:?}");
+    assert_eq!(ids.len(), issued, "an ID was issued twice: {of_threads:?}");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn threads_that_issue_side_by_side_never_share_an_id() {
         let threads = vec![spawn(&ids, tries(2)), spawn(&ids, tries(2))];
         let issued = all_of(threads);
         assert_unique_and_increasing(&issued);
-        // The tick has two; a thread that raced past its end loses a ticket, not an Id.
+        // The tick has two; a thread that raced past its end loses a ticket, not an ID.
         assert_eq!(issued.concat().len(), 2);
     });
 }
@@ -148,7 +148,7 @@ fn a_clock_that_steps_back_lowers_and_repeats_nothing() {
 #[test]
 fn the_tick_a_close_returns_is_final() {
     search(|| {
-        // Three tries for two Ids: threads race past the horizon.
+        // Three tries for two IDs: threads race past the horizon.
         let ids =
             generator(Still(10), Options { max_ahead: Duration::from_millis(9), ..leased(9, 10) });
         let issuing = vec![spawn(&ids, tries(2)), spawn(&ids, tries(1))];

@@ -31,7 +31,7 @@ const FLOOR: u64 = 9;
 const HORIZON: u64 = 10;
 /// What a renewal allows, one after the other; the third comes late.
 const RENEWALS: [u64; 5] = [11, 13, 12, 14, 17];
-/// Two Ids a tick: every thread meets ends of ticks and of horizons.
+/// Two IDs a tick: every thread meets ends of ticks and of horizons.
 const SEQUENCE_BITS: u32 = 1;
 
 /// What the check drives: the generator, and issuing that looks right and is not.

@@ -1,4 +1,4 @@
-//! What a layout can hold, how long it lasts, and how it is recognised.
+//! The facts about a layout: what it holds, how long it lasts, and its fingerprint.
 
 use super::Layout;
 
@@ -29,13 +29,13 @@ impl Layout {
         self.last_worker().saturating_add(1)
     }
 
-    /// How many Ids one worker can issue in a tick.
+    /// How many IDs one worker can issue in a tick.
     #[must_use]
     pub const fn ids_per_tick(&self) -> u64 {
         self.last_sequence().saturating_add(1)
     }
 
-    /// How many Ids one worker can issue in a second, rounded down.
+    /// How many IDs one worker can issue in a second, rounded down.
     #[must_use]
     pub const fn ids_per_second(&self) -> u64 {
         let ids = self.ids_per_tick() as u128 * 1000 / self.tick_ms as u128;
@@ -47,7 +47,7 @@ impl Layout {
         ids
     }
 
-    /// The last millisecond that an Id can carry, in Unix milliseconds.
+    /// The last millisecond that an ID can carry, in Unix milliseconds.
     #[must_use]
     pub const fn last_instant_ms(&self) -> u64 {
         self.epoch_ms + (self.last_tick() + 1) * self.tick_ms as u64 - 1
@@ -59,19 +59,19 @@ impl Layout {
         self.last_instant_ms().saturating_sub(unix_ms) / MS_PER_DAY
     }
 
-    /// Whether every Id is a positive `i64`, as databases want it.
+    /// Whether every ID is a positive `i64`, as databases want it.
     #[must_use]
     pub const fn fits_i64(&self) -> bool {
         self.bits() <= 63
     }
 
-    /// Whether every Id is below 2^53, where JavaScript numbers are exact.
+    /// Whether every ID is below 2^53, where JavaScript numbers are exact.
     #[must_use]
     pub const fn fits_js_number(&self) -> bool {
         self.bits() <= 53
     }
 
-    /// A stable hash of everything that decides which Id means what. Names do not: a worker that
+    /// A stable hash of everything that decides which ID means what. Names do not: a worker that
     /// is split for display keeps its fingerprint.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {

@@ -8,7 +8,7 @@ use super::Layout;
 const FRAZIL_EPOCH_MS: u64 = 1_704_067_200_000;
 
 impl Layout {
-    /// The default: 69 years from 2024, 1,024 workers, 4,096 Ids a millisecond.
+    /// The default: 69 years from 2024, 1,024 workers, 4,096 IDs a millisecond.
     pub const FRAZIL: Self =
         preset(&[("time", 41), ("worker", 10), ("sequence", 12)], FRAZIL_EPOCH_MS, 1);
 
@@ -35,11 +35,11 @@ impl Layout {
     pub const SONYFLAKE: Self =
         preset(&[("time", 39), ("sequence", 8), ("machine", 16)], 1_409_529_600_000, 10);
 
-    /// Statuses of Mastodon: a time and 16 bits that only look like a sequence, so Ids can be
+    /// Statuses of Mastodon: a time and 16 bits that only look like a sequence, so IDs can be
     /// decoded but not issued.
     pub const MASTODON: Self = preset(&[("time", 48), ("sequence", 16)], 0, 1);
 
-    /// Ids that a JavaScript number holds exactly: 16 workers, 256 Ids a millisecond.
+    /// IDs that a JavaScript number holds exactly: 16 workers, 256 IDs a millisecond.
     pub const JS53: Self =
         preset(&[("time", 41), ("worker", 4), ("sequence", 8)], FRAZIL_EPOCH_MS, 1);
 }

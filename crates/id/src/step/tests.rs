@@ -191,7 +191,7 @@ fn riding_goes_on_by_the_steady_line_and_keeps_all_other_rules() {
     for behind in [Duration::ZERO, MS, Duration::from_hours(1)] {
         assert_eq!(one(rules, BOUNDS, ticket(100, 0), stepped(behind)), Ok(ticket(110, 0)));
     }
-    // Real time has caught up and allows the next ticket: Ids are truthful again.
+    // Real time has caught up and allows the next ticket: IDs are truthful again.
     let caught_up = stepped(Duration::ZERO);
     assert_eq!(one(rules, BOUNDS, ticket(70, 0), caught_up), Ok(ticket(80, 0)));
     assert_eq!(one(rules, BOUNDS, ticket(80, 2), caught_up), Ok(ticket(80, 3)));

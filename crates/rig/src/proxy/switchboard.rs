@@ -1,4 +1,4 @@
-//! What a proxy is told to do, shared by all its threads.
+//! The orders to a proxy, shared by all its threads.
 
 use std::collections::BTreeMap;
 use std::io;

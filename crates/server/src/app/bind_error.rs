@@ -1,4 +1,4 @@
-//! Why a server cannot begin, and what to do about it.
+//! The reason why a server cannot begin, and what to do about it.
 
 use std::net::SocketAddr;
 use std::{fmt, io};
@@ -41,8 +41,14 @@ pub enum BindError {
     ScopeTwice(String),
     /// More scopes than there can be.
     TooManyScopes(usize),
+    /// Nobody could ask it for IDs.
+    NoListener,
     /// Others can reach a listener that has no TLS or no keys.
     Exposed(SocketAddr),
+    /// Others can reach the listener for administrators, and there are no keys.
+    AdminWithoutKeys(SocketAddr),
+    /// The keys are to be in a store that nobody can write them to.
+    KeysInMemory,
     /// The keys cannot be read.
     Keys(KeysError),
     /// The certificate cannot be used.
@@ -79,7 +85,7 @@ impl fmt::Display for BindError {
             ),
             Self::StrictWithoutKey => f.write_str(
                 "a strict scope with keys needs a key to show to other nodes: make one with the role \
-                 ids, and name its file with --peer-key-file",
+                 peer, and name its file with --peer-key-file",
             ),
             Self::Peers(error) => error.fmt(f),
             Self::ElectionTtl(why) => write!(f, "leaders cannot be elected so: {why}"),
@@ -87,10 +93,26 @@ impl fmt::Display for BindError {
             Self::TooManyScopes(count) => {
                 write!(f, "{count} scopes are too many: declare at most {SCOPES_MAX}")
             }
+            Self::NoListener => f.write_str(
+                "all listeners are off, so nobody could ask for IDs: set --http, --grpc or --resp to an \
+                 address",
+            ),
             Self::Exposed(address) => write!(
                 f,
                 "{address} can be reached from other machines: give it a certificate (--tls-cert, \
                  --tls-key) and keys (--keys), listen on 127.0.0.1, or say --insecure"
+            ),
+            Self::AdminWithoutKeys(address) => write!(
+                f,
+                "whoever reaches {address} could drain this node: nobody administers from other \
+                 machines without a key, --insecure or not. Make one (frazil key new --name ops --role \
+                 admin --keys keys.toml) and say --keys keys.toml, or listen on loopback (--admin \
+                 127.0.0.1:{})",
+                address.port()
+            ),
+            Self::KeysInMemory => f.write_str(
+                "nobody can write keys to memory:, which is of this process alone: use another store \
+                 (--store), or a file (--keys FILE)",
             ),
             Self::Keys(error) => error.fmt(f),
             Self::Tls(error) => error.fmt(f),

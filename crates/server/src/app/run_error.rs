@@ -1,4 +1,4 @@
-//! Why a server ended by itself.
+//! The reason why a server ended by itself.
 
 use std::fmt;
 use std::time::Duration;

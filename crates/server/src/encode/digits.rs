@@ -1,12 +1,12 @@
-//! Ids in decimal, one after the other.
+//! IDs in decimal, one after the other.
 
 use frazil::Batch;
 use frazil_id::Run;
 
-/// The digits of the largest Id.
+/// The digits of the largest ID.
 const DIGITS_MAX: usize = 20;
 
-/// Appends every Id of a batch in decimal, after `before` and followed by `after`.
+/// Appends every ID of a batch in decimal, after `before` and followed by `after`.
 pub(crate) fn push_ids(out: &mut Vec<u8>, batch: &Batch, before: &[u8], after: &[u8]) {
     out.reserve(batch.len() * (before.len() + DIGITS_MAX + after.len()));
     for run in batch.runs() {
@@ -14,7 +14,7 @@ pub(crate) fn push_ids(out: &mut Vec<u8>, batch: &Batch, before: &[u8], after: &
     }
 }
 
-/// Most Ids of a run differ from the one before in the last digit only.
+/// Most IDs of a run differ from the one before in the last digit only.
 pub(crate) fn push_run(out: &mut Vec<u8>, run: &Run, before: &[u8], after: &[u8]) {
     let mut number = itoa::Buffer::new();
     let mut id = run.first.to_u64();
@@ -23,7 +23,7 @@ pub(crate) fn push_run(out: &mut Vec<u8>, run: &Run, before: &[u8], after: &[u8]
         let digits = number.format(id).as_bytes();
         let (head, unit) = digits.split_at(digits.len() - 1);
         let unit = unit[0];
-        // Up to the next ten, only the unit changes; with another stride every Id is on its own.
+        // Up to the next ten, only the unit changes; with another stride every ID is on its own.
         let tens = if run.stride == 1 { u64::from(b'9' - unit) + 1 } else { 1 }.min(left);
         for digit in (unit..=b'9').take(usize::try_from(tens).unwrap_or(1)) {
             out.extend_from_slice(before);

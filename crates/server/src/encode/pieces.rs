@@ -3,10 +3,10 @@
 use frazil::Batch;
 use frazil_id::{Id, Run};
 
-/// Ids of one piece: some 64 kilobytes of text.
+/// IDs of one piece: some 64 kilobytes of text.
 const PIECE: u64 = 2048;
 
-/// The Ids of a batch in stretches that are written one at a time.
+/// The IDs of a batch in stretches that are written one at a time.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     runs: std::vec::IntoIter<Run>,
@@ -41,7 +41,7 @@ impl Iterator for Pieces {
     }
 }
 
-/// How many digits all Ids of a batch have together.
+/// How many digits all IDs of a batch have together.
 pub(crate) fn digits_of(batch: &Batch) -> u64 {
     batch.runs().map(|run| digits_of_run(&run)).sum()
 }
@@ -54,7 +54,7 @@ fn digits_of_run(run: &Run) -> u64 {
     }
 }
 
-/// How many digits each Id of a run has, if all have as many.
+/// How many digits each ID of a run has, if all have as many.
 pub(crate) fn shared_digits(run: &Run) -> Option<u64> {
     let last = run.first.to_u64() + run.count.saturating_sub(1) * run.stride;
     let (first, last) = (digits(run.first.to_u64()), digits(last));

@@ -1,4 +1,4 @@
-//! How long a client waits.
+//! The deadline of a client.
 
 use std::time::Duration;
 

@@ -12,16 +12,20 @@ use frazil_wire::proto::{
 };
 use frazil_wire::{ApiError, Reason};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::metadata::MetadataMap;
+use tonic::codegen::http::Extensions;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::admission::DECODE_IDS_MAX;
 use super::{Rpc, deadline, stream};
-use crate::access::{Caller, Door, bearer};
+use crate::access::Caller;
+use crate::admission::{Ask, Given};
 use crate::app::Shared;
-use crate::in_flight::Answering;
+use crate::decode::{charge, check_count};
+use crate::info;
+use crate::listener::Remote;
 use crate::metrics::{Method, Protocol};
-use crate::scopes::{self, Answered, Origin};
-use crate::self_portrait;
+use crate::queue::Count;
+use crate::scopes::Origin;
 
 /// Answers gRPC calls.
 #[derive(Debug)]
@@ -34,46 +38,38 @@ impl Ids {
         Self { shared }
     }
 
-    /// Whose call it is, if that one may make it.
-    fn admit(&self, rpc: Rpc, metadata: &MetadataMap) -> Result<Caller, ApiError> {
-        let shown = metadata.get("authorization").and_then(|shown| bearer(shown.as_bytes()));
-        self.shared.gate.admit(shown, rpc.need(), Door::Front)
-    }
-
-    fn enter(&self) -> Result<Answering<'_>, ApiError> {
-        self.shared.in_flight.enter(self.shared.issuer.limits().max_in_flight)
-    }
-
     async fn issue(&self, request: Request<NextRequest>) -> Result<NextResponse, ApiError> {
-        let caller = self.admit(Rpc::Next, request.metadata())?;
-        let _answering = self.enter()?;
+        let caller = caller(request.extensions())?;
         let (shared, patience) = (&self.shared, deadline::patience(request.metadata()));
+        let remote = remote(&request)?;
         let request = request.into_inner();
-        let scope = shared.issuer.scope(&request.scope)?;
         let form = form(request.form)?;
         let wanted = request.count.unwrap_or(1);
         let count = u32::try_from(wanted).map_err(|_| {
-            let detail = format_args!("{wanted} Ids were asked for: see max_count of Info");
+            let detail = format_args!("{wanted} IDs were asked for: see max_count of Info");
             ApiError::new(Reason::CountOutOfRange, detail)
         })?;
-        let want = shared.issuer.want(count, patience)?;
-        caller.check_scope(Some(request.scope.as_str()).filter(|name| !name.is_empty()))?;
-        caller.take(count)?;
-        let answered = scopes::issue(shared, scope, want, Origin::Client).await?;
-        shared.metrics.requests.answered(Protocol::Grpc, scope, &answered);
-        let IdBatch { ids, runs, metadata } = message(&shared.name, &answered, form);
+        let (count, origin) = (Count::Exactly(count), Origin::Client);
+        let ask = Ask {
+            count,
+            is_run: false,
+            scope: &request.scope,
+            patience,
+            waits_for_quota: false,
+            origin,
+            protocol: Protocol::Grpc,
+        };
+        let given = shared.give(&remote, &caller, ask).await?;
+        let IdBatch { ids, runs, metadata } = message(&shared.name, &given, form);
         Ok(NextResponse { ids, runs, metadata })
     }
 
     fn decode_all(&self, request: &Request<DecodeRequest>) -> Result<DecodeResponse, ApiError> {
-        self.admit(Rpc::Decode, request.metadata())?;
-        let _answering = self.enter()?;
+        let caller = caller(request.extensions())?;
         let request = request.get_ref();
-        let most = self.shared.issuer.limits().max_count;
-        if request.ids.len() > most as usize {
-            let detail = format_args!("at most {most} Ids are taken apart at once");
-            return Err(ApiError::new(Reason::CountOutOfRange, detail));
-        }
+        let most = (self.shared.issuer.limits().max_count as usize).min(DECODE_IDS_MAX);
+        check_count(request.ids.len(), most)?;
+        charge(&caller, request.ids.len())?;
         let layout = match request.layout.as_str() {
             "" => *self.shared.issuer.layout(),
             name => name.parse().map_err(|error| ApiError::new(Reason::UnknownLayout, error))?,
@@ -119,8 +115,8 @@ impl IdService for Ids {
         &self,
         request: Request<Streaming<StreamRequest>>,
     ) -> Result<Response<Self::StreamStream>, Status> {
-        let begun = match self.admit(Rpc::Stream, request.metadata()) {
-            Ok(caller) => stream::begin(self.shared.clone(), caller, request.into_inner()).await,
+        let begun = match caller(request.extensions()) {
+            Ok(caller) => stream::begin(self.shared.clone(), caller, request).await,
             Err(error) => Err(error),
         };
         match begun {
@@ -143,25 +139,37 @@ impl IdService for Ids {
 
     async fn info(&self, request: Request<InfoRequest>) -> Result<Response<InfoResponse>, Status> {
         let began = boot_time();
-        let admitted = self.admit(Rpc::Info, request.metadata());
-        self.counted(Rpc::Info, began, admitted.map(|_| info(&self.shared)))
+        let admitted = caller(request.extensions()).map(|_| info(&self.shared));
+        self.counted(Rpc::Info, began, admitted)
     }
+}
+
+/// Where a call comes from: admission has left it with the call.
+pub(super) fn remote<T>(request: &Request<T>) -> Result<Remote, ApiError> {
+    let remote = request.extensions().get::<Remote>().cloned();
+    remote.ok_or_else(|| ApiError::new(Reason::Internal, "the connection of the call is not known"))
+}
+
+/// Whose call it is, from there too.
+fn caller(extensions: &Extensions) -> Result<Caller, ApiError> {
+    let caller = extensions.get::<Caller>().cloned();
+    // Never without it: the services are served behind admission alone.
+    caller.ok_or_else(|| ApiError::new(Reason::Internal, "the call was not admitted"))
 }
 
 pub(super) fn form(number: i32) -> Result<Form, ApiError> {
     Form::try_from(number).map_err(|_| {
-        ApiError::new(Reason::InvalidArgument, format_args!("{number} is no form of Ids"))
+        ApiError::new(Reason::InvalidArgument, format_args!("{number} is no form of IDs"))
     })
 }
 
-/// Ids in the form that was asked for.
-pub(super) fn message(own: &str, answered: &Answered, form: Form) -> IdBatch {
-    let Answered { issued, elsewhere } = answered;
-    let node = elsewhere.as_ref().map_or(own, |at| at.node.as_str());
-    let metadata = Metadata { node: node.to_owned(), worker: issued.worker, token: issued.token.0 };
+/// IDs in the form that was asked for.
+pub(super) fn message(own: &str, given: &Given, form: Form) -> IdBatch {
+    let node = given.elsewhere.as_ref().map_or(own, |at| at.node.as_str());
+    let metadata = Metadata { node: node.to_owned(), worker: given.worker, token: given.token.0 };
     let (ids, runs) = match form {
-        Form::Runs => (Vec::new(), runs(&issued.batch)),
-        _ => (issued.batch.iter().map(Id::to_u64).collect(), Vec::new()),
+        Form::Runs => (Vec::new(), runs(&given.batch)),
+        _ => (given.batch.iter().map(Id::to_u64).collect(), Vec::new()),
     };
     IdBatch { ids, runs, metadata: Some(metadata) }
 }
@@ -192,7 +200,7 @@ fn decode(id: u64, layout: &Layout) -> Result<Decoded, ApiError> {
 }
 
 fn info(shared: &Shared) -> InfoResponse {
-    let info = self_portrait::info(shared);
+    let info = info::info(shared);
     let lanes = shared.issuer.node().map(|node| node.info().lanes).unwrap_or_default();
     let lane = |lane: &frazil::LaneInfo| {
         let grant = lane.status.grant;

@@ -2,32 +2,106 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
+use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
-use tokio::time::Sleep;
+use tokio::time::{Sleep, timeout_at};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected;
 
+use super::greeting::{self, Beginning, PREFACE};
+use super::strangers::{Stranger, Strangers};
 use crate::app::Shared;
-use crate::listener::{Arrival, arrival};
-use crate::places::Place;
+use crate::config::Limits;
+use crate::connection_limits::ConnectionPermit;
+use crate::listener::{Arrival, Remote, arrival};
+use crate::peek::peek_until;
 use crate::stream::Stream;
 use crate::tls::Speech;
 
 /// Connections that were accepted and not yet taken up.
 const QUEUE: usize = 16;
 
-/// A connection and its place among those that may be open.
+/// A connection and its permit among those that may be open.
 #[derive(Debug)]
 pub(super) struct Placed {
     stream: Stream,
     /// The client has until then to say that it speaks HTTP/2.
     greeting: Option<Greeting>,
-    _place: Place,
+    /// There while the client has shown no key and needs one.
+    stranger: Option<Stranger>,
+    /// What the library writes first, and was written already.
+    written: Bytes,
+    /// The client has until then to take what is being written.
+    unread: Option<Pin<Box<Sleep>>>,
+    write_timeout: Duration,
+    connection: Connection,
+    _permit: ConnectionPermit,
+}
+
+/// A connection as its calls see it.
+#[derive(Clone, Debug)]
+pub(super) struct Connection {
+    pub(super) remote: Remote,
+    pub(super) standing: Arc<Standing>,
+}
+
+/// What was heard of the client so far.
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    is_admitted: AtomicBool,
+    is_probing: AtomicBool,
+    is_cut: AtomicBool,
+    /// Whom to wake when it is cut.
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Standing {
+    /// A call was let in.
+    pub(super) fn admit(&self) {
+        // Relaxed, here and below: words that stand for themselves. Most calls are not the first.
+        if !self.is_admitted.load(Ordering::Relaxed) {
+            self.is_admitted.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The client asked how the node is doing, as balancers do without a key.
+    pub(super) fn probe(&self) {
+        self.is_probing.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it did so since this was asked last.
+    pub(super) fn has_probed(&self) -> bool {
+        self.is_probing.swap(false, Ordering::Relaxed)
+    }
+
+    /// Ends the connection.
+    pub(super) fn cut(&self) {
+        self.is_cut.store(true, Ordering::Relaxed);
+        // Whoever leaves a waker after this sees the word: the lock orders them.
+        let waker = self.waker().take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn is_cut(&self, context: &Context<'_>) -> bool {
+        let mut waker = self.waker();
+        if !waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+            *waker = Some(context.waker().clone());
+        }
+        self.is_cut.load(Ordering::Relaxed)
+    }
+
+    fn waker(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.waker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[derive(Debug)]
@@ -36,8 +110,9 @@ struct Greeting {
     missing: usize,
 }
 
-/// What every client sends first: the preface of HTTP/2 has so many bytes.
-const PREFACE_BYTES: usize = 24;
+/// Bytes that are looked at for the head of a first call, beyond those of the head: settings, and
+/// what frames add.
+const GREETING_BYTES_MAX: usize = 1024;
 
 /// Accepts until the server closes.
 pub(super) fn incoming(
@@ -45,7 +120,7 @@ pub(super) fn incoming(
     shared: Arc<Shared>,
 ) -> ReceiverStream<io::Result<Placed>> {
     let (sender, receiver) = mpsc::channel(QUEUE);
-    let connections = shared.going.connections.clone();
+    let connections = shared.shutdown.connections.clone();
     connections.spawn(accept(listener, shared, sender));
     ReceiverStream::new(receiver)
 }
@@ -55,39 +130,145 @@ async fn accept(
     shared: Arc<Shared>,
     sender: mpsc::Sender<io::Result<Placed>>,
 ) {
-    let places = shared.places.grpc.clone();
-    while let Some(Arrival { stream, place }) = arrival(&listener, &places, &shared.going).await {
-        // There are no probes to answer here that the one for HTTP does not answer.
-        if place.is_spare() {
-            continue;
-        }
-        let patience = shared.issuer.limits().head_timeout;
-        let placed = move |stream| {
-            let deadline = Box::pin(tokio::time::sleep(patience));
-            let greeting = Some(Greeting { deadline, missing: PREFACE_BYTES });
-            Ok(Placed { stream, greeting, _place: place })
-        };
-        if shared.tls.is_none() {
-            if sender.send(placed(Stream::Plain(stream))).await.is_err() {
+    let (limits, strangers) =
+        (shared.connection_limits.grpc.clone(), Arc::new(Strangers::default()));
+    while let Some(arrival) = arrival(&listener, &limits, &shared.shutdown).await {
+        if shared.tls.is_none() && shared.gate.keys().is_none() && !arrival.remote.is_proxy {
+            let stream = Stream::Plain(arrival.stream);
+            let placed = Placed::new(&shared, stream, arrival.permit, arrival.remote);
+            if let Some(placed) = placed
+                && sender.send(Ok(placed)).await.is_err()
+            {
                 return;
             }
             continue;
         }
-        // A client that is slow to shake hands holds up nobody else.
-        let (own, sender) = (shared.clone(), sender.clone());
-        shared.going.connections.spawn(async move {
-            if let Ok(stream) = own.secured(stream, Speech::Grpc).await {
+        // A client that is slow to shake hands, or to call, holds up nobody else.
+        let (own, sender, strangers) = (shared.clone(), sender.clone(), strangers.clone());
+        shared.shutdown.connections.spawn(async move {
+            let ready = own.shutdown.closing.run_until_cancelled(ready(&own, arrival, &strangers));
+            if let Some(placed) = ready.await.flatten() {
                 // Nobody is left to serve it when the server goes.
-                let _ = sender.send(placed(stream)).await;
+                let _ = sender.send(Ok(placed)).await;
             }
         });
     }
 }
 
-impl Connected for Placed {
-    type ConnectInfo = ();
+/// A connection after what comes before HTTP/2: the word of a proxy, TLS, and without a key the
+/// head of a call.
+async fn ready(shared: &Shared, arrival: Arrival, strangers: &Arc<Strangers>) -> Option<Placed> {
+    let Arrival { stream, permit, mut remote } = arrival.introduced(&shared.shutdown).await?;
+    let stream = shared.secured(stream, Speech::Grpc, &mut remote).await.ok()?;
+    let mut placed = Placed::new(shared, stream, permit, remote)?;
+    if let Some(stranger) = &mut placed.stranger {
+        // Behind TLS there are buffers anyway.
+        if let Stream::Plain(stream) = &placed.stream {
+            let calling = first_call(stream, shared.issuer.limits());
+            placed.written = timeout_at(stranger.deadline(), calling).await.ok()?.ok()?;
+        }
+        let Connection { remote, standing } = &placed.connection;
+        stranger.enter(strangers, remote, standing);
+    }
+    Some(placed)
+}
 
-    fn connect_info(&self) {}
+/// Waits for the head of a first call. Gives what was written meanwhile.
+async fn first_call(stream: &TcpStream, limits: &Limits) -> io::Result<Bytes> {
+    let most = limits.max_head_bytes.saturating_add(GREETING_BYTES_MAX);
+    let mut beginning = Beginning::Preface;
+    let greeted = peek_until(stream, most, |bytes| {
+        beginning = Beginning::of(bytes);
+        beginning != Beginning::Preface
+    });
+    tokio::time::timeout(limits.head_timeout, greeted).await??;
+    if beginning != Beginning::Greeted {
+        return Ok(Bytes::new());
+    }
+    let settings = Bytes::from(greeting::settings(limits));
+    let mut unwritten = settings.clone();
+    while unwritten.has_remaining() {
+        stream.writable().await?;
+        match stream.try_write(&unwritten) {
+            Ok(written) => unwritten.advance(written),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    peek_until(stream, most, |bytes| Beginning::of(bytes) == Beginning::Called).await?;
+    Ok(settings)
+}
+
+impl Placed {
+    /// None for a spare permit: there are no probes to answer here that the one for HTTP does not.
+    fn new(
+        shared: &Shared,
+        stream: Stream,
+        permit: ConnectionPermit,
+        remote: Remote,
+    ) -> Option<Self> {
+        if permit.is_spare() {
+            return None;
+        }
+        let limits = *shared.issuer.limits();
+        let deadline = Box::pin(tokio::time::sleep(limits.head_timeout));
+        let is_known =
+            shared.gate.keys().is_none() || shared.gate.by_certificate(&remote).is_some();
+        Some(Self {
+            stream,
+            greeting: Some(Greeting { deadline, missing: PREFACE.len() }),
+            stranger: (!is_known).then(|| Stranger::new(limits.auth_timeout)),
+            written: Bytes::new(),
+            unread: None,
+            write_timeout: limits.write_timeout,
+            connection: Connection { remote, standing: Arc::default() },
+            _permit: permit,
+        })
+    }
+
+    /// Whether the client has shown no key for too long.
+    fn is_overstayed(&mut self, context: &mut Context<'_>) -> bool {
+        let standing = &self.connection.standing;
+        if standing.is_admitted.load(Ordering::Relaxed) {
+            self.stranger = None;
+        }
+        let stranger = self.stranger.as_mut();
+        stranger.is_some_and(|one| one.poll_overstayed(standing, context).is_ready())
+    }
+
+    /// Leaves out what was written before the library wrote it.
+    fn leave_out(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = bytes.len().min(self.written.len());
+        if bytes[..count] != self.written[..count] {
+            // Never: it is what `greeting::settings` is held to.
+            return Err(io::Error::other("the library has other settings"));
+        }
+        self.written.advance(count);
+        Ok(count)
+    }
+
+    /// What was written, unless the client takes too long to read.
+    fn in_time(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            self.unread = None;
+            return written;
+        }
+        let limit = self.write_timeout;
+        let unread = self.unread.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
+        unread.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl Connected for Placed {
+    type ConnectInfo = Connection;
+
+    fn connect_info(&self) -> Connection {
+        self.connection.clone()
+    }
 }
 
 impl AsyncRead for Placed {
@@ -96,6 +277,9 @@ impl AsyncRead for Placed {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.is_overstayed(context) || self.connection.standing.is_cut(context) {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if let Some(greeting) = &mut self.greeting {
@@ -117,7 +301,11 @@ impl AsyncWrite for Placed {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        if self.written.has_remaining() {
+            return Poll::Ready(self.leave_out(bytes));
+        }
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.in_time(context, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -133,7 +321,12 @@ impl AsyncWrite for Placed {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+        if self.written.has_remaining() {
+            let first = parts.iter().find(|part| !part.is_empty());
+            return Poll::Ready(first.map_or(Ok(0), |first| self.leave_out(first)));
+        }
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.in_time(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Ids for as long as the client grants credit.
+//! IDs for as long as the client grants credit.
 
 use std::sync::Arc;
 
@@ -7,20 +7,23 @@ use frazil_wire::{ApiError, Reason};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::OwnedPermit;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Code, Status, Streaming};
+use tonic::{Code, Request, Status, Streaming};
 
-use super::ids::{form, message};
-use crate::access::{Caller, Need};
+use super::ids::{form, message, remote};
+use super::message::unread;
+use crate::access::Caller;
+use crate::admission::Ask;
 use crate::app::Shared;
-use crate::issuer::Scope;
+use crate::listener::Remote;
 use crate::metrics::{Method, Protocol};
-use crate::scopes;
+use crate::queue::Count;
+use crate::scopes::Origin;
 
 /// Credit that may be open at a time: minutes of a lane. More is a mistake.
 const CREDIT_MAX: u64 = 1_000_000_000;
-/// Ids of one message, one by one: 64 kilobytes.
+/// IDs of one message, one by one: 64 kilobytes.
 const IDS_MAX: u32 = 8192;
-/// Ids of one message as runs: more than may be open at once in a lane.
+/// IDs of one message as runs: more than may be open at once in a lane.
 const RUN_IDS_MAX: u32 = 1 << 16;
 /// Messages on their way to the client: enough to keep the connection busy.
 const QUEUE: usize = 4;
@@ -29,8 +32,10 @@ const QUEUE: usize = 4;
 pub(super) async fn begin(
     shared: Arc<Shared>,
     caller: Caller,
-    mut requests: Streaming<StreamRequest>,
+    request: Request<Streaming<StreamRequest>>,
 ) -> Result<ReceiverStream<Result<IdBatch, Status>>, ApiError> {
+    let remote = remote(&request)?;
+    let mut requests = request.into_inner();
     // A client that opens a stream and says nothing holds a place for nothing.
     let patience = shared.issuer.limits().body_timeout;
     let first = tokio::time::timeout(patience, requests.message()).await.map_err(|_| {
@@ -40,25 +45,28 @@ pub(super) async fn begin(
     let first = match first {
         Ok(Some(first)) => first,
         Ok(None) => StreamRequest::default(),
-        Err(status) => return Err(ApiError::new(Reason::InvalidArgument, status.message())),
+        Err(status) => return Err(unread(&status)),
     };
     let mut credit = Credit::default();
     credit.grant(first.credit)?;
-    let (scope, form) = (shared.issuer.scope(&first.scope)?, form(first.form)?);
-    caller.check_scope(Some(first.scope.as_str()).filter(|name| !name.is_empty()))?;
+    let (scope, form) = (first.scope, form(first.form)?);
+    // What can never be is said before anything is sent.
+    caller.check_scope(Some(scope.as_str()).filter(|name| !name.is_empty()), 1)?;
+    shared.issuer.scope(&scope)?;
     let (sender, receiver) = mpsc::channel(QUEUE);
-    let connections = shared.going.connections.clone();
-    let stream = Stream { shared, caller, requests, credit, scope, form, sender };
+    let connections = shared.shutdown.connections.clone();
+    let stream = Stream { shared, remote, caller, requests, credit, scope, form, sender };
     connections.spawn(stream.run());
     Ok(ReceiverStream::new(receiver))
 }
 
 struct Stream {
     shared: Arc<Shared>,
+    remote: Remote,
     caller: Caller,
     requests: Streaming<StreamRequest>,
     credit: Credit,
-    scope: Option<Scope>,
+    scope: String,
     form: Form,
     sender: mpsc::Sender<Result<IdBatch, Status>>,
 }
@@ -91,7 +99,7 @@ impl Credit {
 
 impl Stream {
     async fn run(mut self) {
-        let closing = self.shared.going.closing.clone();
+        let closing = self.shared.shutdown.closing.clone();
         let outcome = tokio::select! {
             outcome = self.serve() => outcome,
             () = closing.cancelled() => {
@@ -123,24 +131,37 @@ impl Stream {
             let Some(place) = self.place().await? else { return Ok(()) };
             let most = if self.form == Form::Runs { RUN_IDS_MAX } else { IDS_MAX };
             let count = u32::try_from(self.credit.open).unwrap_or(most).min(most);
-            // The key may end while the stream goes on.
+            // The key may end or change while the stream goes on.
             self.shared.gate.renew(&mut self.caller)?;
-            self.caller.check(Need::Ids)?;
-            let count = self.within_quota(count).await?;
-            let issuer = &self.shared.issuer;
-            let want = issuer.want(count.min(issuer.limits().max_count), None)?;
-            let answered = tokio::select! {
+            let ask = Ask {
+                count: Count::UpTo(count),
+                is_run: false,
+                scope: &self.scope,
+                patience: None,
+                waits_for_quota: true,
+                origin: Origin::Client,
+                protocol: Protocol::Grpc,
+            };
+            let given = tokio::select! {
                 biased;
                 request = self.requests.message(), if !self.credit.is_final => {
                     self.note(request)?;
                     continue;
                 }
-                answered = scopes::issue_some(&self.shared, self.scope, want) => answered?,
+                given = self.shared.give(&self.remote, &self.caller, ask) => given,
             };
-            let count = answered.issued.batch.len() as u64;
-            self.shared.metrics.requests.answered(Protocol::Grpc, self.scope, &answered);
+            let given = match given {
+                Ok(given) => given,
+                // A stream is slowed down.
+                Err(error) if error.reason == Reason::QuotaExceeded => {
+                    tokio::time::sleep(error.retry_after.ok_or(error)?).await;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let count = given.batch.len() as u64;
             self.credit.open = self.credit.open.saturating_sub(count);
-            place.send(Ok(message(&self.shared.name, &answered, self.form)));
+            place.send(Ok(message(&self.shared.name, &given, self.form)));
         }
     }
 
@@ -152,17 +173,6 @@ impl Stream {
             let detail = format_args!("what was granted was not read within {patience:?}");
             ApiError::new(Reason::Deadline, detail)
         })
-    }
-
-    /// As many as the key's quota gives, after as long as that takes.
-    async fn within_quota(&self, count: u32) -> Result<u32, ApiError> {
-        let Some(quota) = self.caller.quota() else { return Ok(count) };
-        let count = count.min(quota.per_second().get());
-        while let Err(error) = self.caller.take(count) {
-            let wait = error.retry_after.ok_or(error)?;
-            tokio::time::sleep(wait).await;
-        }
-        Ok(count)
     }
 
     /// Notes what the client says.
@@ -178,7 +188,7 @@ impl Stream {
                 self.credit.is_final = true;
                 Ok(())
             }
-            Err(status) => Err(ApiError::new(Reason::InvalidArgument, status.message())),
+            Err(status) => Err(unread(&status)),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Which form of an answer a client accepts.
+//! The form of an answer that a client accepts.
 
 use frazil_wire::{ApiError, Reason};
 
-/// The forms of Ids.
+/// The forms of IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Json,

@@ -19,7 +19,7 @@ pub(super) fn described(content_type: &'static str, body: impl Into<Bytes>) -> A
     with_body(content_type, Either::Left(Full::new(body.into())))
 }
 
-/// The same for an answer with many Ids.
+/// The same for an answer with many IDs.
 pub(super) fn long(content_type: &'static str, body: LongBody) -> Answer {
     with_body(content_type, Either::Right(body))
 }

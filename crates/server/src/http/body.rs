@@ -1,5 +1,6 @@
 //! Bodies of requests.
 
+use bytes::Bytes;
 use frazil_wire::{ApiError, Reason};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::Request;
@@ -38,6 +39,15 @@ pub(super) async fn json<T: DeserializeOwned>(
     request: Request<Incoming>,
     limits: &Limits,
 ) -> Result<T, ApiError> {
+    let bytes = json_bytes(request, limits).await?;
+    serde_json::from_slice(&bytes).map_err(|error| nonsense(&error))
+}
+
+/// Reads what says of itself that it is JSON.
+pub(super) async fn json_bytes(
+    request: Request<Incoming>,
+    limits: &Limits,
+) -> Result<Bytes, ApiError> {
     let most = limits.max_body_bytes;
     let kind = request.headers().get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default());
     let media = kind.map(|kind| kind.split(';').next().unwrap_or_default().trim());
@@ -48,17 +58,19 @@ pub(super) async fn json<T: DeserializeOwned>(
     if request.body().size_hint().lower() > most as u64 {
         return Err(too_large(most));
     }
-    let bytes = match in_time(limits, Limited::new(request.into_body(), most).collect()).await? {
-        Ok(collected) => collected.to_bytes(),
-        Err(error) if error.is::<LengthLimitError>() => return Err(too_large(most)),
+    match in_time(limits, Limited::new(request.into_body(), most).collect()).await? {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(too_large(most)),
         Err(error) => {
             let detail = format_args!("the body cannot be read: {error}");
-            return Err(ApiError::new(Reason::InvalidArgument, detail));
+            Err(ApiError::new(Reason::InvalidArgument, detail))
         }
-    };
-    serde_json::from_slice(&bytes).map_err(|error| {
-        ApiError::new(Reason::InvalidArgument, format_args!("the body makes no sense: {error}"))
-    })
+    }
+}
+
+/// JSON that is none, or says something else.
+pub(super) fn nonsense(error: &serde_json::Error) -> ApiError {
+    ApiError::new(Reason::InvalidArgument, format_args!("the body makes no sense: {error}"))
 }
 
 fn too_large(most: usize) -> ApiError {

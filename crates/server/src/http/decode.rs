@@ -1,4 +1,4 @@
-//! Taking Ids apart and putting them together.
+//! Taking IDs apart and putting them together.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,21 @@ use frazil_id::{Id, Layout, Part, Parts, rfc3339};
 use frazil_wire::{ApiError, Decoded, Reason};
 use hyper::Request;
 use hyper::body::Incoming;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::answer::{self, Answer};
+use super::asked::{self, Asked};
+use super::handle::Failed;
+use super::long::LongBody;
 use super::route::Route;
 use super::{body, query};
+use crate::access::Caller;
 use crate::app::Shared;
+use crate::decode::charge;
+use crate::encode::DECODED_PIECE;
+
+/// IDs that are checked before others of the thread have their turn: some ten microseconds.
+const IN_A_TURN: usize = 4096;
 
 /// `GET /v1/ids/{id}`.
 pub(super) fn one(shared: &Shared, request: &Request<Incoming>) -> Result<Answer, ApiError> {
@@ -22,48 +31,45 @@ pub(super) fn one(shared: &Shared, request: &Request<Incoming>) -> Result<Answer
     Ok(answer::json(&decoded(id, &layout, &layout.to_string())?))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object with ids")]
-struct Many {
-    ids: Vec<IdText>,
-    layout: Option<String>,
-}
-
-/// An Id as clients write it: in a string, or as a number if their numbers are wide enough.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "an Id in a string")]
-enum IdText {
-    Text(String),
-    Number(u64),
-}
-
-#[derive(Serialize)]
-struct AllDecoded<'a> {
-    decoded: Vec<Decoded<'a>>,
-}
-
 /// `POST /v1/ids:decode`.
-pub(super) async fn many(shared: &Shared, request: Request<Incoming>) -> Result<Answer, ApiError> {
+pub(super) async fn many(
+    shared: &Shared,
+    caller: &Caller,
+    request: Request<Incoming>,
+) -> Result<Answer, Failed> {
     query::none(request.uri())?;
     let limits = shared.issuer.limits();
-    let many: Many = body::json(request, limits).await?;
-    if many.ids.len() > limits.max_count as usize {
-        let detail = format_args!("at most {} Ids are taken apart at once", limits.max_count);
-        return Err(ApiError::new(Reason::CountOutOfRange, detail));
+    let bytes = body::json_bytes(request, limits).await?;
+    // A body has up to a megabyte: others of this thread have their turn before and after it.
+    tokio::task::yield_now().await;
+    let Asked { ids, layout: name } = asked::parse(&bytes, limits.max_count as usize)?;
+    drop(bytes);
+    let layout = layout(shared, name.as_deref())?;
+    let left = charge(caller, ids.len()).map_err(|error| Failed::new(error, caller))?;
+    check_all(&ids, &layout).await?;
+    let is_long = ids.len() > DECODED_PIECE;
+    let body = LongBody::decoded(ids, layout);
+    let mut answer = match is_long {
+        true => answer::long("application/json", body),
+        false => answer::described("application/json", body.whole()),
+    };
+    if let Some(left) = left {
+        answer::tell_quota(answer.headers_mut(), left);
     }
-    let layout = layout(shared, many.layout.as_deref())?;
-    let text = layout.to_string();
-    let each = many.ids.iter().enumerate().map(|(place, id)| {
-        let id = match id {
-            IdText::Number(id) => Ok(Id::from_u64(*id)),
-            IdText::Text(text) => text.parse().map_err(malformed),
-        };
-        id.and_then(|id| decoded(id, &layout, &text)).map_err(|error| ApiError {
-            detail: format!("ids[{place}]: {}", error.detail),
-            ..error
-        })
-    });
-    Ok(answer::json(&AllDecoded { decoded: each.collect::<Result<_, _>>()? }))
+    Ok(answer)
+}
+
+/// Checks that all are IDs of the layout: once the answer has begun, it is too late to say so.
+async fn check_all(ids: &[u64], layout: &Layout) -> Result<(), ApiError> {
+    for (turn, some) in ids.chunks(IN_A_TURN).enumerate() {
+        tokio::task::yield_now().await;
+        for (place, id) in some.iter().enumerate() {
+            let place = turn * IN_A_TURN + place;
+            let checked = Id::from_u64(*id).parts(layout);
+            checked.map_err(|error| asked::malformed(place, &error))?;
+        }
+    }
+    Ok(())
 }
 
 #[derive(Deserialize)]

@@ -12,7 +12,7 @@ use crate::app::Shared;
 
 pub(super) async fn all(shared: &Shared, request: &Request<Incoming>) -> Result<Answer, ApiError> {
     query::none(request.uri())?;
-    let elections = shared.electorate.all(&shared.name).await?;
+    let elections = shared.node_elections.all(&shared.name).await?;
     Ok(answer::json(&Elections { elections }))
 }
 
@@ -21,7 +21,7 @@ pub(super) async fn one(shared: &Shared, request: &Request<Incoming>) -> Result<
     let name = Route::find(request.uri().path()).map_or("", |(_, name)| name);
     let name = decoded(name).ok_or_else(|| invalid("the name is not UTF-8"))?;
     Slot::named(Group::Elections, &name).map_err(invalid)?;
-    let elections = shared.electorate.all(&shared.name).await?;
+    let elections = shared.node_elections.all(&shared.name).await?;
     match elections.into_iter().find(|election| election.name == name) {
         Some(election) => Ok(answer::json(&election)),
         None => Err(ApiError::new(Reason::NotFound, "nobody ever campaigned in that election")),

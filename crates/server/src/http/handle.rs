@@ -1,4 +1,4 @@
-//! From a request to its answer.
+//! The way of a request to its answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,20 @@ use hyper::header::{
 };
 use hyper::{Request, StatusCode};
 
+use super::activity::Activity;
 use super::answer::{self, Answer, problem};
-use super::patience::Pulse;
+use super::origin::Lack;
 use super::route::Route;
-use super::{Visit, admin, decode, elections, health, ids, nonce, query};
+use super::{admin, decode, elections, health, ids, nonce, origin, query};
 use crate::access::{Caller, Need, bearer};
 use crate::app::Shared;
+use crate::cluster::Addresses;
+use crate::info;
 use crate::keys::Left;
+use crate::listener::Remote;
 use crate::metrics::{Exposition, Method, Protocol};
-use crate::self_portrait;
+use crate::peers;
+use crate::request_id::{REQUEST_ID, RequestId};
 
 /// Why a request fails, and what its headers say of it.
 pub(super) struct Failed {
@@ -29,9 +34,10 @@ pub(super) struct Failed {
 }
 
 impl Failed {
-    /// Beyond the key's quota.
-    pub(super) fn quota(error: ApiError, caller: &Caller) -> Self {
-        Self { error, quota: caller.used_up() }
+    /// Of a caller, who hears of its quota where that is why.
+    pub(super) fn new(error: ApiError, caller: &Caller) -> Self {
+        let is_quota = error.reason == Reason::QuotaExceeded;
+        Self { error, quota: is_quota.then(|| caller.used_up()).flatten() }
     }
 }
 
@@ -44,29 +50,30 @@ impl From<ApiError> for Failed {
 /// Answers a request and counts it.
 pub(super) async fn handle(
     shared: &Arc<Shared>,
-    pulse: &Arc<Pulse>,
-    visit: Visit,
+    activity: &Arc<Activity>,
+    remote: &Remote,
     request: Request<Incoming>,
 ) -> Answer {
-    pulse.busy();
+    activity.busy();
     let began = boot_time();
-    let mut answer = answered(shared, visit, began, request).await;
-    if visit.is_spare {
+    let mut answer = answered(shared, remote, began, request).await;
+    if remote.is_spare {
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    pulse.answered(boot_time());
+    activity.answered(boot_time());
     if let Either::Right(long) = answer.body_mut() {
-        long.feel(pulse);
+        long.feel(activity);
     }
     answer
 }
 
 async fn answered(
     shared: &Arc<Shared>,
-    visit: Visit,
+    remote: &Remote,
     began: Duration,
     request: Request<Incoming>,
 ) -> Answer {
+    let id = RequestId::of(request.headers(), remote.connection, began);
     let is_head = request.method() == hyper::Method::HEAD;
     let route = Route::find(request.uri().path()).map(|(route, _)| route);
     let method = route.map_or(Method::Other, Route::method);
@@ -77,8 +84,12 @@ async fn answered(
     };
     let outcome = match route {
         None => Err(ApiError::new(Reason::NotFound, "no such path: see /openapi.json").into()),
-        Some(route) if !route.has(request.method()) => return no_method(shared, route),
-        Some(route) => respond(shared, visit, route, request).await,
+        Some(route) if !route.has(request.method()) => {
+            let mut answer = no_method(shared, route);
+            answer.headers_mut().insert(REQUEST_ID, id.value());
+            return answer;
+        }
+        Some(route) => respond(shared, remote.with_request(id.clone()), route, request).await,
     };
     let took = boot_time().saturating_sub(began);
     let mut answer = match outcome {
@@ -100,6 +111,9 @@ async fn answered(
             answer
         }
     };
+    if answer.status().as_u16() >= 400 || method == Method::Admin {
+        answer.headers_mut().insert(REQUEST_ID, id.value());
+    }
     if let Some(nonce) = nonce {
         answer.headers_mut().insert(nonce::NONCE, nonce);
     }
@@ -117,42 +131,45 @@ fn no_method(shared: &Shared, route: Route) -> Answer {
 
 async fn respond(
     shared: &Arc<Shared>,
-    visit: Visit,
+    remote: Remote,
     route: Route,
     request: Request<Incoming>,
 ) -> Result<Answer, Failed> {
     check_size(shared, &request)?;
-    if visit.is_spare && !route.is_for_watchers() {
+    if remote.is_spare && !route.is_for_watchers() {
         let detail = "as many connections are open as may be";
         let error = ApiError::new(Reason::Overloaded, detail).retry_after(Duration::from_secs(1));
         return Err(error.into());
     }
-    let caller = admitted(shared, visit, route, request.headers())?;
+    let remote = remote.forwarded(request.headers(), &shared.proxies)?;
+    let caller = admitted(shared, &remote, route, request.headers())?;
     if route.is_for_watchers() {
-        return Ok(watched(shared, route, &request).await?);
+        return Ok(watched(shared, &remote, route, &request).await?);
     }
     let limits = shared.issuer.limits();
-    let _answering = shared.in_flight.enter(limits.max_in_flight)?;
+    let _answering = shared.in_flight.enter(limits.max_in_flight, caller.number())?;
     let answer = match route {
-        Route::Ids => return ids::issue(shared, &caller, request).await,
+        Route::Ids => return ids::issue(shared, &remote, &caller, request).await,
         Route::DecodeOne => decode::one(shared, &request),
-        Route::DecodeMany => decode::many(shared, request).await,
+        Route::DecodeMany => return decode::many(shared, &caller, request).await,
         Route::Encode => decode::encode(shared, request).await,
         Route::Info => {
             query::none(request.uri())?;
-            Ok(answer::json(&self_portrait::info(shared)))
+            Ok(answer::json(&info::info(shared)))
         }
         Route::Cluster => {
             query::none(request.uri())?;
-            in_time(limits.request_timeout, cluster(shared)).await
+            in_time(limits.request_timeout, cluster(shared, &caller)).await
         }
         Route::Elections => in_time(limits.request_timeout, elections::all(shared, &request)).await,
         Route::Election => in_time(limits.request_timeout, elections::one(shared, &request)).await,
-        Route::Drain => admin::drain(shared, &caller, request).await,
-        Route::Rotate => admin::rotate(shared, &caller, request).await,
-        Route::Release => admin::release(shared, &caller, request).await,
+        Route::Drain => admin::drain(shared, (&remote, &caller), request).await,
+        Route::Rotate => admin::rotate(shared, (&remote, &caller), request).await,
+        Route::Release => admin::release(shared, (&remote, &caller), request).await,
         Route::OpenApi => Ok(answer::described("application/json", shared.openapi.clone())),
-        Route::Live | Route::Ready | Route::Metrics => watched(shared, route, &request).await,
+        Route::Live | Route::Ready | Route::Metrics => {
+            watched(shared, &remote, route, &request).await
+        }
     };
     Ok(answer?)
 }
@@ -160,11 +177,12 @@ async fn respond(
 /// What those ask who watch the node; never refused because others ask too much.
 async fn watched(
     shared: &Shared,
+    remote: &Remote,
     route: Route,
     request: &Request<Incoming>,
 ) -> Result<Answer, ApiError> {
     match route {
-        Route::Ready => health::ready(shared, request),
+        Route::Ready => health::ready(shared, remote, request),
         Route::Metrics => Ok(metrics(shared, request).await),
         _ => Ok(answer::text(StatusCode::OK, "ok\n")),
     }
@@ -184,37 +202,47 @@ fn check_size(shared: &Shared, request: &Request<Incoming>) -> Result<(), ApiErr
 /// Whose request it is, if that one may do it.
 fn admitted(
     shared: &Shared,
-    visit: Visit,
+    remote: &Remote,
     route: Route,
     headers: &HeaderMap,
 ) -> Result<Caller, ApiError> {
     let need = match route {
         Route::Metrics if shared.gate.has_open_metrics() => Need::Nothing,
+        Route::Ids if headers.contains_key(peers::FORWARDED) => Need::Peer,
         _ => route.need(),
     };
-    if need == Need::Admin && !shared.gate.serves_admin(visit.door) {
+    if need == Need::Admin && !shared.gate.serves_admin(remote.door) {
         let detail = "administration is served on another address: see --admin";
         return Err(ApiError::new(Reason::NotFound, detail));
     }
     let shown = headers.get(AUTHORIZATION).and_then(|shown| bearer(shown.as_bytes()));
-    let caller = shared.gate.admit(shown, need, visit.door)?;
-    if need == Need::Admin && matches!(caller, Caller::Anybody) {
-        admin::check_origin(headers)?;
+    let caller = shared.gate.admit(remote, shown, need)?;
+    match (need, &caller) {
+        // A browser shows a certificate for whichever page asks; only a key is shown on purpose.
+        (_, Caller::Key(_)) if shown.is_none() => origin::check(headers, remote, Lack::Key)?,
+        (Need::Admin, Caller::Anybody) => origin::check_admin(headers, remote)?,
+        (_, Caller::Anybody) if route.is_post() => origin::check(headers, remote, Lack::Keys)?,
+        _ => {}
     }
     Ok(caller)
 }
 
-async fn cluster(shared: &Shared) -> Result<Answer, ApiError> {
+/// Where the nodes are, to everybody with a key; what else is known of them needs a role.
+async fn cluster(shared: &Shared, caller: &Caller) -> Result<Answer, ApiError> {
     let node = shared.issuer.node().ok_or_else(|| {
         ApiError::new(Reason::StoreUnavailable, "the store has not been reached yet")
             .retry_after(Duration::from_secs(1))
     })?;
-    let cluster = shared.lookout.cluster(node).await?;
-    Ok(answer::json(&frazil_wire::Cluster { scopes: shared.scopes.infos(), ..cluster }))
+    let cluster = shared.cluster_cache.cluster(node).await?;
+    let cluster = frazil_wire::Cluster { scopes: shared.scopes.infos(), ..cluster };
+    Ok(match caller.may(Need::Read) {
+        true => answer::json(&cluster),
+        false => answer::json(&Addresses::from(cluster)),
+    })
 }
 
 async fn metrics(shared: &Shared, request: &Request<Incoming>) -> Answer {
-    shared.lookout.refresh(shared.issuer.node()).await;
+    shared.cluster_cache.refresh(shared.issuer.node()).await;
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
     let exposition = Exposition::accepted(accept.unwrap_or_default());
     answer::described(exposition.content_type(), shared.metrics_page(exposition))

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use frazil::Issued;
 use frazil_wire::{ApiError, Reason};
 use hyper::Request;
 use hyper::body::Incoming;
@@ -15,18 +14,22 @@ use super::handle::Failed;
 use super::long::{Around, LongBody};
 use super::{body, nonce, query};
 use crate::access::Caller;
+use crate::admission::{Ask, Given};
 use crate::app::Shared;
 use crate::encode::{BEGINNING, JsonFrame, QUOTES, push_ids};
 use crate::issuer::parse_count;
+use crate::listener::Remote;
 use crate::metrics::Protocol;
 use crate::peers;
-use crate::scopes::{self, Answered, Origin};
+use crate::queue::Count;
+use crate::scopes::Origin;
 
-/// More Ids than these are not written at once.
+/// More IDs than these are not written at once.
 const LONG: usize = 2048;
 
 pub(super) async fn issue(
     shared: &Shared,
+    remote: &Remote,
     caller: &Caller,
     request: Request<Incoming>,
 ) -> Result<Answer, Failed> {
@@ -36,16 +39,25 @@ pub(super) async fn issue(
     let form = form(&head.headers)?;
     let [count, scope] = query::known(&head.uri, ["count", "scope"])?;
     let count = count.map_or(Ok(1), |count| parse_count(count.as_bytes()))?;
-    let scope = shared.issuer.scope(scope.as_deref().unwrap_or_default())?;
-    let name = scope.map(|scope| shared.scopes.name(scope));
     let (origin, patience) = origin(&head.headers)?;
-    let want = shared.issuer.want(count, patience)?;
-    caller.check_scope(name)?;
-    let left = caller.take(count).map_err(|error| Failed::quota(error, caller))?;
-    let answered = scopes::issue(shared, scope, want, origin).await?;
-    shared.metrics.requests.answered(Protocol::Http, scope, &answered);
+    // What a node that forwards compares with the store. A request of one is answered by the term that
+    // there is when it comes, or not at all.
+    let term = shared.scopes.leader_token(scope.as_deref().unwrap_or_default());
+    let (count, scope) = (Count::Exactly(count), scope.as_deref().unwrap_or_default());
+    let ask = Ask {
+        count,
+        is_run: false,
+        scope,
+        patience,
+        waits_for_quota: false,
+        origin,
+        protocol: Protocol::Http,
+    };
+    let given = shared.give(remote, caller, ask).await;
+    let given = given.map_err(|error| Failed::new(error, caller))?;
+    let name = Some(scope).filter(|name| !name.is_empty());
     let others;
-    let frame = match &answered.elsewhere {
+    let frame = match &given.elsewhere {
         None => &shared.frame,
         Some(at) => {
             let layout = *shared.issuer.layout();
@@ -53,16 +65,18 @@ pub(super) async fn issue(
             &others
         }
     };
-    let issued = &answered.issued;
-    let mut answer = match issued.batch.len() > LONG {
-        false => described(form.content_type(), written(frame, issued, form, name)),
-        true => long(form.content_type(), long_body(frame, issued, form, name)),
+    let mut answer = match given.batch.len() > LONG {
+        false => described(form.content_type(), written(frame, &given, form, name)),
+        true => long(form.content_type(), long_body(frame, &given, form, name)),
     };
     // JSON has it in the body, where clients look.
     if form != Form::Json || origin == Origin::Peer {
-        tell_source(answer.headers_mut(), shared, &answered);
+        tell_source(answer.headers_mut(), shared, &given);
     }
-    if let Some(left) = left {
+    if let (Origin::Peer, Some(token)) = (origin, term) {
+        answer.headers_mut().insert(peers::LEADER_TOKEN, HeaderValue::from(token.0));
+    }
+    if let Some(left) = given.left {
         tell_quota(answer.headers_mut(), left);
     }
     Ok(answer)
@@ -83,9 +97,9 @@ fn origin(headers: &HeaderMap) -> Result<(Origin, Option<Duration>), ApiError> {
     Ok((Origin::Peer, patience))
 }
 
-/// Who issued the Ids, and the token of the lease.
-fn tell_source(headers: &mut HeaderMap, shared: &Shared, answered: &Answered) {
-    let (node, region) = match &answered.elsewhere {
+/// Who issued the IDs, and the token of the lease.
+fn tell_source(headers: &mut HeaderMap, shared: &Shared, given: &Given) {
+    let (node, region) = match &given.elsewhere {
         None => (&shared.name, shared.region.as_ref()),
         Some(at) => (&at.node, at.region.as_ref()),
     };
@@ -94,7 +108,7 @@ fn tell_source(headers: &mut HeaderMap, shared: &Shared, answered: &Answered) {
             headers.insert(name, value);
         }
     }
-    headers.insert(peers::TOKEN, HeaderValue::from(answered.issued.token.0));
+    headers.insert(peers::TOKEN, HeaderValue::from(given.token.0));
 }
 
 /// Several headers are as good as one list.
@@ -111,12 +125,12 @@ fn form(headers: &HeaderMap) -> Result<Form, ApiError> {
 }
 
 /// An answer whose bytes are made as they are sent.
-fn long_body(frame: &JsonFrame, issued: &Issued, form: Form, scope: Option<&str>) -> LongBody {
-    let batch = &issued.batch;
+fn long_body(frame: &JsonFrame, given: &Given, form: Form, scope: Option<&str>) -> LongBody {
+    let batch = &given.batch;
     match form {
         Form::Json => {
             let mut end = Vec::new();
-            frame.write_end(&mut end, issued, scope);
+            frame.write_end(&mut end, given, scope);
             let (before, after) = QUOTES;
             let around = Around::Text { before, after, cut: 1 };
             LongBody::new(BEGINNING, batch, around, end)
@@ -129,10 +143,10 @@ fn long_body(frame: &JsonFrame, issued: &Issued, form: Form, scope: Option<&str>
     }
 }
 
-fn written(frame: &JsonFrame, issued: &Issued, form: Form, scope: Option<&str>) -> Bytes {
-    let batch = &issued.batch;
+fn written(frame: &JsonFrame, given: &Given, form: Form, scope: Option<&str>) -> Bytes {
+    let batch = &given.batch;
     let bytes = match form {
-        Form::Json => frame.write(issued, scope),
+        Form::Json => frame.write(given, scope),
         Form::Text => {
             let mut out = Vec::new();
             push_ids(&mut out, batch, b"", b"\n");

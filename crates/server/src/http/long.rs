@@ -1,4 +1,4 @@
-//! Answers with many Ids: written as the client reads them, so that those who do not read cost
+//! Answers about many IDs: written as the client reads them, so that those who do not read cost
 //! little.
 
 use std::convert::Infallible;
@@ -8,24 +8,26 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use frazil::Batch;
-use frazil_id::Run;
+use frazil_id::{Layout, Run};
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::patience::Pulse;
-use crate::encode::{Pieces, digits_of, push_run};
+use super::activity::Activity;
+use crate::encode::{DecodedPieces, Pieces, digits_of, push_run};
 
-/// Pieces that are written before other connections of the thread have their turn: most answers have
-/// fewer.
+/// Pieces of IDs that are written before other connections of the thread have their turn: most
+/// answers have fewer.
 const IN_A_ROW: u32 = 8;
+/// The same for IDs that were taken apart: a piece of them takes ten times as long.
+const DECODED_IN_A_ROW: u32 = 1;
 
-/// How each Id is written.
+/// How each ID is written.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Around {
     /// In decimal, with something before and after it.
     Text {
         before: &'static [u8],
         after: &'static [u8],
-        /// Bytes after the last Id that are left out.
+        /// Bytes after the last ID that are left out.
         cut: usize,
     },
     /// As eight bytes.
@@ -33,7 +35,7 @@ pub(super) enum Around {
 }
 
 impl Around {
-    /// How many bytes all Ids take.
+    /// How many bytes all IDs take.
     fn length(self, batch: &Batch) -> u64 {
         let count = batch.len() as u64;
         match self {
@@ -56,19 +58,59 @@ impl Around {
     }
 }
 
-/// A beginning, Ids, and an end.
+/// What stands between the beginning and the end.
+#[derive(Debug)]
+enum Content {
+    Ids { pieces: Pieces, around: Around },
+    Decoded(DecodedPieces),
+}
+
+impl Content {
+    fn is_done(&self) -> bool {
+        match self {
+            Self::Ids { pieces, .. } => pieces.is_done(),
+            Self::Decoded(pieces) => pieces.is_done(),
+        }
+    }
+
+    /// Writes the next piece.
+    fn write_next(&mut self, out: &mut Vec<u8>) {
+        match self {
+            Self::Ids { pieces, around } => {
+                if let Some(run) = pieces.next() {
+                    around.write(out, &run);
+                }
+                if pieces.is_done()
+                    && let Around::Text { cut, .. } = around
+                {
+                    out.truncate(out.len() - *cut);
+                }
+            }
+            Self::Decoded(pieces) => pieces.write_next(out),
+        }
+    }
+
+    const fn in_a_row(&self) -> u32 {
+        match self {
+            Self::Ids { .. } => IN_A_ROW,
+            Self::Decoded(_) => DECODED_IN_A_ROW,
+        }
+    }
+}
+
+/// A beginning, something about many IDs, and an end.
 #[derive(Debug)]
 pub(super) struct LongBody {
     beginning: &'static [u8],
-    pieces: Pieces,
-    around: Around,
+    content: Content,
     /// There until it was written.
     end: Option<Vec<u8>>,
-    left: u64,
+    /// Bytes that are still to come, if that is known.
+    left: Option<u64>,
     /// Pieces since others had their turn.
     in_a_row: u32,
     /// Feels whether the client reads.
-    pulse: Option<Arc<Pulse>>,
+    activity: Option<Arc<Activity>>,
 }
 
 impl LongBody {
@@ -80,36 +122,41 @@ impl LongBody {
     ) -> Self {
         let others = (beginning.len() + end.len()) as u64;
         let left = around.length(batch) + others;
+        let content = Content::Ids { pieces: Pieces::new(batch), around };
+        Self { beginning, content, end: Some(end), left: Some(left), in_a_row: 0, activity: None }
+    }
+
+    /// IDs taken apart, all of which are of the layout.
+    pub(super) fn decoded(ids: Vec<u64>, layout: Layout) -> Self {
         Self {
-            beginning,
-            pieces: Pieces::new(batch),
-            around,
-            end: Some(end),
-            left,
+            beginning: b"{\"decoded\":[",
+            content: Content::Decoded(DecodedPieces::new(ids, layout)),
+            end: Some(b"]}".to_vec()),
+            left: None,
             in_a_row: 0,
-            pulse: None,
+            activity: None,
         }
     }
 
+    /// All of it at once.
+    pub(super) fn whole(mut self) -> Vec<u8> {
+        std::iter::from_fn(|| self.next()).flatten().collect()
+    }
+
     /// Lets a connection feel whether its client reads.
-    pub(super) fn feel(&mut self, pulse: &Arc<Pulse>) {
-        pulse.goes_on();
-        self.pulse = Some(pulse.clone());
+    pub(super) fn feel(&mut self, activity: &Arc<Activity>) {
+        activity.goes_on();
+        self.activity = Some(activity.clone());
     }
 
     /// The next stretch of bytes; the first has the beginning, the last the end.
     fn next(&mut self) -> Option<Vec<u8>> {
         self.end.as_ref()?;
         let mut out = std::mem::take(&mut self.beginning).to_vec();
-        if let Some(run) = self.pieces.next() {
-            self.around.write(&mut out, &run);
-        }
-        if self.pieces.is_done()
+        self.content.write_next(&mut out);
+        if self.content.is_done()
             && let Some(end) = self.end.take()
         {
-            if let Around::Text { cut, .. } = self.around {
-                out.truncate(out.len() - cut);
-            }
             out.extend(end);
         }
         Some(out)
@@ -118,8 +165,8 @@ impl LongBody {
 
 impl Drop for LongBody {
     fn drop(&mut self) {
-        if let Some(pulse) = &self.pulse {
-            pulse.is_finished();
+        if let Some(activity) = &self.activity {
+            activity.is_finished();
         }
     }
 }
@@ -132,17 +179,18 @@ impl Body for LongBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if self.in_a_row == IN_A_ROW {
+        if self.in_a_row == self.content.in_a_row() {
             self.in_a_row = 0;
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
         self.in_a_row += 1;
-        if let Some(pulse) = &self.pulse {
-            pulse.goes_on();
+        if let Some(activity) = &self.activity {
+            activity.goes_on();
         }
         let next = self.next();
-        self.left -= next.as_ref().map_or(0, |bytes| bytes.len() as u64);
+        let written = next.as_ref().map_or(0, |bytes| bytes.len() as u64);
+        self.left = self.left.map(|left| left - written);
         Poll::Ready(next.map(|bytes| Ok(Frame::data(bytes.into()))))
     }
 
@@ -151,6 +199,6 @@ impl Body for LongBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
+        self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 }

@@ -1,5 +1,5 @@
 //! `frazil-nonce`: how a client knows that an answer is to its own request, and not one that a
-//! cache between them kept. Ids that were received once must never be received again.
+//! cache between them kept. IDs that were received once must never be received again.
 
 use frazil_wire::{ApiError, Reason};
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};

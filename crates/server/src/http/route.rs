@@ -72,7 +72,8 @@ impl Route {
         if self.is_post() { "POST" } else { "GET, HEAD" }
     }
 
-    const fn is_post(self) -> bool {
+    /// Whether it changes something, or costs more than a look.
+    pub(super) const fn is_post(self) -> bool {
         matches!(
             self,
             Self::Ids
@@ -88,8 +89,10 @@ impl Route {
     pub(super) const fn need(self) -> Need {
         match self {
             Self::Ids => Need::Ids,
-            Self::DecodeOne | Self::DecodeMany | Self::Encode | Self::Info => Need::AnyKey,
-            Self::Cluster | Self::Elections | Self::Election | Self::Metrics => Need::Read,
+            Self::DecodeOne | Self::DecodeMany | Self::Encode | Self::Info | Self::Cluster => {
+                Need::AnyKey
+            }
+            Self::Elections | Self::Election | Self::Metrics => Need::Read,
             Self::Drain | Self::Rotate | Self::Release => Need::Admin,
             Self::Live | Self::Ready | Self::OpenApi => Need::Nothing,
         }

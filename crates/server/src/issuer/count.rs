@@ -1,4 +1,4 @@
-//! How many Ids a request asks for, as text.
+//! The number of IDs that a request asks for, as text.
 
 use frazil_wire::{ApiError, Reason};
 

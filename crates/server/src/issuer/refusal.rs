@@ -1,4 +1,4 @@
-//! From what a node says to what a client is told.
+//! The error that a client is told, made from what a node says.
 
 use std::time::Duration;
 

@@ -40,8 +40,6 @@ pub fn read(path: &Path) -> Result<Vec<KeyEntry>, KeysError> {
     }
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(unreadable)?;
-    // `frazil key` writes under a lock; where there are no locks, it is read as it is.
-    let _ = file.lock_shared();
     file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > FILE_BYTES_MAX {
         return Err(one(format!("{name}: more than {FILE_BYTES_MAX} bytes are no file of keys")));
@@ -62,6 +60,7 @@ pub fn parse(text: &str) -> Result<Vec<KeyEntry>, KeysError> {
         KeysError { problems: vec![format!("{line}: {}", error.message())] }
     })?;
     let (mut problems, mut seen) = (Vec::new(), HashMap::new());
+    let mut certificates = HashMap::new();
     for key in &file.key {
         let (line, entry) = (line(key.span().start), key.get_ref());
         if let Err(problem) = entry.check() {
@@ -69,6 +68,12 @@ pub fn parse(text: &str) -> Result<Vec<KeyEntry>, KeysError> {
         }
         if let Some(first) = seen.insert(&entry.id, line) {
             problems.push(format!("{line}: the key {} is there twice, see line {first}", entry.id));
+        }
+        for name in entry.certificates() {
+            if let Some(first) = certificates.insert(name, line) {
+                let problem = "the certificate stands for another key too";
+                problems.push(format!("{line}: {problem}, see line {first}"));
+            }
         }
     }
     if !problems.is_empty() {
@@ -109,6 +114,28 @@ mod tests {
         assert_eq!(entries[0].roles, [Role::Ids, Role::Read]);
         assert_eq!(entries[0].ids_per_second.unwrap().get(), 1000);
         assert_eq!(parse(""), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_certificate_can_take_the_place_of_a_hash_and_stands_for_one_key() {
+        let entry = |id: &str, more: &str| {
+            format!("[[key]]\nid = \"{id}\"\nname = \"n\"\nroles = [\"ids\"]\n{more}\n")
+        };
+        let subject = "certificate_subject = \"CN=orders\"";
+        let dns = |name: &str| format!("certificate_san = \"{name}\"");
+        let text = [entry("a", subject), entry("b", &dns("a.example"))].concat();
+        let entries = parse(&text).unwrap();
+        assert_eq!(entries[0].certificate_subject.as_deref(), Some("CN=orders"));
+        for (bad, expected) in [
+            (entry("c", ""), "1: nothing tells whose"),
+            (entry("c", "certificate_subject = \"orders\""), "1: \"orders\" is no subject"),
+            (entry("c", &dns("")), "1: \"\" is no alternative name"),
+            (format!("{text}{}", entry("c", subject)), "11: the certificate stands for another"),
+            (format!("{text}{}", entry("c", &dns("A.Example"))), "11: the certificate stands"),
+        ] {
+            let error = parse(&bad).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
     }
 
     #[test]

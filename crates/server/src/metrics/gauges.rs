@@ -1,4 +1,4 @@
-//! What is looked up when somebody asks for metrics.
+//! Metrics that are looked up when somebody asks for them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -19,6 +19,7 @@ use crate::cluster::Pool;
 use crate::condition::{Condition, NodeState};
 use crate::duties::Stale;
 use crate::issuer::Strain;
+use crate::keys::follow::Age;
 
 type FloatGauge = Gauge<f64, AtomicU64>;
 type FloatCounter = Counter<f64, AtomicU64>;
@@ -46,6 +47,7 @@ pub(crate) struct Seen<'a> {
     pub(crate) stale: Stale,
     /// By address.
     pub(crate) missing_replicas: &'a [String],
+    pub(crate) keys_age: Age,
 }
 
 /// Everything that is not counted with a request.
@@ -76,7 +78,10 @@ pub(crate) struct Gauges {
     workers: [Gauge; 3],
     guarantee: Family<Labels, Gauge>,
     time_exhaustion: FloatGauge,
-    /// What the utilisation was last computed from: boot time and Ids issued, in one.
+    keys_age: FloatGauge,
+    /// When the server began, in boot time.
+    began: Duration,
+    /// What the utilisation was last computed from: boot time and IDs issued, in one.
     last: std::sync::Mutex<(Duration, u64)>,
 }
 
@@ -108,6 +113,8 @@ impl Gauges {
             workers: Default::default(),
             guarantee: Family::default(),
             time_exhaustion: FloatGauge::default(),
+            keys_age: FloatGauge::default(),
+            began: boot_time(),
             last: std::sync::Mutex::new((boot_time(), 0)),
         };
         gauges.register_node(registry);
@@ -127,13 +134,13 @@ impl Gauges {
         to.register("issuable_seconds", help, self.issuable.clone());
         let help = "The last time that may be stamped, of the lane that ends last";
         to.register("horizon_timestamp_seconds", help, self.horizon.clone());
-        let help = "How far the latest Id may be ahead of the clock";
+        let help = "How far the latest ID may be ahead of the clock";
         to.register("ticks_ahead_seconds", help, self.ahead.clone());
-        let help = "Ids issued since the last scrape by what the lanes could have issued";
+        let help = "IDs issued since the last scrape by what the lanes could have issued";
         to.register("sequence_utilization_ratio", help, self.utilization.clone());
         let help = "Requests that met a used-up sequence";
         to.register("sequence_exhausted", help, self.exhausted.clone());
-        let help = "Time that requests waited for Ids";
+        let help = "Time that requests waited for IDs";
         to.register("sequence_wait_seconds", help, self.waited.clone());
         to.register("clock_steps", "Steps of the clock", self.steps.clone());
         to.register("clock_backwards", "Steps of the clock back", self.backwards.clone());
@@ -145,6 +152,8 @@ impl Gauges {
         to.register("clock_synchronized", help, self.clock_synchronized.clone());
         let help = "When the layout's time is used up";
         to.register("time_exhaustion_timestamp_seconds", help, self.time_exhaustion.clone());
+        let help = "Time since the API keys were last read from the store, or since the start";
+        to.register("keys_age_seconds", help, self.keys_age.clone());
     }
 
     fn register_leases(&self, to: &mut Registry) {
@@ -189,12 +198,22 @@ impl Gauges {
         for (reason, count) in seen.node.map_or(no_losses, frazil::Node::losses) {
             set(&self.losses.get_or_create(&one("reason", reason)), count);
         }
+        self.refresh_keys(seen.keys_age);
         self.refresh_clock();
         self.refresh_pool(seen.pool);
         self.refresh_operations(seen.node);
         self.refresh_replicas(seen.missing_replicas);
         self.refresh_info(seen.info);
         self.refresh_utilization(seen, requests);
+    }
+
+    /// Keys in a file are not followed and have no age.
+    fn refresh_keys(&self, age: Age) {
+        self.keys_age.set(match age {
+            Age::Unfollowed => 0.0,
+            Age::Unread => boot_time().saturating_sub(self.began).as_secs_f64(),
+            Age::Read(age) => age.as_secs_f64(),
+        });
     }
 
     /// A kernel that does not say is one whose clock nobody keeps right.

@@ -1,4 +1,4 @@
-//! Who leads, and what the leader of the cluster found.
+//! Metrics about leaders, and what the leader of the cluster found.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

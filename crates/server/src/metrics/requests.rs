@@ -1,4 +1,4 @@
-//! What is counted with every request.
+//! Metrics that are counted with every request.
 
 use std::time::Duration;
 
@@ -7,15 +7,16 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-use super::Labels;
 use super::histogram::Histogram;
+use super::{KeyMetrics, Labels};
+use crate::access::Caller;
+use crate::admission::Given;
 use crate::issuer::Scope;
-use crate::scopes::Answered;
 
-/// Seconds: an Id takes microseconds, a wait for one up to seconds.
+/// Seconds: an ID takes microseconds, a wait for one up to seconds.
 const DURATION_BUCKETS: [f64; 12] =
     [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.1, 0.5, 2.0];
-/// Ids of one request.
+/// IDs of one request.
 const BATCH_BUCKETS: [f64; 7] = [1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1_000_000.0];
 
 /// How a request came in.
@@ -93,10 +94,12 @@ pub(crate) struct Requests {
     issued: [Vec<Counter>; Protocol::ALL.len()],
     /// By scope.
     forwarded: Vec<Counter>,
+    keys: KeyMetrics,
 }
 
 impl Requests {
-    pub(super) fn register(registry: &mut Registry, scopes: &[String]) -> Self {
+    pub(super) fn register(registry: &mut Registry, scopes: &[String], keys: &KeyMetrics) -> Self {
+        keys.register(registry);
         let all = Family::<Labels, Counter>::default();
         let counter = |protocol: Protocol, method: Method, code: &str| {
             let labels = request_labels(protocol, method, code);
@@ -129,8 +132,8 @@ impl Requests {
             Counter::clone(&forwarded.get_or_create(&vec![("scope", name.clone())]))
         };
         let forwarded_by_scope = scopes.iter().map(by_name).collect();
-        registry.register("ids_issued", "Ids issued", issued);
-        let help = "Ids that the leader of a strict scope issued for clients of this node";
+        registry.register("ids_issued", "IDs issued", issued);
+        let help = "IDs that the leader of a strict scope issued for clients of this node";
         registry.register("ids_forwarded", help, forwarded);
         registry.register("requests", "Requests answered, by reason of failure or OK", all.clone());
         registry.register(
@@ -138,7 +141,7 @@ impl Requests {
             "From a request to its answer; RESP counts a pipeline as one",
             durations,
         );
-        registry.register("batch_size", "Ids of one request", batch_size.clone());
+        registry.register("batch_size", "IDs of one request", batch_size.clone());
         Self {
             all,
             done,
@@ -146,6 +149,7 @@ impl Requests {
             batch_size,
             issued: by_scope,
             forwarded: forwarded_by_scope,
+            keys: keys.clone(),
         }
     }
 
@@ -153,13 +157,6 @@ impl Requests {
     pub(crate) fn done(&self, protocol: Protocol, method: Method, took: Duration) {
         self.done[protocol as usize][method as usize].inc();
         self.took(protocol, took);
-    }
-
-    /// Counts the single Ids of one pipeline.
-    pub(crate) fn singles(&self, protocol: Protocol, count: u64) {
-        self.issued(protocol, None, count);
-        self.done_many(protocol, Method::Next, count);
-        self.batch_size.number_times(1, count);
     }
 
     /// Counts several of one pipeline.
@@ -177,28 +174,39 @@ impl Requests {
         self.all.get_or_create(&request_labels(protocol, method, reason.name())).inc();
     }
 
-    /// Counts the Ids of one request: where they were issued, and where they were passed on.
-    pub(crate) fn answered(&self, protocol: Protocol, scope: Option<Scope>, answered: &Answered) {
-        let count = answered.issued.batch.len() as u64;
-        self.batch(count);
-        match (&answered.elsewhere, scope) {
+    /// Counts the IDs of one request: where they were issued, and where they were passed on. With
+    /// `is_run` each is of a request of its own.
+    pub(crate) fn answered(
+        &self,
+        protocol: Protocol,
+        scope: Option<Scope>,
+        given: &Given,
+        is_run: bool,
+    ) {
+        let count = given.batch.len() as u64;
+        match is_run {
+            true => self.batch_size.number_times(1, count),
+            false => self.batch_size.number(count),
+        }
+        match (&given.elsewhere, scope) {
             (Some(_), Some(scope)) => drop(self.forwarded[scope.0].inc_by(count)),
             _ => self.issued(protocol, scope, count),
         }
     }
 
-    /// Counts the Ids of one request.
+    /// Counts IDs for whoever got them, wherever they were issued.
+    pub(crate) fn issued_to(&self, caller: &Caller, count: u64) {
+        let counts = caller.key().and_then(|key| key.counts.get());
+        counts.unwrap_or_else(|| self.keys.nobody()).issued(count);
+    }
+
+    /// Counts the IDs of one request.
     fn issued(&self, protocol: Protocol, scope: Option<Scope>, count: u64) {
         let place = scope.map_or(0, |scope| scope.0 + 1);
         self.issued[protocol as usize][place].inc_by(count);
     }
 
-    /// Notes how many Ids a request asked for.
-    fn batch(&self, count: u64) {
-        self.batch_size.number(count);
-    }
-
-    /// Ids issued by all protocols for all scopes.
+    /// IDs issued by all protocols for all scopes.
     pub(crate) fn issued_in_all(&self) -> u64 {
         self.issued.iter().flatten().map(Counter::get).sum()
     }

@@ -1,4 +1,4 @@
-//! What a command asks for.
+//! The commands of RESP.
 
 use frazil_wire::{ApiError, Reason};
 
@@ -32,10 +32,10 @@ pub(super) fn need(name: &[u8]) -> Need {
     found.map_or(Need::AnyKey, |(_, need)| *need)
 }
 
-/// The commands that are about Ids.
+/// The commands that are about IDs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Next<'a> {
-    /// `None`: one Id, and not in an array.
+    /// `None`: one ID, and not in an array.
     pub(super) count: Option<u32>,
     pub(super) scope: &'a str,
     pub(super) shape: Shape,

@@ -1,5 +1,7 @@
 //! One client.
 
+mod ids;
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,25 +12,25 @@ use frazil_id::Id;
 use frazil_wire::{ApiError, Reason};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use self::ids::Run;
 use super::COURTESY;
-use super::command::{self, Next, invalid, is, text};
+use super::command::{self, invalid, is, text};
 use super::frame::{self, Arguments};
 use super::handshake;
 use super::reply::{Replies, Shape, Version};
 use super::session::Session;
-use crate::access::Need;
 use crate::app::Shared;
-use crate::aside::Aside;
 use crate::config::Limits;
-use crate::encode::Pieces;
-use crate::issuer::{Scope, Want};
+use crate::info;
+use crate::listener::Remote;
 use crate::metrics::{Method, Protocol};
-use crate::scopes::{self, Origin};
-use crate::self_portrait;
+use crate::poll_on_wake::PollOnWake;
 use crate::stream::Stream;
 
-/// Bytes read at once: a pipeline of some hundred commands.
-const READ_BYTES: usize = 16 * 1024;
+/// Bytes read at once from a client that sends pipelines: some hundred commands.
+const READ_BYTES_MAX: usize = 16 * 1024;
+/// The same from any other: a connection that waits holds no more.
+const READ_BYTES_MIN: usize = 512;
 /// Answers are sent when there are so many bytes of them, however long the pipeline.
 const WRITE_BYTES: usize = 64 * 1024;
 /// A buffer that grew larger than this for one answer is given back.
@@ -39,8 +41,11 @@ pub(super) struct Connection {
     stream: Stream,
     limits: Limits,
     input: BytesMut,
+    /// Bytes read at once.
+    read_bytes: usize,
     replies: Replies,
     session: Session,
+    run: Run,
     tally: Tally,
     /// When the command began that is not whole yet.
     half_since: Option<Duration>,
@@ -49,19 +54,19 @@ pub(super) struct Connection {
 /// What was done since the metrics were told.
 #[derive(Debug, Default)]
 struct Tally {
-    /// Single Ids without a scope.
-    ids: u64,
+    /// Commands for IDs.
+    answered: u64,
     others: u64,
 }
 
 /// What is left to do for a command.
 enum Left {
     Nothing,
-    /// Ids that were not there at once, or are many.
+    /// IDs of a scope, or many.
     Issue {
-        count: u32,
-        is_array: bool,
-        scope: Option<Scope>,
+        /// `None`: one, and not in an array.
+        count: Option<u32>,
+        scope: String,
         shape: Shape,
     },
     /// The client wants to go.
@@ -69,16 +74,18 @@ enum Left {
 }
 
 impl Connection {
-    pub(super) fn new(shared: Arc<Shared>, stream: Stream, number: u64) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, stream: Stream, remote: Remote) -> Self {
         let limits = *shared.issuer.limits();
-        let session = Session::new(&shared.gate, number);
+        let session = Session::new(&shared.gate, remote);
         Self {
             shared,
             stream,
             limits,
-            input: BytesMut::with_capacity(READ_BYTES),
+            input: BytesMut::new(),
+            read_bytes: READ_BYTES_MIN,
             replies: Replies::new(),
             session,
+            run: Run::default(),
             tally: Tally::default(),
             half_since: None,
         }
@@ -92,11 +99,12 @@ impl Connection {
 
     /// Answers until one of both ends it.
     async fn converse(&mut self) {
-        let closing = self.shared.going.closing.clone();
-        let mut closing = Aside::new(closing.cancelled_owned());
+        let closing = self.shared.shutdown.closing.clone();
+        let mut closing = PollOnWake::new(closing.cancelled_owned());
         let mut arguments = Arguments::new();
         loop {
-            self.input.reserve(READ_BYTES);
+            self.input.reserve(self.read_bytes);
+            let before = self.input.len();
             if !self.input.is_empty() {
                 self.half_since.get_or_insert_with(boot_time);
             }
@@ -110,9 +118,13 @@ impl Connection {
             if !matches!(read, Ok(1..)) {
                 return;
             }
+            if self.input.len() - before >= self.read_bytes {
+                self.read_bytes = (self.read_bytes * 4).min(READ_BYTES_MAX);
+            }
             let began = boot_time();
             self.session.renew(&self.shared.gate);
-            let goes_on = self.answer_all(&mut arguments).await;
+            // On the heap for as long as it takes: a connection that waits does without its memory.
+            let goes_on = Box::pin(self.answer_all(&mut arguments)).await;
             let took = boot_time().saturating_sub(began);
             self.shared.metrics.requests.took(Protocol::Resp, took);
             if !matches!(goes_on, Ok(true)) {
@@ -123,16 +135,17 @@ impl Connection {
 
     /// Idle connections may be kept for ever, as with Redis; half a command is not.
     async fn read(&mut self) -> io::Result<usize> {
-        let Limits { head_timeout, resp_idle_timeout, .. } = self.limits;
+        let Limits { head_timeout, resp_idle_timeout, auth_timeout, .. } = self.limits;
+        let stranger_left = self.session.stranger_left(auth_timeout);
         let reading = self.stream.read_buf(&mut self.input);
-        match self.half_since {
+        let left = match self.half_since {
             // However slowly it trickles in.
-            Some(since) => {
-                let left = (since + head_timeout).saturating_sub(boot_time());
-                in_time(left, reading).await
-            }
-            None if resp_idle_timeout.is_zero() => reading.await,
-            None => in_time(resp_idle_timeout, reading).await,
+            Some(since) => Some((since + head_timeout).saturating_sub(boot_time())),
+            None => Some(resp_idle_timeout).filter(|limit| !limit.is_zero()),
+        };
+        match [left, stranger_left].into_iter().flatten().min() {
+            Some(left) => in_time(left, reading).await,
+            None => reading.await,
         }
     }
 
@@ -140,17 +153,23 @@ impl Connection {
     async fn answer_all(&mut self, arguments: &mut Arguments) -> io::Result<bool> {
         let mut answered = 0;
         loop {
-            match frame::parse(&self.input, arguments, self.limits.max_command_bytes) {
+            let most = self.session.most(self.limits.max_command_bytes);
+            match frame::parse(&self.input, arguments, most) {
                 Ok(Some(used)) => {
                     self.half_since = None;
-                    let left = self.execute(arguments);
+                    let is_in_run = self.joins_run(arguments);
+                    if !is_in_run {
+                        self.answer_run().await?;
+                    }
+                    let left = match is_in_run {
+                        true => Left::Nothing,
+                        false => self.execute(arguments),
+                    };
                     self.input.advance(used);
                     match left {
                         Left::Nothing => {}
-                        Left::Issue { count, is_array, scope, shape } => {
-                            // Whoever sent those before need not wait for this one.
-                            self.flush().await?;
-                            self.issue(count, is_array, scope, shape).await?;
+                        Left::Issue { count, scope, shape } => {
+                            self.issue(count, &scope, shape).await?;
                         }
                         Left::Close => {
                             self.flush().await?;
@@ -160,6 +179,7 @@ impl Connection {
                 }
                 Ok(None) => break,
                 Err(broken) => {
+                    self.answer_run().await?;
                     self.replies.error(&format!("ERR Protocol error: {}", broken.0));
                     self.flush().await?;
                     return Ok(false);
@@ -169,10 +189,12 @@ impl Connection {
             self.flush_if_long().await?;
             if answered % self.limits.max_pipeline == 0 {
                 // Others of this thread have their turn.
+                self.answer_run().await?;
                 self.flush().await?;
                 tokio::task::yield_now().await;
             }
         }
+        self.answer_run().await?;
         self.flush().await?;
         Ok(true)
     }
@@ -184,8 +206,8 @@ impl Connection {
     async fn flush(&mut self) -> io::Result<()> {
         let tally = std::mem::take(&mut self.tally);
         let requests = &self.shared.metrics.requests;
-        if tally.ids > 0 {
-            requests.singles(Protocol::Resp, tally.ids);
+        if tally.answered > 0 {
+            requests.done_many(Protocol::Resp, Method::Next, tally.answered);
         }
         if tally.others > 0 {
             requests.done_many(Protocol::Resp, Method::Other, tally.others);
@@ -205,13 +227,6 @@ impl Connection {
 
     /// Does what can be done at once.
     fn execute(&mut self, arguments: &Arguments) -> Left {
-        // Nearly all commands are this one.
-        if let [name, _key] = arguments.as_slice()
-            && self.session.is_free()
-            && is(&self.input[name.clone()], "INCR")
-        {
-            return self.incr();
-        }
         let input = std::mem::take(&mut self.input);
         let words: Vec<&[u8]> = arguments.iter().map(|range| &input[range.clone()]).collect();
         let left = match words.split_first() {
@@ -222,29 +237,13 @@ impl Connection {
         left
     }
 
-    /// `INCR key`, and what is the same as it.
-    fn incr(&mut self) -> Left {
-        if !self.shared.issuer.layout().fits_i64() {
-            let why = "Ids of this layout do not fit a signed integer: use ID.NEXT";
-            return self.fail(Method::Next, &invalid(why));
-        }
-        self.one(None, Shape::Integer)
-    }
-
-    /// One Id, at once if there is one and nothing has to be looked at.
-    fn one(&mut self, scope: Option<Scope>, shape: Shape) -> Left {
-        let is_quick = scope.is_none() && self.session.is_free();
-        let Some(id) = (if is_quick { self.shared.issuer.try_next() } else { None }) else {
-            return Left::Issue { count: 1, is_array: false, scope, shape };
-        };
-        self.replies.id(id.to_u64(), shape);
-        self.tally.ids += 1;
-        Left::Nothing
-    }
-
     fn execute_named(&mut self, name: &[u8], words: &[&[u8]]) -> Left {
-        if let Err(error) = self.session.admit(command::need(name)) {
-            return self.refuse(&error);
+        // What a browser that was sent here by a hostile page would say, with a key in its body or not.
+        if is(name, "POST") || is(name, "HOST:") {
+            return Left::Close;
+        }
+        if let Err(error) = self.session.check(&self.shared.gate, command::need(name)) {
+            return self.fail(Method::Other, &error);
         }
         let (method, outcome) = match name.to_ascii_uppercase().as_slice() {
             b"ID.NEXT" => return self.next(words),
@@ -252,12 +251,10 @@ impl Connection {
             // What some clients send for INCR. Other steps would promise a row without gaps.
             b"INCRBY" if matches!(words, [_, b"1"]) => return self.incr(),
             b"INCRBY" if words.len() == 2 => {
-                let why = "only steps of 1 are known here: use ID.NEXT count for many Ids";
+                let why = "only steps of 1 are known here: use ID.NEXT count for many IDs";
                 (Method::Next, Err(invalid(why)))
             }
             b"ID.DECODE" => (Method::Decode, self.decode(words)),
-            // What a browser that was sent here by a hostile page would say.
-            b"POST" | b"HOST:" => return Left::Close,
             b"QUIT" => {
                 self.replies.simple("OK");
                 self.tally.others += 1;
@@ -316,71 +313,11 @@ impl Connection {
             name => {
                 let name: String = String::from_utf8_lossy(name).chars().take(64).collect();
                 replies.error(&format!(
-                    "ERR unknown command '{}': Ids come from INCR key or ID.NEXT [count]",
+                    "ERR unknown command '{}': IDs come from INCR key or ID.NEXT [count]",
                     name.escape_debug()
                 ));
             }
         }
-    }
-
-    fn next(&mut self, words: &[&[u8]]) -> Left {
-        let wanted = Next::parse(words).and_then(|next| {
-            let scope = self.shared.issuer.scope(next.scope)?;
-            if next.shape == Shape::Integer && !self.shared.issuer.layout().fits_i64() {
-                return Err(invalid("Ids of this layout do not fit a signed integer: use AS STR"));
-            }
-            self.shared.issuer.want(next.count.unwrap_or(1), None)?;
-            Ok((next.count, scope, next.shape))
-        });
-        match wanted {
-            Ok((None, scope, shape)) => self.one(scope, shape),
-            Ok((Some(count), scope, shape)) => Left::Issue { count, is_array: true, scope, shape },
-            Err(error) => self.fail(Method::Next, &error),
-        }
-    }
-
-    /// Issues what takes time, or is more than one.
-    async fn issue(
-        &mut self,
-        count: u32,
-        is_array: bool,
-        scope: Option<Scope>,
-        shape: Shape,
-    ) -> io::Result<()> {
-        let issued = match self.want(count, scope) {
-            Ok(want) => scopes::issue(&self.shared, scope, want, Origin::Client).await,
-            Err(error) => Err(error),
-        };
-        match issued {
-            Ok(answered) => {
-                let requests = &self.shared.metrics.requests;
-                requests.answered(Protocol::Resp, scope, &answered);
-                requests.done_many(Protocol::Resp, Method::Next, 1);
-                let issued = answered.issued;
-                if is_array {
-                    self.replies.array(issued.batch.len());
-                    for run in Pieces::new(&issued.batch) {
-                        self.replies.run(&run, shape);
-                        self.flush_if_long().await?;
-                    }
-                } else {
-                    let id = issued.batch.iter().next().unwrap_or_default();
-                    self.replies.id(id.to_u64(), shape);
-                }
-            }
-            Err(error) => drop(self.fail(Method::Next, &error)),
-        }
-        Ok(())
-    }
-
-    /// What may be issued to whoever this is.
-    fn want(&self, count: u32, scope: Option<Scope>) -> Result<Want, ApiError> {
-        let issuer = &self.shared.issuer;
-        let want = issuer.want(count, None)?;
-        let caller = self.session.admit(Need::Ids)?;
-        caller.check_scope(scope.map(|scope| self.shared.scopes.name(scope)))?;
-        caller.take(count)?;
-        Ok(want)
     }
 
     /// Answers `ID.DECODE id [LAYOUT layout]`.
@@ -402,7 +339,7 @@ impl Connection {
         for (name, value) in [
             ("id", id.to_string()),
             ("layout", layout.to_string()),
-            ("time", self_portrait::instant(unix_ms)),
+            ("time", info::instant(unix_ms)),
         ] {
             replies.bulk(name.as_bytes());
             replies.bulk(value.as_bytes());
@@ -422,7 +359,7 @@ impl Connection {
 
     /// Answers `ID.INFO`.
     fn info(&mut self) {
-        let info = self_portrait::info(&self.shared);
+        let info = info::info(&self.shared);
         let workers: Vec<String> =
             info.lanes.iter().filter_map(|lane| lane.worker).map(|w| w.to_string()).collect();
         let pairs = [

@@ -6,6 +6,10 @@ use crate::tls::HANDSHAKE;
 
 /// Arguments of one command: ours have at most a handful; tools ask about a few hundred names.
 const ARGUMENTS_MAX: usize = 1024;
+/// The same before a key was shown: HELLO with all its options has eight.
+const STRANGE_ARGUMENTS_MAX: usize = 16;
+/// Bytes of a command before a key was shown: a key has less than a hundred.
+const STRANGE_BYTES_MAX: usize = 4096;
 /// Bytes of a line: a length, or an inline command typed by hand.
 const LINE_BYTES_MAX: usize = 4096;
 
@@ -16,27 +20,45 @@ pub(super) struct Broken(pub(super) &'static str);
 /// Where the arguments of a command are in the bytes that were read.
 pub(super) type Arguments = Vec<Range<usize>>;
 
+/// What a command may have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Most {
+    /// Bytes with all arguments.
+    bytes: usize,
+    arguments: usize,
+}
+
+impl Most {
+    /// For those who may send commands of so many bytes.
+    pub(super) const fn bytes(bytes: usize) -> Self {
+        Self { bytes, arguments: ARGUMENTS_MAX }
+    }
+
+    /// The same before they have shown a key.
+    pub(super) fn of_stranger(self) -> Self {
+        Self { bytes: self.bytes.min(STRANGE_BYTES_MAX), arguments: STRANGE_ARGUMENTS_MAX }
+    }
+}
+
 /// Finds the first command. Gives how many bytes it takes, or `None` if it is not complete yet.
-///
-/// A command with all its arguments has at most `most` bytes.
 pub(super) fn parse(
     bytes: &[u8],
     arguments: &mut Arguments,
-    most: usize,
+    most: Most,
 ) -> Result<Option<usize>, Broken> {
     arguments.clear();
     match bytes.first() {
         None => Ok(None),
         Some(b'*') => parse_array(bytes, arguments, most),
         Some(&HANDSHAKE) => Err(Broken("the client speaks TLS, and this port does not")),
-        Some(_) => parse_inline(bytes, arguments),
+        Some(_) => parse_inline(bytes, arguments, most),
     }
 }
 
 fn parse_array(
     bytes: &[u8],
     arguments: &mut Arguments,
-    most: usize,
+    most: Most,
 ) -> Result<Option<usize>, Broken> {
     let Some((count, mut at)) = number(bytes, 1, "invalid multibulk length")? else {
         return Ok(None);
@@ -45,7 +67,7 @@ fn parse_array(
     if count <= 0 {
         return Ok(Some(at));
     }
-    let count = usize::try_from(count).ok().filter(|count| *count <= ARGUMENTS_MAX);
+    let count = usize::try_from(count).ok().filter(|count| *count <= most.arguments);
     let count = count.ok_or(Broken("too many arguments"))?;
     for _ in 0..count {
         match bytes.get(at) {
@@ -57,7 +79,7 @@ fn parse_array(
             return Ok(None);
         };
         let length = usize::try_from(length).map_err(|_| Broken("invalid bulk length"))?;
-        if length > most || start + length > most {
+        if length > most.bytes || start + length > most.bytes {
             return Err(Broken("the command is too long"));
         }
         let end = start + length;
@@ -93,7 +115,11 @@ fn number(bytes: &[u8], from: usize, what: &'static str) -> Result<Option<(i64, 
 }
 
 /// Words on a line, for people at a terminal.
-fn parse_inline(bytes: &[u8], arguments: &mut Arguments) -> Result<Option<usize>, Broken> {
+fn parse_inline(
+    bytes: &[u8],
+    arguments: &mut Arguments,
+    most: Most,
+) -> Result<Option<usize>, Broken> {
     let Some(end) = memchr::memchr(b'\n', bytes) else {
         let is_endless = bytes.len() > LINE_BYTES_MAX;
         return if is_endless { Err(Broken("too big inline request")) } else { Ok(None) };
@@ -112,7 +138,7 @@ fn parse_inline(bytes: &[u8], arguments: &mut Arguments) -> Result<Option<usize>
             _ => {}
         }
     }
-    if arguments.len() > ARGUMENTS_MAX {
+    if arguments.len() > most.arguments {
         return Err(Broken("too many arguments"));
     }
     Ok(Some(end + 1))
@@ -127,7 +153,7 @@ mod tests {
 
     fn words(bytes: &[u8]) -> Result<Found<'_>, Broken> {
         let mut arguments = Arguments::new();
-        let used = parse(bytes, &mut arguments, 256 * 1024)?;
+        let used = parse(bytes, &mut arguments, Most::bytes(256 * 1024))?;
         Ok(used.map(|used| (arguments.iter().map(|range| &bytes[range.clone()]).collect(), used)))
     }
 

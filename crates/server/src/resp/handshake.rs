@@ -1,11 +1,13 @@
-//! What Redis tools and clients ask before they do what they came for.
+//! The commands that Redis tools and clients send before they do what they came for.
+
+use frazil_wire::Reason;
 
 use super::command::{COMMANDS, is};
 use super::reply::{Replies, Version};
 use super::session::Session;
 use crate::access::{Gate, Need};
 use crate::app::Shared;
-use crate::self_portrait;
+use crate::info;
 
 /// Clients read it to know what they may send; the commands here behave as that version's.
 const REDIS_VERSION: &str = "7.0.0";
@@ -39,11 +41,15 @@ pub(super) fn hello(gate: &Gate, session: &mut Session, words: &[&[u8]], replies
             _ => return replies.error("ERR syntax error in HELLO"),
         };
     }
-    if session.admit(Need::AnyKey).is_err() {
-        return replies.error(
-            "NOAUTH HELLO must be called with the client already authenticated: HELLO 3 AUTH \
-             default KEY",
-        );
+    match session.check(gate, Need::AnyKey) {
+        Ok(()) => {}
+        Err(error) if error.reason == Reason::Unauthenticated => {
+            return replies.error(
+                "NOAUTH HELLO must be called with the client already authenticated: HELLO 3 AUTH \
+                 default KEY",
+            );
+        }
+        Err(error) => return replies.failure(&error),
     }
     replies.version = version;
     replies.map(7);
@@ -59,7 +65,7 @@ pub(super) fn hello(gate: &Gate, session: &mut Session, words: &[&[u8]], replies
     replies.bulk(b"proto");
     replies.integer(replies.version.number());
     replies.bulk(b"id");
-    replies.integer(session.number.cast_signed());
+    replies.integer(session.remote.connection.cast_signed());
     replies.bulk(b"modules");
     replies.array(0);
 }
@@ -89,7 +95,10 @@ fn log_in(
     if gate.keys().is_none() {
         return Err(NO_PASSWORD.to_owned());
     }
-    session.log_in(gate, user, key).map_err(|error| format!("WRONGPASS {error}"))
+    session.log_in(gate, user, key).map_err(|error| match error.reason {
+        Reason::Unauthenticated => format!("WRONGPASS {error}"),
+        _ => error.to_resp(),
+    })
 }
 
 /// Answers `SELECT`: there is one database.
@@ -119,10 +128,10 @@ pub(super) fn client(session: &mut Session, words: &[&[u8]], replies: &mut Repli
         },
         [sub] if is(sub, "GETNAME") && session.name.is_empty() => replies.null(),
         [sub] if is(sub, "GETNAME") => replies.bulk(&session.name),
-        [sub] if is(sub, "ID") => replies.integer(session.number.cast_signed()),
+        [sub] if is(sub, "ID") => replies.integer(session.remote.connection.cast_signed()),
         [sub] if is(sub, "INFO") || is(sub, "LIST") => {
             let name = String::from_utf8_lossy(&session.name).replace(['\r', '\n'], " ");
-            let line = format!("id={} name={name} db=0\n", session.number);
+            let line = format!("id={} name={name} db=0\n", session.remote.connection);
             replies.bulk(line.as_bytes());
         }
         [sub, ..] if ["SETINFO", "NO-EVICT", "NO-TOUCH"].iter().any(|known| is(sub, known)) => {
@@ -171,7 +180,7 @@ pub(super) fn config(words: &[&[u8]], replies: &mut Replies) {
 
 /// Answers `INFO`.
 pub(super) fn info(shared: &Shared, replies: &mut Replies) {
-    let info = self_portrait::info(shared);
+    let info = info::info(shared);
     let text = format!(
         "# Server\r\nredis_version:{REDIS_VERSION}\r\nredis_mode:standalone\r\n\
          frazil_version:{}\r\nrole:master\r\n\r\n# Frazil\r\nnamespace:{}\r\nnode:{}\r\n\

@@ -21,10 +21,11 @@ impl Version {
     }
 }
 
-/// How Ids are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How IDs are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Shape {
     /// As strings: no client rounds those.
+    #[default]
     Text,
     /// As integers.
     Integer,
@@ -87,7 +88,7 @@ impl Replies {
         }
     }
 
-    /// One Id.
+    /// One ID.
     pub(super) fn id(&mut self, id: u64, shape: Shape) {
         match shape {
             Shape::Integer => self.integer(id.cast_signed()),
@@ -95,7 +96,7 @@ impl Replies {
         }
     }
 
-    /// Many Ids, of an array whose length was said before.
+    /// Many IDs, of an array whose length was said before.
     pub(super) fn run(&mut self, run: &Run, shape: Shape) {
         match (shape, shared_digits(run)) {
             (Shape::Integer, _) => push_run(&mut self.bytes, run, b":", b"\r\n"),
@@ -103,7 +104,7 @@ impl Replies {
                 let before = format!("${digits}\r\n");
                 push_run(&mut self.bytes, run, before.as_bytes(), b"\r\n");
             }
-            // Only the first Ids of a layout differ in length.
+            // Only the first IDs of a layout differ in length.
             (Shape::Text, None) => (0..run.count).for_each(|place| {
                 self.id(run.first.to_u64() + place * run.stride, Shape::Text);
             }),

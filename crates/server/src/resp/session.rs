@@ -1,23 +1,30 @@
-//! Who a connection is of.
+//! The session of a connection: whose it is.
 
-use frazil_wire::{ApiError, Reason};
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::access::{Caller, Door, Gate, Need};
+use frazil::coord::time::boot_time;
+use frazil_wire::ApiError;
+
+use super::frame::Most;
+use crate::access::{Caller, Gate, Need};
+use crate::listener::Remote;
 
 /// What a connection is called and whose it is.
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) number: u64,
+    pub(super) remote: Arc<Remote>,
     pub(super) name: Vec<u8>,
     /// None before a key was shown, where one is needed.
-    caller: Option<Caller>,
-    /// Whether single Ids are given without a look at anything.
-    is_free: bool,
+    caller: Option<Arc<Caller>>,
+    /// Since when nobody has shown a key that is needed.
+    stranger_since: Option<Duration>,
 }
 
 impl Session {
-    pub(super) fn new(gate: &Gate, number: u64) -> Self {
-        let mut session = Self { number, name: Vec::new(), caller: None, is_free: false };
+    pub(super) fn new(gate: &Gate, remote: Remote) -> Self {
+        let remote = Arc::new(remote);
+        let mut session = Self { remote, name: Vec::new(), caller: None, stranger_since: None };
         session.reset(gate);
         session
     }
@@ -25,7 +32,17 @@ impl Session {
     /// As it was at the beginning.
     pub(super) fn reset(&mut self, gate: &Gate) {
         self.name.clear();
-        self.become_of(gate.keys().is_none().then_some(Caller::Anybody));
+        self.become_first(gate);
+    }
+
+    /// Whose it is before a key is shown: that of its certificate, if it has one.
+    fn become_first(&mut self, gate: &Gate) {
+        let caller = match gate.keys().is_none() {
+            true => Some(Caller::Anybody),
+            // What is wrong with it is heard by the commands that need a key.
+            false => gate.by_certificate(&self.remote),
+        };
+        self.become_of(caller);
     }
 
     /// Shows a key. Whoever does so with a wrong one stays who they were.
@@ -36,40 +53,57 @@ impl Session {
         key: &[u8],
     ) -> Result<(), ApiError> {
         let key = std::str::from_utf8(key).unwrap_or_default();
-        let caller = gate.admit(Some(key), Need::AnyKey, Door::Front)?;
-        let is_own = |user: &[u8]| user == b"default" || user == caller.name().as_bytes();
-        if !user.is_none_or(is_own) {
-            let detail = "the user must be default, or the name of the key";
-            return Err(ApiError::new(Reason::Unauthenticated, detail));
-        }
+        let caller = gate.admit(&self.remote, Some(key), Need::AnyKey)?;
+        user.map_or(Ok(()), |user| caller.check_user(user))?;
         self.become_of(Some(caller));
         Ok(())
     }
 
     /// Looks again at the key: it may have ended.
     pub(super) fn renew(&mut self, gate: &Gate) {
-        if let Some(caller @ Caller::Key(_)) = &mut self.caller {
-            let is_good = gate.renew(caller).is_ok();
-            let caller = self.caller.take().filter(|_| is_good);
-            self.become_of(caller);
+        if let Some(caller) = &mut self.caller
+            && gate.renew(Arc::make_mut(caller)).is_err()
+        {
+            self.become_first(gate);
         }
     }
 
-    /// Whose it is, if that one may do what needs this.
-    pub(super) fn admit(&self, need: Need) -> Result<&Caller, ApiError> {
-        match &self.caller {
-            Some(caller) => caller.check(need).map(|()| caller),
-            None if need == Need::Nothing => Ok(&Caller::Anybody),
-            None => Err(ApiError::new(Reason::Unauthenticated, "send a key: AUTH KEY")),
+    /// Whether whoever it is may do what needs this.
+    pub(super) fn check(&mut self, gate: &Gate, need: Need) -> Result<(), ApiError> {
+        if need == Need::Nothing {
+            return Ok(());
         }
+        let caller = self.caller(gate, 1)?;
+        caller.check(need, 1)
     }
 
-    pub(super) const fn is_free(&self) -> bool {
-        self.is_free
+    /// Whose it is, for so many commands.
+    pub(super) fn caller(&mut self, gate: &Gate, commands: u64) -> Result<&Arc<Caller>, ApiError> {
+        // A certificate may stand for a key that was not known before.
+        if self.caller.is_none() && self.remote.certificate.is_some() {
+            self.become_of(gate.admit_by_certificate(&self.remote, commands)?);
+        }
+        let caller = self.caller.as_ref();
+        caller.ok_or_else(|| gate.without_key("send a key: AUTH KEY", commands))
+    }
+
+    /// How long the client may still take to show a key; `None` if it has, or needs none.
+    pub(super) fn stranger_left(&self, limit: Duration) -> Option<Duration> {
+        let since = self.stranger_since?;
+        Some((since + limit).saturating_sub(boot_time()))
+    }
+
+    /// What a command may have.
+    pub(super) fn most(&self, bytes: usize) -> Most {
+        let most = Most::bytes(bytes);
+        if self.caller.is_none() { most.of_stranger() } else { most }
     }
 
     fn become_of(&mut self, caller: Option<Caller>) {
-        self.is_free = caller.as_ref().is_some_and(Caller::is_free);
-        self.caller = caller;
+        self.stranger_since = match &caller {
+            None => self.stranger_since.or_else(|| Some(boot_time())),
+            Some(_) => None,
+        };
+        self.caller = caller.map(Arc::new);
     }
 }

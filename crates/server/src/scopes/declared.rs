@@ -25,7 +25,7 @@ impl DeclaredScope {
         Self { name: name.into(), kind: ScopeKind::Plain }
     }
 
-    /// One whose Ids strictly increase across the cluster.
+    /// One whose IDs strictly increase across the cluster.
     #[must_use]
     pub fn strict(name: impl Into<String>) -> Self {
         Self { name: name.into(), kind: ScopeKind::Strict }
@@ -46,7 +46,7 @@ impl DeclaredScope {
         check_scopes(std::slice::from_ref(&scope)).map(|()| scope)
     }
 
-    /// Whether its Ids strictly increase across the cluster.
+    /// Whether its IDs strictly increase across the cluster.
     #[must_use]
     pub fn is_strict(&self) -> bool {
         self.kind == ScopeKind::Strict

@@ -8,10 +8,10 @@ use frazil::Strict;
 use frazil::election::{Candidate, Leadership, Pace};
 use tokio::sync::watch;
 
-use super::Post;
+use super::StrictScope;
 use crate::app::Shared;
 use crate::condition::{Condition, NodeState};
-use crate::elections::Ballot;
+use crate::elections::ElectionStats;
 
 /// Nodes go for a free scope one after the other within this time, each scope in another order.
 const SPREAD_MS: u64 = 200;
@@ -25,13 +25,13 @@ const TRY_AGAIN: Duration = Duration::from_secs(5);
 /// Leads the scope as often as this node is elected, until the node drains.
 pub(crate) async fn lead(
     shared: Arc<Shared>,
-    post: Arc<Post>,
+    scope: Arc<StrictScope>,
     candidate: Candidate,
-    ballot: Arc<Ballot>,
+    stats: Arc<ElectionStats>,
     mut condition: watch::Receiver<Condition>,
 ) {
-    let draining = shared.going.draining.clone();
-    let pace = pace(&shared, &post);
+    let draining = shared.shutdown.draining.clone();
+    let pace = pace(&shared, &scope);
     loop {
         let elected = draining.run_until_cancelled(async {
             // Without a worker there is nothing to lead with. The sender outlives this.
@@ -41,12 +41,12 @@ pub(crate) async fn lead(
         match elected.await {
             None => return,
             Some(Ok(leadership)) => {
-                ballot.lead(true);
-                reign(&shared, &post, leadership, &mut condition).await;
-                ballot.lead(false);
+                stats.lead(true);
+                issue_while_leading(&shared, &scope, leadership, &mut condition).await;
+                stats.lead(false);
             }
             Some(Err(error)) => {
-                tracing::error!(%error, scope = post.name, "this node cannot lead the scope");
+                tracing::error!(%error, scope = scope.name, "this node cannot lead the scope");
                 draining.run_until_cancelled(tokio::time::sleep(TRY_AGAIN)).await;
             }
         }
@@ -54,32 +54,36 @@ pub(crate) async fn lead(
 }
 
 /// Issues until the leadership is lost, or given back.
-async fn reign(
+async fn issue_while_leading(
     shared: &Shared,
-    post: &Post,
+    scope: &StrictScope,
     leadership: Leadership,
     condition: &mut watch::Receiver<Condition>,
 ) {
     let Some(node) = shared.issuer.node() else { return };
-    let strict = Arc::new(Strict::new(node.clone(), leadership.proof()));
-    post.seat(Some(strict.clone()));
-    tracing::info!(scope = post.name, token = %leadership.token(), "this node leads the scope");
+    let issuer = Strict::new(node.clone(), leadership.proof()).above(scope.forwards.last());
+    let issuer = Arc::new(issuer);
+    scope.set_local_issuer(Some(issuer.clone()));
+    tracing::info!(scope = scope.name, token = %leadership.token(), "this node leads the scope");
     tokio::select! {
         () = leadership.cancelled() => {}
-        () = shared.going.draining.cancelled() => {}
+        () = shared.shutdown.draining.cancelled() => {}
         () = unable(condition) => {}
     }
-    post.seat(None);
+    scope.set_local_issuer(None);
     // Nothing is issued after this, so the next leader may start right above it.
-    let last = strict.close();
+    let last = issuer.close();
+    if let Some(id) = issuer.last() {
+        scope.forwards.raise(id);
+    }
     if let Some(loss) = leadership.loss() {
-        tracing::warn!(scope = post.name, %loss, "this node does not lead the scope any more");
+        tracing::warn!(scope = scope.name, %loss, "this node does not lead the scope any more");
         return;
     }
     match leadership.resign_at(last).await {
-        Ok(()) => tracing::info!(scope = post.name, "this node has resigned from the scope"),
+        Ok(()) => tracing::info!(scope = scope.name, "this node has resigned from the scope"),
         Err(error) => tracing::warn!(
-            %error, scope = post.name,
+            %error, scope = scope.name,
             "the store was not told that this node has resigned: the next leader waits for the TTL"
         ),
     }
@@ -101,15 +105,15 @@ async fn unable(condition: &mut watch::Receiver<Condition>) {
 }
 
 /// By rendezvous hash each scope has another order of nodes, so that scopes spread over them.
-fn pace(shared: &Arc<Shared>, post: &Post) -> Pace {
+fn pace(shared: &Arc<Shared>, strict: &StrictScope) -> Pace {
     let mut hasher = DefaultHasher::new();
-    (&shared.name, &post.name).hash(&mut hasher);
+    (&shared.name, &strict.name).hash(&mut hasher);
     let own = Duration::from_millis(hasher.finish() % SPREAD_MS);
     let shared = Arc::downgrade(shared);
     Arc::new(move |_| {
-        let led = shared
-            .upgrade()
-            .map_or(0, |shared| shared.scopes.posts().filter(|post| post.is_led_here()).count());
+        let led = shared.upgrade().map_or(0, |shared| {
+            shared.scopes.strict().filter(|strict| strict.is_led_here()).count()
+        });
         Some(own + PER_SCOPE * u32::try_from(led).unwrap_or(u32::MAX))
     })
 }

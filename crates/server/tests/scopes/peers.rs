@@ -1,12 +1,14 @@
 //! Forwarding: loops, deadlines, keys and certificates.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::boot_time;
 use frazil::coord::{Group, Namespace, Slot};
 use frazil::election::{Elections, Leadership, Settings};
 use frazil_rig::Certificates;
+use frazil_server::TlsFiles;
 use frazil_server::keys::Role;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
@@ -15,7 +17,7 @@ use super::site::secured::{Keys, Transport};
 use super::*;
 
 /// Leads the scope in the store under an address, without being a node.
-async fn lead_as(place: &Place, address: &str) -> Leadership {
+pub(super) async fn lead_as(place: &Place, address: &str) -> Leadership {
     let (url, namespace) = (place.url(), Namespace::default());
     let store = frazil::coord::open(&url, &namespace, Copied::Refuse).await.unwrap();
     let elections = Elections::new(store);
@@ -158,7 +160,7 @@ async fn a_leader_that_cannot_be_reached_is_told_of_and_then_replaced() {
     let reply = site.post("/ids?scope=orders").await;
     assert_eq!((reply.status, reply.reason().as_str()), (503, "NO_LEADER"), "{}", reply.text());
     assert!(reply.text().contains("times of the leader before"), "{}", reply.text());
-    until("Ids", || async { (site.post("/ids?scope=orders").await.status == 200).then_some(()) })
+    until("IDs", || async { (site.post("/ids?scope=orders").await.status == 200).then_some(()) })
         .await;
     site.stop().await.unwrap();
 }
@@ -191,7 +193,7 @@ async fn closed(transport: Transport, peer: &str, client: &str, keys: &Keys) -> 
     let file = place.0.path().join("peer-key");
     std::fs::write(&file, format!("{peer}\n")).unwrap();
     let secured = |config: &mut Config| {
-        config.keys = Some(keys.path());
+        config.keys = Some(keys.path().into());
         config.peer_key_file = Some(file.clone());
         config.tls = transport.files(&certificates);
         config.peer_ca = config.tls.is_some().then(|| certificates.ca().to_owned());
@@ -226,10 +228,42 @@ async fn closed(transport: Transport, peer: &str, client: &str, keys: &Keys) -> 
 }
 
 #[tokio::test]
+async fn only_a_key_with_the_role_peer_forwards() {
+    let mut keys = Keys::new();
+    let (peer, client) = (keys.add("nodes", Role::Peer), keys.add("client", Role::Ids));
+    let both = keys.add_with("both", Role::Peer, |entry| entry.roles.push(Role::Ids));
+    let (place, file) = (Place::new(), tempfile::NamedTempFile::new().unwrap());
+    std::fs::write(file.path(), &peer).unwrap();
+    let secured = |config: &mut Config| {
+        config.keys = Some(keys.path().into());
+        config.peer_key_file = Some(file.path().to_owned());
+    };
+    let site = place.site("one", secured).await;
+    let ask = async |key: &str, forwarded: &[(&str, &str)]| {
+        let shown = format!("Bearer {key}");
+        let headers = [&[("authorization", shown.as_str())], forwarded].concat();
+        request(site.http(), "POST", "/ids?scope=orders", &headers, b"").await
+    };
+    until("a leader", || async { (ask(&client, &[]).await.status == 200).then_some(()) }).await;
+    let forwarded = [("frazil-forwarded", "two"), ("frazil-patience-ms", "1500")];
+    for (key, plainly, as_a_node) in [(&client, 200, 403), (&peer, 403, 200), (&both, 200, 200)] {
+        assert_eq!(ask(key, &[]).await.status, plainly);
+        assert_eq!(ask(key, &forwarded).await.status, as_a_node);
+    }
+    let refused = ask(&client, &forwarded).await;
+    assert_eq!(refused.reason(), "FORBIDDEN");
+    assert!(refused.text().contains("role peer"), "{}", refused.text());
+    // The token that it leads with is told to nodes, and to nobody else.
+    assert!(ask(&both, &forwarded).await.headers.contains_key("frazil-leader-token"));
+    assert!(!ask(&both, &[]).await.headers.contains_key("frazil-leader-token"));
+    site.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn nodes_show_their_key_to_each_other_over_every_transport() {
     for transport in Transport::ALL {
         let mut keys = Keys::new();
-        let (peer, client) = (keys.add("peer", Role::Ids), keys.add("client", Role::Ids));
+        let (peer, client) = (keys.add("peer", Role::Peer), keys.add("client", Role::Ids));
         let reply = closed(transport, &peer, &client, &keys).await;
         assert_eq!(ids(&reply).metadata.node, "one", "{transport:?}");
     }
@@ -239,8 +273,8 @@ async fn nodes_show_their_key_to_each_other_over_every_transport() {
 async fn a_key_that_opens_nothing_is_the_nodes_fault_and_not_the_clients() {
     let mut keys = Keys::new();
     let (reader, client) = (keys.add("reader", Role::Read), keys.add("client", Role::Ids));
-    let unknown = Keys::new().add("unknown", Role::Ids);
-    for wrong in [&reader, &unknown] {
+    let unknown = Keys::new().add("unknown", Role::Peer);
+    for wrong in [&reader, &client.clone(), &unknown] {
         let reply = closed(Transport::Plain, wrong, &client, &keys).await;
         assert_eq!((reply.status, reply.reason().as_str()), (503, "NO_LEADER"));
         assert!(reply.text().contains("--peer-key-file"), "{}", reply.text());
@@ -252,7 +286,7 @@ async fn a_key_that_opens_nothing_is_the_nodes_fault_and_not_the_clients() {
 #[tokio::test]
 async fn a_client_is_let_in_by_the_node_that_it_asks() {
     let mut keys = Keys::new();
-    let peer = keys.add("peer", Role::Ids);
+    let peer = keys.add("peer", Role::Peer);
     let reader = keys.add("reader", Role::Read);
     let reply = closed(Transport::Plain, &peer, &reader, &keys).await;
     assert_eq!(reply.reason(), "FORBIDDEN");
@@ -261,4 +295,90 @@ async fn a_client_is_let_in_by_the_node_that_it_asks() {
     });
     let reply = closed(Transport::Plain, &peer, &frugal, &keys).await;
     assert_eq!(reply.reason(), "FORBIDDEN");
+}
+
+/// A leader with a certificate, and a node that forwards to it. What is done to the files of the
+/// second one, and what its clients are told then.
+async fn rotated(asks_for_certificates: bool, change: impl Fn(&Certificates, &Path)) {
+    let (place, ours) = (Place::new(), Certificates::generate().unwrap());
+    let theirs = Certificates::generate().unwrap();
+    let own = TlsFiles {
+        cert: ours.server_cert().to_owned(),
+        key: ours.server_key().to_owned(),
+        client_ca: asks_for_certificates.then(|| ours.ca().to_owned()),
+    };
+    let one = place
+        .site("one", |config| {
+            config.tls = Some(own);
+            config.peer_ca = Some(ours.ca().to_owned());
+        })
+        .await;
+    let files = tempfile::tempdir().unwrap();
+    let at = |name: &str| files.path().join(name);
+    let of = |certificates: &Certificates| {
+        std::fs::copy(certificates.server_cert(), at("cert")).unwrap();
+        std::fs::copy(certificates.server_key(), at("key")).unwrap();
+        std::fs::copy(certificates.ca(), at("ca")).unwrap();
+    };
+    of(&ours);
+    let two = place
+        .site("two", |config| {
+            // Its clients need no certificate here, and speak RESP.
+            config.tls = Some(TlsFiles { cert: at("cert"), key: at("key"), client_ca: None });
+            config.peer_ca = Some(at("ca"));
+            config.limits.max_wait = Duration::from_millis(500);
+        })
+        .await;
+    let ask = async || {
+        let trust = super::site::secured::client(&at("trusted"), None, b"http/1.1");
+        let stream = TcpStream::connect(two.http()).await.unwrap();
+        let name = rustls::pki_types::ServerName::try_from("localhost").unwrap();
+        let connector = tokio_rustls::TlsConnector::from(trust);
+        let mut stream = connector.connect(name, stream).await.unwrap();
+        let head = "POST /ids?scope=orders HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes).await;
+        super::site::reply(&bytes)
+    };
+    let trusted = |certificates: &Certificates| {
+        std::fs::copy(certificates.ca(), at("trusted")).unwrap();
+    };
+    trusted(&ours);
+    until("an answer of the leader", || async { (ask().await.status == 200).then_some(()) }).await;
+    for is_ours in [false, true] {
+        let certificates = if is_ours { &ours } else { &theirs };
+        change(certificates, files.path());
+        two.reloader.reload().unwrap();
+        // What the node shows to its own clients may have changed too.
+        let shown = std::fs::read(at("cert")).unwrap();
+        trusted(if shown == std::fs::read(ours.server_cert()).unwrap() { &ours } else { &theirs });
+        if is_ours {
+            let looked = || async { (ask().await.status == 200).then_some(()) };
+            until("an answer of the leader", looked).await;
+        } else {
+            let reply = ask().await;
+            assert_eq!((reply.status, reply.reason().as_str()), (503, "NO_LEADER"));
+            assert!(reply.text().contains("cannot be reached"), "{}", reply.text());
+        }
+    }
+    two.stop().await.unwrap();
+    one.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_authority_that_is_withdrawn_is_not_trusted_after_a_reload() {
+    let change = |certificates: &Certificates, files: &Path| {
+        std::fs::copy(certificates.ca(), files.join("ca")).unwrap();
+    };
+    rotated(false, change).await;
+}
+
+#[tokio::test]
+async fn the_certificate_that_is_shown_to_other_nodes_is_read_again() {
+    let change = |certificates: &Certificates, files: &Path| {
+        std::fs::copy(certificates.server_cert(), files.join("cert")).unwrap();
+        std::fs::copy(certificates.server_key(), files.join("key")).unwrap();
+    };
+    rotated(true, change).await;
 }

@@ -115,7 +115,7 @@ impl Site {
         line.rsplit(' ').next().unwrap().parse().unwrap()
     }
 
-    /// All Ids issued by one protocol without a scope.
+    /// All IDs issued by one protocol without a scope.
     pub(crate) async fn issued(&self, protocol: &str) -> f64 {
         self.metric(&format!("frazil_ids_issued_total{{protocol=\"{protocol}\",scope=\"\"}}")).await
     }
@@ -188,10 +188,29 @@ pub(crate) fn reply(bytes: &[u8]) -> Reply {
         let (name, value) = line.split_once(':').unwrap();
         (name.to_ascii_lowercase(), value.trim().to_owned())
     });
-    Reply { status, headers: headers.collect(), body: bytes[end + 4..].to_vec() }
+    let headers: BTreeMap<String, String> = headers.collect();
+    let body = &bytes[end + 4..];
+    let is_chunked = headers.get("transfer-encoding").is_some_and(|how| how == "chunked");
+    let body = if is_chunked { joined(body) } else { body.to_vec() };
+    Reply { status, headers, body }
 }
 
-/// A node on a store. A directory is the test's own: its Ids need not run ahead of time at first.
+/// The chunks of a body in one.
+fn joined(mut chunks: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    loop {
+        let end = chunks.windows(2).position(|two| two == b"\r\n").expect("a length");
+        let length = std::str::from_utf8(&chunks[..end]).unwrap();
+        let length = usize::from_str_radix(length, 16).unwrap();
+        if length == 0 {
+            return body;
+        }
+        body.extend_from_slice(&chunks[end + 2..end + 2 + length]);
+        chunks = &chunks[end + 2 + length + 2..];
+    }
+}
+
+/// A node on a store. A directory is the test's own: its IDs need not run ahead of time at first.
 fn node(store: &str) -> frazil::Builder {
     let node = frazil::Node::builder().store(store).unwrap();
     if store.starts_with("file:") { node.first_use(FirstUse::AtOnce) } else { node }

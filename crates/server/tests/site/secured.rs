@@ -128,15 +128,25 @@ impl Keys {
         self.write();
     }
 
+    /// Changes the key of a name.
+    pub(crate) fn change(&mut self, name: &str, change: impl FnOnce(&mut KeyEntry)) {
+        let entry = self.entries.iter_mut().find(|entry| entry.name == name);
+        change(entry.unwrap());
+        self.write();
+    }
+
     fn write(&self) {
-        let mut text = String::new();
-        for entry in &self.entries {
-            // Every JSON value of these is one of TOML too.
-            text += "[[key]]\n";
-            for (name, value) in serde_json::to_value(entry).unwrap().as_object().unwrap() {
-                text += &format!("{name} = {value}\n");
-            }
-        }
+        let text: String = self.entries.iter().map(text_of).collect();
         std::fs::write(self.path(), text).unwrap();
     }
+}
+
+/// An entry as a list of keys has it.
+pub(crate) fn text_of(entry: &KeyEntry) -> String {
+    let mut text = "[[key]]\n".to_owned();
+    // Every JSON value of these is one of TOML too.
+    for (name, value) in serde_json::to_value(entry).unwrap().as_object().unwrap() {
+        text += &format!("{name} = {value}\n");
+    }
+    text
 }

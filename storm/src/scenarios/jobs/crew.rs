@@ -136,7 +136,7 @@ fn recipe(plan: &Plan, number: usize, url: &str, files: &Path, log: PathBuf) -> 
         .map(Into::into)
         .collect();
     arguments.push(files.into());
-    let mutant = plan.mutant.iter().map(|mutant| ("FRAZIL_MUTANT".into(), mutant.into()));
+    let mutant = plan.mutant.iter().map(|mutant| ("STORM_MUTANT".into(), mutant.into()));
     // It listens nowhere.
     let (program, environment) = (plan.frazil.clone(), mutant.collect());
     Recipe { program, arguments, environment, log, port: 0 }

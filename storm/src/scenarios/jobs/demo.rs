@@ -148,7 +148,7 @@ impl Demo {
         if let Some(lasts) = lasts {
             arguments.extend(["--duration".into(), format!("{}ms", lasts.as_millis()).into()]);
         }
-        let mutant = plan.mutant.iter().map(|mutant| ("FRAZIL_MUTANT".into(), mutant.into()));
+        let mutant = plan.mutant.iter().map(|mutant| ("STORM_MUTANT".into(), mutant.into()));
         let environment = mutant.collect();
         // It listens nowhere.
         let recipe = Recipe {

@@ -95,7 +95,7 @@ fn recipe(plan: &Plan, number: usize, url: &str, register: SocketAddr) -> io::Re
     arguments.extend([std::env::current_exe()?.into(), "writer".into(), "--register".into()]);
     arguments.push(register.to_string().into());
     let of_frazil = plan.mutant.iter().filter(|mutant| *mutant != super::BLIND_REGISTER);
-    let mutant = of_frazil.map(|mutant| ("FRAZIL_MUTANT".into(), mutant.into()));
+    let mutant = of_frazil.map(|mutant| ("STORM_MUTANT".into(), mutant.into()));
     Ok(Recipe {
         program: plan.frazil.clone(),
         arguments,

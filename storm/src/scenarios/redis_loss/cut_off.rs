@@ -59,6 +59,6 @@ fn act(stage: &mut Stage) -> io::Result<()> {
 }
 
 fn judge(_: &Plan, outcomes: &mut Outcomes) {
-    outcomes.verdict.guard("Ids", outcomes.counts.ids, 1000);
+    outcomes.verdict.guard("IDs", outcomes.counts.ids, 1000);
     outcomes.verdict.guard("faults", outcomes.faults.len() as u64, 1);
 }

@@ -1,4 +1,4 @@
-//! How fast an audit knows whether it saw an Id before, and what it remembers that in.
+//! How fast an audit knows whether it saw an ID before, and what it remembers that in.
 
 mod billion;
 mod stream;
@@ -16,7 +16,7 @@ use crate::bar::{Bar, Bound};
 const DECODE: &str = "only decode";
 const ID_SET: &str = "IdSet::insert";
 const HASH_SET: &str = "std HashSet<u64>::insert";
-/// Ids of a call, to have the cost of a call out of the way.
+/// IDs of a call, to have the cost of a call out of the way.
 const CALL: u32 = 4096;
 
 /// What was measured.
@@ -78,7 +78,7 @@ fn one(stream: &Stream, plan: Plan) -> Comparison {
             stream.each(count, |id| {
                 repeated += u64::from(!seen.insert(id).expect("made from this layout"));
             });
-            assert_eq!(repeated, 0, "no Id of the stream comes twice");
+            assert_eq!(repeated, 0, "no ID of the stream comes twice");
         },
     );
     let hash_set = Case::with_state(
@@ -88,7 +88,7 @@ fn one(stream: &Stream, plan: Plan) -> Comparison {
         |(stream, seen)| {
             let mut repeated = 0;
             stream.each(count, |id| repeated += u64::from(!seen.insert(id.to_u64())));
-            assert_eq!(repeated, 0, "no Id of the stream comes twice");
+            assert_eq!(repeated, 0, "no ID of the stream comes twice");
         },
     );
     compare(&[&decode, &id_set, &hash_set], 1, plan)
@@ -128,7 +128,7 @@ impl Audit {
                     name: format!("memory of IdSet, {}", measured.name),
                     measured: measured.id_set_bytes,
                     bound: Bound::AtMost(0.1),
-                    unit: "bytes an Id",
+                    unit: "bytes an ID",
                 },
             ]
         });
@@ -136,7 +136,7 @@ impl Audit {
     }
 
     pub(crate) fn table(&self) -> Table {
-        let mut table = Table::new(&["seen before?", "ns", "million/s", "ratio", "bytes an Id"]);
+        let mut table = Table::new(&["seen before?", "ns", "million/s", "ratio", "bytes an ID"]);
         for measured in &self.streams {
             let unit_ns = measured.comparison.median_ns(DECODE);
             for (case, bytes) in [

@@ -1,4 +1,4 @@
-//! Nanoseconds: single Ids, batches and text, with a layout that does not cap.
+//! Nanoseconds: single IDs, batches and text, with a layout that does not cap.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -16,7 +16,7 @@ const BATCH_BAR: u32 = 4096;
 
 /// What was measured.
 pub(crate) struct Speed {
-    /// Everything on one thread, then the single Ids on all cores.
+    /// Everything on one thread, then the single IDs on all cores.
     comparisons: [Comparison; 2],
 }
 
@@ -38,8 +38,8 @@ pub(crate) fn measure(pace: Pace) -> Result<Speed, Box<dyn Error>> {
     let batches = [1, 16, 256].map(|n| try_batch(ticking, n)).into_iter();
     let batches = batches.chain([1, 16, 256, BATCH_BAR].map(|n| batch(ticking, n)));
     let texts = [
-        Case::new("Id to decimal text", || black_box(id).text(Format::Decimal)),
-        Case::new("decimal text to Id", || black_box(text).parse::<Id>()),
+        Case::new("ID to decimal text", || black_box(id).text(Format::Decimal)),
+        Case::new("decimal text to ID", || black_box(text).parse::<Id>()),
     ];
     let others: Vec<_> = batches.chain(texts).collect();
 
@@ -102,7 +102,7 @@ impl Speed {
             },
             Bar {
                 measured: median_ns(&batch),
-                name: format!("{batch}, each Id"),
+                name: format!("{batch}, each ID"),
                 bound: Bound::AtMost(0.7),
                 unit: "ns",
             },
@@ -110,6 +110,6 @@ impl Speed {
     }
 
     pub(crate) fn table(&self) -> Table {
-        Comparison::table("time for each Id", &self.comparisons, CLOCK_READ)
+        Comparison::table("time for each ID", &self.comparisons, CLOCK_READ)
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Sustained {
     asleep: Run,
 }
 
-/// Callers who want the next Id at once, always, and beside them one who only sleeps. They take
+/// Callers who want the next ID at once, always, and beside them one who only sleeps. They take
 /// turns, so that a machine which wakes its threads late does so to all of them.
 pub(crate) fn measure(pace: Pace) -> Result<Sustained, Box<dyn Error>> {
     let exact = &Generator::system(&LAYOUT, 1)?;
@@ -42,7 +42,7 @@ pub(crate) fn measure(pace: Pace) -> Result<Sustained, Box<dyn Error>> {
     Ok(Sustained { exact: total(0), ticking: total(1), ahead: total(2), asleep: total(3) })
 }
 
-/// Takes what may run ahead, so that a run does not begin with Ids that time has not paid for.
+/// Takes what may run ahead, so that a run does not begin with IDs that time has not paid for.
 fn use_up<C: Clock>(ids: &Generator<C>) -> Option<NotReady> {
     std::iter::from_fn(|| Some(ids.try_next())).find_map(Result::err)
 }
@@ -66,7 +66,7 @@ fn bars((how, run): (&str, Run)) -> [Bar; 2] {
     let cap = LAYOUT.ids_per_second();
     [
         Bar {
-            name: format!("sustained next, {how}, of {cap} Ids a second"),
+            name: format!("sustained next, {how}, of {cap} IDs a second"),
             measured: percent_of_cap(run),
             bound: Bound::AtLeast(99.9),
             unit: "%",

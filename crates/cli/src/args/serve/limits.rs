@@ -1,4 +1,4 @@
-//! What connections and requests may take.
+//! The limits of connections and requests.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ const NUMBER_MAX: usize = 100_000_000;
 #[derive(Clone, Copy, Debug, ClapArgs)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct LimitArgs {
-    /// The most Ids of one request.
+    /// The most IDs of one request.
     #[arg(long, value_name = "N", default_value = "100000", env = "FRAZIL_MAX_COUNT",
           value_parser = clap::value_parser!(u32).range(1..=10_000_000), hide_short_help = true)]
     pub(crate) max_count: u32,
-    /// How long a request may wait for Ids.
+    /// How long a request may wait for IDs.
     #[arg(long, value_name = "D", default_value = "2s", env = "FRAZIL_MAX_WAIT",
           value_parser = duration, hide_short_help = true)]
     pub(crate) max_wait: Duration,
@@ -40,11 +40,12 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "N", default_value = "100", env = "FRAZIL_MAX_HEADERS",
           value_parser = number, hide_short_help = true)]
     pub(crate) max_headers: usize,
-    /// Requests that wait for Ids at a time; beyond it they are told to go elsewhere.
+    /// Requests that wait for IDs at a time; beyond it they are told to go elsewhere.
     #[arg(long, value_name = "N", default_value = "16384", env = "FRAZIL_MAX_WAITING",
           value_parser = number, hide_short_help = true)]
     pub(crate) max_waiting: usize,
-    /// HTTP and gRPC requests that are answered at a time.
+    /// HTTP and gRPC requests that are answered at a time; keys that hold few of them are let in
+    /// beyond it, up to twice as many in all.
     #[arg(long, value_name = "N", default_value = "16384", env = "FRAZIL_MAX_IN_FLIGHT",
           value_parser = number, hide_short_help = true)]
     pub(crate) max_in_flight: usize,
@@ -52,10 +53,16 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "N", default_value = "10000", env = "FRAZIL_MAX_CONNECTIONS",
           value_parser = number, hide_short_help = true)]
     pub(crate) max_connections: usize,
-    /// Connections of one protocol from one address; a proxy in front needs more.
+    /// Connections of one protocol from one address; a proxy in front needs more, unless it is
+    /// trusted.
     #[arg(long, value_name = "N", default_value = "4000", env = "FRAZIL_MAX_CONNECTIONS_PER_PEER",
           value_parser = number, hide_short_help = true)]
     pub(crate) max_connections_per_peer: usize,
+    /// Wrong keys from one address within a minute; beyond it none of that address is looked at for
+    /// a second, then for two, and so on up to a minute.
+    #[arg(long, value_name = "N", default_value = "10", env = "FRAZIL_MAX_FAILED_KEYS",
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000), hide_short_help = true)]
+    pub(crate) max_failed_keys: u32,
     /// HTTP/2 streams of one connection at a time.
     #[arg(long, value_name = "N", default_value = "100", env = "FRAZIL_MAX_STREAMS",
           value_parser = clap::value_parser!(u32).range(1..=1_000_000), hide_short_help = true)]
@@ -73,10 +80,14 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "N", default_value = "1000", env = "FRAZIL_MAX_PIPELINE",
           value_parser = number, hide_short_help = true)]
     pub(crate) max_pipeline: usize,
-    /// How long a TLS handshake may take.
+    /// How long a TLS handshake may take, and the header of a proxy before it.
     #[arg(long, value_name = "D", default_value = "5s", env = "FRAZIL_HANDSHAKE_TIMEOUT",
           value_parser = duration, hide_short_help = true)]
     pub(crate) handshake_timeout: Duration,
+    /// How long a RESP or gRPC connection may take to show a key, where one is needed.
+    #[arg(long, value_name = "D", default_value = "10s", env = "FRAZIL_AUTH_TIMEOUT",
+          value_parser = duration, hide_short_help = true)]
+    pub(crate) auth_timeout: Duration,
     /// How long the head of a request may take from its first byte on, and half a RESP command.
     #[arg(long, value_name = "D", default_value = "10s", env = "FRAZIL_HEAD_TIMEOUT",
           value_parser = duration, hide_short_help = true)]
@@ -117,11 +128,13 @@ impl LimitArgs {
             max_in_flight: self.max_in_flight,
             max_connections: self.max_connections,
             max_connections_per_peer: self.max_connections_per_peer,
+            max_failed_keys: self.max_failed_keys,
             max_streams: self.max_streams,
             max_resets: self.max_resets,
             max_command_bytes: self.max_command_bytes,
             max_pipeline: self.max_pipeline,
             handshake_timeout: self.handshake_timeout,
+            auth_timeout: self.auth_timeout,
             head_timeout: self.head_timeout,
             body_timeout: self.body_timeout,
             write_timeout: self.write_timeout,

@@ -1,4 +1,4 @@
-//! Files with eight bytes for each Id.
+//! Files with eight bytes for each ID.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use super::malformed::{Malformed, Why};
 const BLOCK_BYTES: usize = 262_144;
 const ID_BYTES: usize = size_of::<u64>();
 
-/// Hands out the Ids with their numbers from 1, until the input ends or the taker has enough.
+/// Hands out the IDs with their numbers from 1, until the input ends or the taker has enough.
 pub(super) fn each(
     input: &mut dyn Read,
     mut take: impl FnMut(Entry<'_>) -> ControlFlow<()>,

@@ -1,10 +1,10 @@
-//! Decimal Ids by the hundred million: eight digits at a time, and no copy of the line.
+//! Decimal IDs by the hundred million: eight digits at a time, and no copy of the line.
 
 /// Digits of a number that is surely below 2^64.
 const DIGITS_MAX: usize = 19;
 
-/// The Id of a line and the bytes of the line with its end, if the bytes begin with a whole line
-/// that is an Id of up to 19 digits. Whoever gets nothing must look closer.
+/// The ID of a line and the bytes of the line with its end, if the bytes begin with a whole line
+/// that is an ID of up to 19 digits. Whoever gets nothing must look closer.
 #[inline]
 pub(super) fn line(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0;

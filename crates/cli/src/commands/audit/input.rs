@@ -35,7 +35,7 @@ impl Input {
     pub(super) fn all(names: &[OsString]) -> Result<Vec<Self>, Failure> {
         if let Some(url) = names.iter().find_map(|name| name.to_str().filter(|name| is_url(name))) {
             return Err(Failure::usage(format_args!(
-                "`frazil audit` reads files, not {}: save the Ids that a server issues first, as \
+                "`frazil audit` reads files, not {}: save the IDs that a server issues first, as \
                  `frazil next --server URL -n 1000 > ids`",
                 words::printable(url.split('@').next_back().unwrap_or(url))
             )));
@@ -47,7 +47,7 @@ impl Input {
         match twins(&inputs) {
             None => Ok(inputs),
             Some((one, other)) => Err(Failure::usage(format_args!(
-                "{} and {} are the same file, so every Id of it would count as a duplicate: give \
+                "{} and {} are the same file, so every ID of it would count as a duplicate: give \
                  it once",
                 one.shown(),
                 other.shown()

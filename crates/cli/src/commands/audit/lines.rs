@@ -1,4 +1,4 @@
-//! Files with one Id a line.
+//! Files with one ID per line.
 
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use super::{Entry, decimal};
 
 /// Bytes read at once.
 const BLOCK_BYTES: usize = 262_144;
-/// Bytes of a line, its end included. The longest text of an Id has 20; whatever is longer is not
+/// Bytes of a line, its end included. The longest text of an ID has 20; whatever is longer is not
 /// kept.
 const LINE_MAX: usize = 256;
 /// What some editors write before a text in UTF-8.

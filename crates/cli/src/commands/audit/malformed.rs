@@ -1,4 +1,4 @@
-//! What is in a file and is no Id.
+//! Parts of a file that are no IDs.
 
 use std::fmt::{self, Display};
 
@@ -13,7 +13,7 @@ const COMPLAINTS_MAX: u64 = 10;
 /// Bytes of a line that a complaint shows.
 const SHOWN_MAX: usize = 64;
 
-/// A line that is no Id.
+/// A line that is no ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed<'a> {
     /// What stands there, or its beginning.
@@ -21,12 +21,12 @@ pub(super) struct Malformed<'a> {
     pub(super) why: Why,
 }
 
-/// Why a line is no Id.
+/// Why a line is no ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
     NotAnId(ParseIdError),
     LineTooLong,
-    /// A binary file ends within an Id.
+    /// A binary file ends within an ID.
     CutOff,
 }
 
@@ -34,9 +34,11 @@ impl Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAnId(error) => error.fmt(f),
-            Self::LineTooLong => f.write_str("the line is longer than any Id: write one Id a line"),
+            Self::LineTooLong => {
+                f.write_str("the line is longer than any ID: write one ID per line")
+            }
             Self::CutOff => {
-                f.write_str("the file ends within an Id: its length is no multiple of 8")
+                f.write_str("the file ends within an ID: its length is no multiple of 8")
             }
         }
     }
@@ -55,14 +57,14 @@ impl MalformedLines {
             let Malformed { text, why } = malformed;
             let shown = String::from_utf8_lossy(&text[..text.len().min(SHOWN_MAX)]);
             let (file, shown) = (input.shown(), words::printable(&shown));
-            say(format_args!("error: {file}:{line}: \"{shown}\" is not an Id: {why}"));
+            say(format_args!("error: {file}:{line}: \"{shown}\" is not an ID: {why}"));
         }
     }
 
     pub(super) fn tell_rest(&self) {
         if self.count > COMPLAINTS_MAX {
             let more = words::count(self.count - COMPLAINTS_MAX, "more line");
-            say(format_args!("error: {more} without an Id"));
+            say(format_args!("error: {more} without an ID"));
         }
     }
 

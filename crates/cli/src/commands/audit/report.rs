@@ -19,7 +19,7 @@ pub(super) struct Report<'a> {
     pub(super) format: Format,
     /// Whether a break of the order is a finding.
     pub(super) ordered: bool,
-    /// Lines that were no Ids.
+    /// Lines that were no IDs.
     pub(super) malformed: u64,
     /// Files that could not be read, or not to their end.
     pub(super) unreadable: u64,
@@ -70,14 +70,14 @@ impl Report<'_> {
     fn duplicate(&self, found: &Duplicate) -> String {
         let (id, again) = (found.id.text(self.format), self.place(found.again));
         match found.first {
-            Some(first) => format!("duplicate: {again}: Id {id} was in {}", self.place(first)),
+            Some(first) => format!("duplicate: {again}: ID {id} was in {}", self.place(first)),
             None => {
                 let why = match self.inputs[..=found.again.source].iter().all(Input::is_rereadable)
                 {
                     true => "in a file that has changed since",
                     false => "in what cannot be read twice",
                 };
-                format!("duplicate: {again}: Id {id} was there before, {why}")
+                format!("duplicate: {again}: ID {id} was there before, {why}")
             }
         }
     }
@@ -87,7 +87,7 @@ impl Report<'_> {
         let breaks = words::count(source.order.breaks(), "time");
         let [before, after] = [first.before, first.after];
         format!(
-            "order: {name}:{}: Id {} is not above {} of {name}:{}; {breaks} in this file",
+            "order: {name}:{}: ID {} is not above {} of {name}:{}; {breaks} in this file",
             after.at,
             after.id.text(self.format),
             before.id.text(self.format),
@@ -100,13 +100,14 @@ impl Report<'_> {
         let mut line =
             |name: &str, value: &dyn Display| data.text(format_args!("{name:<11}{value}"));
         let files = words::count(verdict.sources.len(), "file");
-        line("checked", &format_args!("{} in {files}", words::count(verdict.checked, "Id")))?;
+        line("checked", &format_args!("{} in {files}", words::count(verdict.checked, "ID")))?;
         line("distinct", &verdict.distinct)?;
         line("duplicates", &verdict.duplicates)?;
         line("outside", &verdict.outside)?;
         line(
             "order",
             &match verdict.order_breaks() {
+                _ if verdict.checked == 0 => "nothing was checked".to_owned(),
                 0 => "each file ascends".to_owned(),
                 breaks => words::count(breaks, "break"),
             },
@@ -121,7 +122,7 @@ impl Report<'_> {
         }
         if let Some(busiest) = verdict.census.busiest {
             let time = instant(verdict.layout.unix_ms(busiest.tick));
-            let ids = words::count(busiest.ids, "Id");
+            let ids = words::count(busiest.ids, "ID");
             line("fullest", &format_args!("{ids} of worker {} at {time}", busiest.worker))?;
         }
         line("memory", &words::count(verdict.memory_bytes, "byte"))?;

@@ -1,4 +1,4 @@
-//! Where the server is that is measured, and which protocol it is asked in.
+//! The address of the server that is measured, and the protocol it is asked in.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What one connection writes down: times for the tally, Ids for the verifier.
+//! The record of one connection: times for the tally, IDs for the verifier.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -12,13 +12,13 @@ use super::verify::Sender;
 /// The book of one connection.
 #[derive(Debug)]
 pub(super) struct Book {
-    /// Ids that each request asks for.
+    /// IDs that each request asks for.
     batch: u64,
     times: Times,
     tally: Arc<Mutex<Tally>>,
     verify: Option<Sender>,
     due: Instant,
-    /// Ids of the answer that is being read.
+    /// IDs of the answer that is being read.
     count: u64,
     /// What failed last.
     fault: Option<Fault>,
@@ -48,7 +48,7 @@ impl Book {
         self.due
     }
 
-    /// An Id of the answer.
+    /// An ID of the answer.
     pub(super) fn id(&mut self, id: u64) {
         self.count += 1;
         if let Some(verify) = &mut self.verify {
@@ -56,7 +56,7 @@ impl Book {
         }
     }
 
-    /// Ids of the answer that are evenly apart.
+    /// IDs of the answer that are evenly apart.
     pub(super) fn run(&mut self, first: u64, count: u32, stride: u64) {
         self.count += u64::from(count);
         if let Some(verify) = &mut self.verify {
@@ -64,7 +64,7 @@ impl Book {
         }
     }
 
-    /// Ids of the answer, as eight bytes each.
+    /// IDs of the answer, as eight bytes each.
     pub(super) fn ids(&mut self, bytes: &[u8]) {
         let (ids, _) = bytes.as_chunks();
         self.count += ids.len() as u64;
@@ -73,7 +73,7 @@ impl Book {
         }
     }
 
-    /// A whole answer was there at that time; it may have said which worker its Ids are of.
+    /// A whole answer was there at that time; it may have said which worker its IDs are of.
     pub(super) fn answered(&mut self, at: Instant, worker: Option<u32>) {
         let (asked, got) = (self.batch, std::mem::take(&mut self.count));
         if let Some(verify) = &mut self.verify {
@@ -93,7 +93,7 @@ impl Book {
         }
     }
 
-    /// A request that was due then has got its Ids.
+    /// A request that was due then has got its IDs.
     pub(super) fn done(&mut self, due: Instant, at: Instant) {
         if self.times.count(due) {
             let (took, ids) = (at.saturating_duration_since(due), self.batch);
@@ -140,7 +140,7 @@ impl Book {
         self.with_tally(|tally| tally.unsent(unsent));
     }
 
-    /// Hands the Ids to the verifier once they are enough to be worth it.
+    /// Hands the IDs to the verifier once they are enough to be worth it.
     pub(super) async fn hand_over_some(&mut self) {
         if let Some(verify) = self.verify.as_mut().filter(|verify| verify.is_full()) {
             verify.hand_over().await;

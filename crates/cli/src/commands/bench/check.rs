@@ -1,4 +1,4 @@
-//! The check itself: no Id twice, all in order, and answers that are what was asked for.
+//! The check itself: no ID twice, all in order, and answers that are what was asked for.
 
 use std::collections::HashMap;
 
@@ -15,27 +15,27 @@ pub(super) struct Answer {
     pub(super) runs_end: usize,
     /// The worker that the answer names, if it does.
     pub(super) worker: Option<u32>,
-    /// How many Ids were asked for, where one answer has them all.
+    /// How many IDs were asked for, where one answer has them all.
     pub(super) asked: Option<u64>,
 }
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Verdict {
-    /// Ids that were checked.
+    /// IDs that were checked.
     pub(super) ids: u64,
-    /// Ids that had come before.
+    /// IDs that had come before.
     pub(super) duplicates: u64,
-    /// Ids that are not larger than the one before of the same worker and connection.
+    /// IDs that are not larger than the one before of the same worker and connection.
     pub(super) out_of_order: u64,
-    /// Answers with too many Ids or too few, of several workers or of none.
+    /// Answers with too many IDs or too few, of several workers or of none.
     pub(super) wrong_answers: u64,
-    /// Whether Ids had to be larger than the one before whichever worker they are of.
+    /// Whether IDs had to be larger than the one before whichever worker they are of.
     #[serde(default)]
     pub(super) is_strict: bool,
     /// The first of all these, in words.
     pub(super) findings: Vec<String>,
-    /// What the set of all Ids takes.
+    /// What the set of all IDs takes.
     pub(super) memory_bytes: u64,
 }
 
@@ -45,13 +45,13 @@ impl Verdict {
     }
 }
 
-/// What is known of the Ids so far.
+/// What is known of the IDs so far.
 #[derive(Debug)]
 pub(super) struct Check {
     layout: Layout,
     seen: IdSet,
     is_strict: bool,
-    /// The last Id of each connection and worker.
+    /// The last ID of each connection and worker.
     last: HashMap<(usize, u64), Id>,
     verdict: Verdict,
 }
@@ -79,7 +79,7 @@ impl Check {
         self.verdict.faults()
     }
 
-    /// Answers of one connection, in the order in which they came: runs with the first Id and how
+    /// Answers of one connection, in the order in which they came: runs with the first ID and how
     /// many there are.
     pub(super) fn answers(
         &mut self,
@@ -94,7 +94,7 @@ impl Check {
             let count: u64 = runs.iter().map(|(_, count)| u64::from(*count)).sum();
             if let Some(asked) = answer.asked.filter(|asked| *asked != count) {
                 self.verdict.wrong_answers += 1;
-                self.tell(|| format!("an answer has {count} Ids instead of {asked}"));
+                self.tell(|| format!("an answer has {count} IDs instead of {asked}"));
             }
             let mut worker = answer.worker.map(u64::from);
             for (first, count) in runs {
@@ -110,7 +110,7 @@ impl Check {
         Verdict { memory_bytes, is_strict: self.is_strict, ..self.verdict }
     }
 
-    /// Ids that follow each other in one answer, whose worker may be known.
+    /// IDs that follow each other in one answer, whose worker may be known.
     fn run(&mut self, connection: usize, worker: &mut Option<u64>, run: &Run) {
         match (run.first.parts(&self.layout), end_of(run).parts(&self.layout)) {
             (Ok(first), Ok(end)) if is_one_tick(&first, &end) => {
@@ -120,7 +120,7 @@ impl Check {
                 self.verdict.ids += 1;
                 self.verdict.wrong_answers += 1;
                 let (id, layout) = (run.first, self.layout);
-                self.tell(|| format!("{id} is not an Id of the layout \"{layout}\""));
+                self.tell(|| format!("{id} is not an ID of the layout \"{layout}\""));
             }
             // It crosses a tick: one by one.
             _ => {
@@ -133,7 +133,7 @@ impl Check {
         }
     }
 
-    /// Ids of one tick and worker.
+    /// IDs of one tick and worker.
     fn stretch(&mut self, connection: usize, worker: &mut Option<u64>, run: &Run, parts: &Parts) {
         self.verdict.ids += run.count;
         let expected = *worker.get_or_insert(parts.worker);
@@ -149,13 +149,13 @@ impl Check {
             let (first, count) = (run.first, run.count);
             self.tell(|| match count {
                 1 => format!("{first} came twice"),
-                _ => format!("of {count} Ids from {first} on, {repeated} had come before"),
+                _ => format!("of {count} IDs from {first} on, {repeated} had come before"),
             });
         }
     }
 
     fn order(&mut self, connection: usize, run: &Run, worker: u64) {
-        // The Ids of a strict scope increase whichever worker they are of.
+        // The IDs of a strict scope increase whichever worker they are of.
         let key = (connection, if self.is_strict { 0 } else { worker });
         let before = self.last.insert(key, end_of(run));
         if let Some(before) = before.filter(|before| *before >= run.first) {
@@ -172,7 +172,7 @@ impl Check {
     }
 }
 
-/// The last Id of a run that has one. What wraps is of another tick.
+/// The last ID of a run that has one. What wraps is of another tick.
 const fn end_of(run: &Run) -> Id {
     let length = run.count.saturating_sub(1).wrapping_mul(run.stride);
     Id::from_u64(run.first.to_u64().wrapping_add(length))

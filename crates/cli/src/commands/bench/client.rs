@@ -9,7 +9,7 @@ use super::http::Http;
 use super::plan::{Call, Plan};
 use super::resp::Resp;
 
-/// A connection that asks for Ids.
+/// A connection that asks for IDs.
 pub(super) enum Client {
     Http(Http),
     Next(Next),
@@ -24,7 +24,7 @@ pub(super) struct Facts {
     pub(super) node: String,
     pub(super) layout: Layout,
     pub(super) max_count: u64,
-    /// Whether the scope that is asked for has Ids that increase across the cluster.
+    /// Whether the scope that is asked for has IDs that increase across the cluster.
     pub(super) is_strict: bool,
 }
 

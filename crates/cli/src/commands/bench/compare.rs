@@ -99,7 +99,7 @@ impl Comparison {
     fn of(before: &Report, after: &Report) -> Self {
         let both = |value: Value| (value(before), value(after));
         let rows: [(&str, &str, Value); 11] = [
-            ("Ids/s", "", |report| Some(report.results.ids_per_second)),
+            ("IDs/s", "", |report| Some(report.results.ids_per_second)),
             ("requests/s", "", |report| Some(report.results.requests_per_second)),
             ("latency mean", "us", |report| Some(report.latency_us.as_ref()?.mean)),
             ("latency p50", "us", |report| Some(report.latency_us.as_ref()?.p50)),

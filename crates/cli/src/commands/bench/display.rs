@@ -144,7 +144,7 @@ fn draw(frame: &mut Frame, picture: &Picture, now: Instant) {
     let skipped = picture.samples.len().saturating_sub(width);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
     let rates = picture.samples[skipped..].iter().map(|sample| sample.ids_per_second as u64);
-    let block = Block::bordered().title(" Ids/s ").border_style(Color::DarkGray);
+    let block = Block::bordered().title(" IDs/s ").border_style(Color::DarkGray);
     let sparkline = Sparkline::default().data(rates.collect::<Vec<_>>()).style(Color::Cyan);
     frame.render_widget(sparkline.block(block), spark);
     frame.render_widget(latency_line(picture), latency);
@@ -176,7 +176,7 @@ fn rate_line(picture: &Picture) -> Line<'static> {
     let requests = whole(sample.requests as f64 / sample.seconds);
     let wanted = picture.rate.map(|rate| format!(" of {}", HumanCount(rate)));
     Line::from(vec![
-        Span::styled(format!(" {} Ids/s", whole(sample.ids_per_second)), Modifier::BOLD),
+        Span::styled(format!(" {} IDs/s", whole(sample.ids_per_second)), Modifier::BOLD),
         Span::raw(format!("   {requests}{} requests/s", wanted.unwrap_or_default())),
     ])
 }
@@ -198,7 +198,7 @@ fn errors_line(picture: &Picture) -> Line<'static> {
         }
     };
     let Some(progress) = &picture.progress else { return Line::from(errors) };
-    let checked = format!("   {} Ids checked", HumanCount(progress.checked()));
+    let checked = format!("   {} IDs checked", HumanCount(progress.checked()));
     let verdict = match progress.findings() {
         0 => Span::styled(checked, Color::Green),
         found => {
@@ -262,12 +262,12 @@ mod tests {
         picture.progress = Some(Arc::default());
         let drawn = screen(&picture, 4);
         for text in [
-            "12,345 Ids/s",
+            "12,345 IDs/s",
             "3 s, 7 s left",
             "p50 2.00 ms",
             "1 errors: timed out",
             "0.75 cores, 10.00 MiB",
-            "0 Ids checked",
+            "0 IDs checked",
         ] {
             assert!(drawn.contains(text), "{text}: {drawn}");
         }

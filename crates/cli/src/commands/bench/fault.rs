@@ -1,4 +1,4 @@
-//! Why a request brought no Ids.
+//! The reason why a request brought no IDs.
 
 use std::fmt;
 use std::io;
@@ -29,7 +29,7 @@ pub(super) enum Fault {
     Lost(String),
     /// What came is no answer of a frazil server.
     Stranger(String),
-    /// Not as many Ids as were asked for.
+    /// Not as many IDs as were asked for.
     WrongCount { asked: u64, got: u64 },
 }
 
@@ -98,7 +98,7 @@ const fn exit_of(reason: Option<Reason>) -> Exit {
     let Some(reason) = reason else { return Exit::Unavailable };
     match reason {
         Reason::ClockMovedBackwards | Reason::ClockUntrusted | Reason::Quarantined => Exit::Refused,
-        Reason::QuotaExceeded => Exit::Unavailable,
+        Reason::QuotaExceeded | Reason::TooManyAttempts => Exit::Unavailable,
         _ => match reason.http_status() {
             400..=499 => Exit::Usage,
             _ => Exit::Unavailable,
@@ -130,7 +130,7 @@ impl fmt::Display for Fault {
             Self::Untrusted(why) => write!(
                 f,
                 "and this command do not trust each other: {why}; --ca names whom to trust, \
-                 --cert and --key are our own certificate"
+                 --cert and --cert-key are our own certificate"
             ),
             Self::NoDescriptors(why) => write!(
                 f,
@@ -153,7 +153,7 @@ impl fmt::Display for Fault {
                  does it want TLS?"
             ),
             Self::WrongCount { asked, got } => {
-                write!(f, "was asked for {asked} Ids and gave {got}: look at its log")
+                write!(f, "was asked for {asked} IDs and gave {got}: look at its log")
             }
         }
     }

@@ -36,14 +36,14 @@ pub(super) fn check_for_server(args: &BenchArgs, address: &Address) -> Result<()
     )))
 }
 
-/// The layout to check Ids by: the server's own, or what was typed for one that does not say.
+/// The layout to check IDs by: the server's own, or what was typed for one that does not say.
 pub(super) fn layout(args: &BenchArgs, facts: Option<&Facts>) -> Result<Layout, Failure> {
     let Some(facts) = facts else { return Ok(args.layout.unwrap_or(Layout::FRAZIL)) };
     let from_environment = || env::var(LAYOUT_VARIABLE).ok()?.parse::<Layout>().ok();
     match args.layout {
         Some(typed) if typed != facts.layout && from_environment() != Some(typed) => {
             Err(Failure::usage(format_args!(
-                "--layout says \"{typed}\", and the server's Ids have \"{}\": leave --layout out, \
+                "--layout says \"{typed}\", and the server's IDs have \"{}\": leave --layout out, \
                  it is for --library and for servers that do not say their own",
                 facts.layout
             )))
@@ -58,7 +58,7 @@ fn typed_for_tls(args: &BenchArgs) -> Option<&'static str> {
     [
         ("--ca", &trust.ca, "FRAZIL_CA"),
         ("--cert", &trust.cert, "FRAZIL_CERT"),
-        ("--key", &trust.key, "FRAZIL_CERT_KEY"),
+        ("--cert-key", &trust.cert_key, "FRAZIL_CERT_KEY"),
     ]
     .into_iter()
     .find_map(|(flag, path, variable)| is_typed(path.as_deref(), variable).then_some(flag))

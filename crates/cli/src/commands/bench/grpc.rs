@@ -27,9 +27,9 @@ use super::fault::Fault;
 use super::moment::now;
 use super::plan::Plan;
 
-/// Bytes of a message: four million Ids are half of that.
+/// Bytes of a message: four million IDs are half of that.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
-/// Ids of a message, whatever its runs say: as many as fit into one that has them one by one.
+/// IDs of a message, whatever its runs say: as many as fit into one that has them one by one.
 const COUNT_MAX: u64 = MESSAGE_BYTES_MAX as u64 / 8;
 
 /// Calls of `Next`, one after the other.
@@ -84,7 +84,7 @@ struct Open {
     batches: Streaming<IdBatch>,
     /// Since when each grant is due.
     waiting: VecDeque<Instant>,
-    /// Ids that came beyond the grants that are done.
+    /// IDs that came beyond the grants that are done.
     ahead: u64,
 }
 
@@ -125,7 +125,7 @@ impl Stream {
         }
         let at = now();
         if open.ahead > self.batch * open.waiting.len() as u64 {
-            return Err(Fault::stranger("more Ids came than were granted"));
+            return Err(Fault::stranger("more IDs came than were granted"));
         }
         open.ahead -= self.batch;
         if let Some(due) = open.waiting.pop_front() {
@@ -147,19 +147,19 @@ impl Stream {
     }
 }
 
-/// The form in which Ids are asked for.
+/// The form in which IDs are asked for.
 fn form(plan: &Plan) -> i32 {
     let form = if plan.runs { Form::Runs } else { Form::Ids };
     form.into()
 }
 
-/// Enters the Ids of an answer, whichever form it has them in; how many there are.
+/// Enters the IDs of an answer, whichever form it has them in; how many there are.
 fn enter(book: &mut Book, ids: &[u64], runs: &[Run]) -> Result<u64, Fault> {
     ids.iter().for_each(|id| book.id(*id));
     let of_runs: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
     // A run costs nothing to send, however long it says it is.
     if of_runs > COUNT_MAX {
-        return Err(Fault::stranger("its runs have more Ids than can be asked for"));
+        return Err(Fault::stranger("its runs have more IDs than can be asked for"));
     }
     runs.iter().for_each(|run| book.run(run.first, run.count, run.stride));
     Ok(ids.len() as u64 + of_runs)

@@ -22,7 +22,7 @@ const READ_BYTES: usize = 16 * 1024;
 const HEADERS_MAX: usize = 64;
 /// Bytes of a head: one that is longer is none.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of a body: four million Ids in JSON are less than half of that.
+/// Bytes of a body: four million IDs in JSON are less than half of that.
 pub(super) const BODY_BYTES_MAX: usize = 256 << 20;
 
 /// A connection. The key is in its texts, so nothing prints it.
@@ -237,7 +237,7 @@ impl Head {
     }
 }
 
-/// Enters the Ids of a body; the worker, if the form has it.
+/// Enters the IDs of a body; the worker, if the form has it.
 fn read_ids(accept: AcceptArg, body: &[u8], book: &mut Book) -> Result<Option<u32>, Fault> {
     match accept {
         AcceptArg::Binary if body.len().is_multiple_of(8) => {
@@ -248,7 +248,7 @@ fn read_ids(accept: AcceptArg, body: &[u8], book: &mut Book) -> Result<Option<u3
         AcceptArg::Text => {
             let lines = body.strip_suffix(b"\n").unwrap_or(body).split(|byte| *byte == b'\n');
             for line in lines {
-                book.id(number(line).ok_or_else(|| Fault::stranger("a line is no Id"))?);
+                book.id(number(line).ok_or_else(|| Fault::stranger("a line is no ID"))?);
             }
             Ok(None)
         }
@@ -256,7 +256,7 @@ fn read_ids(accept: AcceptArg, body: &[u8], book: &mut Book) -> Result<Option<u3
             let reply: Reply<'_> = serde_json::from_slice(body)
                 .map_err(|error| Fault::stranger(format_args!("its JSON: {error}")))?;
             for id in reply.ids {
-                let id = number(id.as_bytes()).ok_or_else(|| Fault::stranger("that is no Id"))?;
+                let id = number(id.as_bytes()).ok_or_else(|| Fault::stranger("that is no ID"))?;
                 book.id(id);
             }
             Ok(Some(reply.metadata.worker))

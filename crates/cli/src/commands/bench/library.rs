@@ -101,7 +101,7 @@ fn check(args: &BenchArgs) -> Result<(), Failure> {
     let (batch, per_second) = (args.demand.batch, layout.ids_per_second());
     if batch > per_second {
         return Err(Failure::usage(format_args!(
-            "a batch of {batch} takes over a second: the layout allows {per_second} Ids a second"
+            "a batch of {batch} takes over a second: the layout allows {per_second} IDs a second"
         )));
     }
     Ok(())
@@ -215,7 +215,7 @@ struct Load<'a, C> {
 }
 
 impl<C: Clock + Sync> Load<'_, C> {
-    /// Issues on so many threads for so long; how many Ids there were in each second, and the signal
+    /// Issues on so many threads for so long; how many IDs there were in each second, and the signal
     /// that ended it early, if one did.
     fn run(
         &self,
@@ -287,7 +287,7 @@ impl<C: Clock + Sync> Load<'_, C> {
                 (since, before) = (elapsed, issued);
             }
             bar.set_position(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX));
-            bar.set_message(format!("{:.0} Ids/s", issued as f64 / elapsed.as_secs_f64()));
+            bar.set_message(format!("{:.0} IDs/s", issued as f64 / elapsed.as_secs_f64()));
         }
         bar.finish_and_clear();
         (samples, interrupted)
@@ -317,7 +317,7 @@ impl<C: Clock + Sync> Load<'_, C> {
         if self.batch == 1 {
             let id = std::hint::black_box(self.ids.next()?);
             if let Some(verify) = verify {
-                // Ids that follow each other in one call or in several are the same to the check.
+                // IDs that follow each other in one call or in several are the same to the check.
                 verify.id(id.to_u64());
                 if verify.is_full() {
                     verify.end_of_answer(None, None);

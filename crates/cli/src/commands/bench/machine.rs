@@ -1,4 +1,4 @@
-//! What measures: the build of this command and the machine under it.
+//! The machine that measures, and the build of this command.
 
 use std::num::NonZero;
 use std::thread;

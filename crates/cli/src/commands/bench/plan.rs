@@ -1,4 +1,4 @@
-//! What is measured, after everything that was typed has been checked.
+//! The plan of a measurement, after everything that was typed has been checked.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const DURATION: Duration = Duration::from_secs(10);
 pub(super) struct Plan {
     pub(super) address: Address,
     pub(super) call: Call,
-    /// Ids in one request.
+    /// IDs in one request.
     pub(super) batch: u64,
     pub(super) scope: Option<String>,
     pub(super) connections: usize,
@@ -32,7 +32,7 @@ pub(super) struct Plan {
     pub(super) rate: Option<u64>,
     pub(super) timeout: Duration,
     pub(super) verify: bool,
-    /// Whether gRPC is to send runs instead of single Ids.
+    /// Whether gRPC is to send runs instead of single IDs.
     pub(super) runs: bool,
     pub(super) key: Option<Secret>,
     pub(super) tls: Option<Arc<rustls::ClientConfig>>,

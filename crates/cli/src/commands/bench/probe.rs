@@ -1,4 +1,4 @@
-//! A first look at the server: whether it is there, what it is, and whether it gives us Ids.
+//! A first look at the server: whether it is there, what it is, and whether it gives us IDs.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(super) async fn look(plan: &Plan) -> Result<(Client, Option<Facts>), Failure
     let facts = tokio::time::timeout(plan.timeout, client.facts()).await;
     match facts.unwrap_or(Err(Fault::TimedOut)) {
         Ok(facts) if plan.batch > facts.max_count => Err(Failure::usage(format_args!(
-            "{} gives at most {} Ids in one request: ask for a smaller --batch than {}",
+            "{} gives at most {} IDs in one request: ask for a smaller --batch than {}",
             plan.address, facts.max_count, plan.batch
         ))),
         Ok(facts) => Ok((client, Some(facts))),

@@ -1,4 +1,4 @@
-//! What a measurement came to, as it is printed and kept.
+//! The result of a measurement, as it is printed and kept.
 
 use std::collections::BTreeMap;
 
@@ -199,10 +199,10 @@ impl Verify {
     pub(super) fn line(&self) -> String {
         let (verdict, checked) = (&self.verdict, HumanCount(self.verdict.ids));
         if verdict.faults() == 0 {
-            return format!("no duplicates, order holds: {checked} Ids checked");
+            return format!("no duplicates, order holds: {checked} IDs checked");
         }
         format!(
-            "{} duplicates, {} out of order, {} wrong answers: {checked} Ids checked",
+            "{} duplicates, {} out of order, {} wrong answers: {checked} IDs checked",
             HumanCount(verdict.duplicates),
             HumanCount(verdict.out_of_order),
             HumanCount(verdict.wrong_answers)
@@ -254,7 +254,7 @@ impl Report {
             "{} ({}), {} a request, {by}",
             config.target,
             config.request,
-            count(config.batch, "Id")
+            count(config.batch, "ID")
         )
     }
 
@@ -265,7 +265,7 @@ impl Report {
             .share_of_cap
             .map(|share| format!(", {:.2} % of the layout's cap", share * 100.0));
         format!(
-            "{} Ids/s, {} requests/s{} ({} Ids in {:.3} s{early})",
+            "{} IDs/s, {} requests/s{} ({} IDs in {:.3} s{early})",
             whole(results.ids_per_second),
             whole(results.requests_per_second),
             cap.unwrap_or_default(),
@@ -276,7 +276,7 @@ impl Report {
 
     fn generator_line(&self) -> String {
         let Generator { cores, cpu_ns_per_id, .. } = &self.generator;
-        let each = cpu_ns_per_id.map(|ns| format!(", {} ns an Id", decimal(ns)));
+        let each = cpu_ns_per_id.map(|ns| format!(", {} ns an ID", decimal(ns)));
         format!("{cores:.2} cores{}", each.unwrap_or_default())
     }
 }
@@ -314,7 +314,7 @@ impl Schedule {
 impl Target {
     fn line(&self) -> String {
         let request = self.cpu_us_per_request.map(|us| format!(", {} us a request", decimal(us)));
-        let id = self.cpu_ns_per_id.map(|ns| format!(", {} ns an Id", decimal(ns)));
+        let id = self.cpu_ns_per_id.map(|ns| format!(", {} ns an ID", decimal(ns)));
         format!(
             "{:.2} cores{}{}; memory {}, at most {}, at the end {} (by its {})",
             self.cores,

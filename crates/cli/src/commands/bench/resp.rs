@@ -104,7 +104,7 @@ impl Resp {
         Ok(())
     }
 
-    /// An Id. What is there already is taken without waiting: there are many.
+    /// An ID. What is there already is taken without waiting: there are many.
     async fn id(&mut self) -> Result<u64, Fault> {
         loop {
             if let Some((id, length)) = whole_id(&self.buffer[self.begin..self.end])? {
@@ -177,7 +177,7 @@ impl Resp {
     }
 }
 
-/// An Id and its bytes, a string of digits or an integer, once it is whole.
+/// An ID and its bytes, a string of digits or an integer, once it is whole.
 fn whole_id(bytes: &[u8]) -> Result<Option<(u64, usize)>, Fault> {
     let Some((first, first_end)) = line_of(bytes)? else { return Ok(None) };
     let (digits, end) = match first.split_first() {

@@ -1,4 +1,4 @@
-//! When requests are due.
+//! The schedule of requests.
 
 use std::io;
 use std::os::fd::OwnedFd;

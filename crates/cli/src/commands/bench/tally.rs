@@ -1,4 +1,4 @@
-//! What the requests of one thread came to.
+//! The results of the requests of one thread.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What the measured server uses: CPU time and memory, if that can be known.
+//! The CPU time and memory of the measured server, if they can be known.
 
 use std::fs;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -98,7 +98,7 @@ impl Watch {
         Some((cores(before, last)?, last.resident_bytes))
     }
 
-    /// What was used from the first look to the last, for so many requests and Ids in that time.
+    /// What was used from the first look to the last, for so many requests and IDs in that time.
     #[expect(clippy::cast_precision_loss, reason = "a rate is not exact to 2^-53")]
     pub(super) fn finish(self, seconds: f64, requests: u64, ids: u64) -> Option<Target> {
         drop(self.look);

@@ -48,7 +48,7 @@ pub(super) struct Verified {
     pub(super) stalled: Duration,
 }
 
-/// Ids of one connection, in the order in which they came.
+/// IDs of one connection, in the order in which they came.
 #[derive(Debug)]
 struct Chunk {
     connection: usize,
@@ -57,7 +57,7 @@ struct Chunk {
 }
 
 impl Verifier {
-    /// Begins to check what so many connections receive. A strict scope's Ids increase whichever
+    /// Begins to check what so many connections receive. A strict scope's IDs increase whichever
     /// worker they are of.
     pub(super) fn start(layout: &Layout, is_strict: bool, connections: usize) -> io::Result<Self> {
         let (sender, chunks) = mpsc::channel(QUEUE);
@@ -112,7 +112,7 @@ impl Progress {
     }
 }
 
-/// What lies between two neighbouring Ids of one worker and tick.
+/// What lies between two neighbouring IDs of one worker and tick.
 fn stride(layout: &Layout) -> u64 {
     let id = |sequence| layout.encode(Parts { tick: 0, worker: 0, sequence }).map(Id::to_u64);
     match (id(0), id(1)) {
@@ -136,13 +136,13 @@ fn check_all(
     (check.into_verdict(), cpu_of_thread())
 }
 
-/// Collects the Ids of one connection.
+/// Collects the IDs of one connection.
 #[derive(Debug)]
 pub(super) struct Sender {
     connection: usize,
     runs: Vec<(u64, u32)>,
     answers: Vec<Answer>,
-    /// Whether the next Id is the first of its answer.
+    /// Whether the next ID is the first of its answer.
     is_new: bool,
     sender: mpsc::Sender<Chunk>,
     progress: Arc<Progress>,
@@ -151,7 +151,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// An Id of the answer that is being read.
+    /// An ID of the answer that is being read.
     pub(super) fn id(&mut self, id: u64) {
         if let Some((first, count)) = self.runs.last_mut().filter(|_| !self.is_new)
             && id == first.wrapping_add(u64::from(*count).wrapping_mul(self.stride))
@@ -164,7 +164,7 @@ impl Sender {
         self.runs.push((id, 1));
     }
 
-    /// Ids of the answer that is being read, so far apart.
+    /// IDs of the answer that is being read, so far apart.
     pub(super) fn run(&mut self, first: u64, count: u32, stride: u64) {
         if stride == self.stride && count > 0 {
             self.is_new = false;

@@ -17,7 +17,7 @@ const HEAD: &str = "\
 #
 # Every key is shown with its default, or with a sample where it has none; take the # away to set it.
 # Flags count for more than FRAZIL_... variables, and those for more than this file.
-# What two # stand before excludes another key. Check it: frazil config check --config FILE";
+# Keys marked ## conflict with another key. Check it: frazil config check --config FILE";
 
 pub(super) fn run(_: &ConfigExampleArgs) -> Result<(), Failure> {
     let mut data = Data::new();

@@ -77,7 +77,7 @@ fn judge(case: &Case, meta: &Meta) -> Vec<Row> {
     rows
 }
 
-/// Other namespaces of the store that issue the same Ids.
+/// Other namespaces of the store that issue the same IDs.
 async fn overlapping(case: &Case, store: &dyn Store, workers: (u32, u32)) -> Vec<Row> {
     let mark = layout_mark(&case.layout);
     match neighbours(store, &mark, workers).await {

@@ -1,4 +1,4 @@
-//! What is to be examined, as a server would take it from its configuration.
+//! The settings to check, as a server would take them from its configuration.
 
 use frazil::coord::{Namespace, StoreUrl, Timing};
 use frazil::{fixed_timing, fixed_worker};

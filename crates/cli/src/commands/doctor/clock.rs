@@ -1,4 +1,4 @@
-//! Is the clock right, by the kernel's word and by the store's clock?
+//! Is the clock right, according to the kernel and by the store's clock?
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use frazil::coord::{Error, Leasing, Store};
 use super::reach::failed;
 use super::report::Row;
 
-/// A clock that is wrong by more than this puts Ids of different nodes into a wrong order that
+/// A clock that is wrong by more than this puts IDs of different nodes into a wrong order that
 /// people notice.
 const ERROR_MAX: Duration = Duration::from_millis(100);
 /// How often the store's clock is read: the quickest answer tells it best.
@@ -34,7 +34,7 @@ fn judge(clock: Option<KernelClock>) -> Row {
         ms(clock.estimated_error)
     );
     if !clock.is_synchronized {
-        let detail = "not synchronised, by the kernel's word: nothing bounds its error";
+        let detail = "not synchronised, according to the kernel: nothing bounds its error";
         return Row::warn(CHECK, detail, DISCIPLINE);
     }
     if clock.maximum_error > ERROR_MAX {

@@ -1,4 +1,4 @@
-//! What is wrong with the configuration, as `frazil config check` tells it.
+//! The problems of the configuration, as `frazil config check` tells them.
 
 use frazil::StartError;
 

@@ -1,13 +1,12 @@
 //! The files that the configuration names: API keys and certificates.
 
 use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use frazil::coord::UnixMs;
 use frazil::coord::time::unix_ms;
-use frazil_server::keys::{self, KeyEntry};
-use frazil_server::{TlsFiles, Validity};
+use frazil_server::keys::{self, KeyEntry, KeySource};
+use frazil_server::{DeclaredScope, PeerSettings, PeerWarning, Secrecy, TlsFiles, Validity};
 
 use super::report::{Row, aside};
 use crate::args::ServeArgs;
@@ -18,14 +17,24 @@ const CHECK: &str = "files";
 const DAY_MS: u64 = 86_400_000;
 /// Time to get another one and to hand it out, holidays included.
 const SOON_MS: u64 = 14 * DAY_MS;
-/// What others than the owner and its group can do, and that its group can write.
-const EXPOSED: u32 = 0o027;
 
 pub(super) async fn look(args: &ServeArgs) -> Vec<Row> {
-    let (keys, tls) = (args.keys.clone(), tls_files(args));
+    let (keys, tls, peers) = (args.keys.clone(), tls_files(args), Peers::of(args));
+    let peer_key = args.peer.peer_key_file.clone();
     aside(CHECK, move || {
         let now = unix_ms();
-        let mut rows = keys.map_or_else(Vec::new, |path| of_keys(&path, now));
+        let mut rows = match &keys {
+            None => Vec::new(),
+            Some(KeySource::File(path)) => of_keys(path, now),
+            Some(KeySource::Store) => {
+                let why = "the API keys are in the store: see frazil key ls --keys store";
+                vec![Row::skipped(CHECK, why)]
+            }
+        };
+        if let Some(KeySource::File(path)) = &keys {
+            rows.extend(peers.rows(path));
+        }
+        rows.extend(peer_key.into_iter().filter_map(|path| exposed(&path)));
         rows.extend(tls.into_iter().flat_map(|files| of_tls(&files, now)));
         if rows.is_empty() {
             rows.push(Row::skipped(CHECK, "neither API keys nor certificates are named"));
@@ -33,6 +42,35 @@ pub(super) async fn look(args: &ServeArgs) -> Vec<Row> {
         rows
     })
     .await
+}
+
+/// How nodes ask each other for strict scopes.
+struct Peers {
+    scopes: Vec<DeclaredScope>,
+    key_file: Option<PathBuf>,
+    ca: Option<PathBuf>,
+}
+
+impl Peers {
+    fn of(args: &ServeArgs) -> Self {
+        let scopes = args.scopes.iter().filter_map(|text| DeclaredScope::parse(text).ok());
+        let (key_file, ca) = (args.peer.peer_key_file.clone(), args.peer.peer_ca.clone());
+        Self { scopes: scopes.collect(), key_file, ca }
+    }
+
+    /// What a server warns of when it starts.
+    fn rows(&self, keys: &Path) -> Vec<Row> {
+        if unopened(keys).is_some() {
+            return Vec::new();
+        }
+        // What is wrong with the file of keys is told above.
+        let Ok(keys) = keys::read(keys) else { return Vec::new() };
+        let key_file = self.key_file.as_deref().filter(|path| unopened(path).is_none());
+        let (scopes, ca) = (self.scopes.as_slice(), self.ca.as_deref());
+        let settings = PeerSettings { scopes, keys: Some(&keys), key_file, ca };
+        let row = |PeerWarning { detail, fix }| Row::warn(CHECK, detail, fix);
+        settings.warnings().into_iter().map(row).collect()
+    }
 }
 
 fn of_keys(path: &Path, now: UnixMs) -> Vec<Row> {
@@ -55,8 +93,8 @@ fn of_keys(path: &Path, now: UnixMs) -> Vec<Row> {
 fn judge_keys(path: &Path, entries: &[KeyEntry], now: UnixMs) -> Vec<Row> {
     let shown = path.display();
     if entries.is_empty() {
-        let fix = format!("frazil key new --name NAME --role ids --file {shown}");
-        return vec![Row::warn(CHECK, format!("{shown} has no keys: nobody gets Ids"), fix)];
+        let fix = format!("frazil key new --name NAME --role ids --keys {shown}");
+        return vec![Row::warn(CHECK, format!("{shown} has no keys: nobody gets IDs"), fix)];
     }
     let mut rows = vec![Row::ok(CHECK, format!("{shown}: {}", count(entries.len(), "API key")))];
     rows.extend(entries.iter().filter_map(|entry| judge_key(path, entry, now)));
@@ -66,9 +104,9 @@ fn judge_keys(path: &Path, entries: &[KeyEntry], now: UnixMs) -> Vec<Row> {
 fn judge_key(path: &Path, entry: &KeyEntry, now: UnixMs) -> Option<Row> {
     let (KeyEntry { id, name, .. }, until) = (entry, entry.expires_ms()?);
     let (shown, at) = (path.display(), instant(until));
-    let revoke = format!("frazil key revoke {id} --file {shown}");
+    let revoke = format!("frazil key revoke {id} --keys {shown}");
     // What `key rotate` makes has the end of the old one.
-    let new = format!("frazil key new --name {name} --role ROLE --file {shown}");
+    let new = format!("frazil key new --name {name} --role ROLE --keys {shown}");
     if until <= now {
         let detail = format!("the key {id} of {name} ended at {at}: it opens nothing");
         return Some(Row::warn(CHECK, detail, format!("{revoke}; if it is missed, {new}")));
@@ -153,12 +191,8 @@ fn unopened(path: &Path) -> Option<Row> {
 
 /// A file that others than its owner can get at.
 fn exposed(path: &Path) -> Option<Row> {
-    let mode = fs::metadata(path).ok()?.mode();
-    (mode & EXPOSED != 0).then(|| {
-        let shown = path.display();
-        let detail = format!("others than its owner can read or change {shown}");
-        Row::warn(CHECK, detail, format!("chmod 600 {shown}"))
-    })
+    let found = frazil_server::exposed(path, Secrecy::Secret)?;
+    Some(Row::warn(CHECK, found.what, found.fix))
 }
 
 #[cfg(test)]

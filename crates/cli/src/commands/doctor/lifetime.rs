@@ -18,7 +18,7 @@ pub(super) fn of_layout(layout: &Layout) -> Row {
 
 fn judge(layout: &Layout, now: UnixMs) -> Row {
     const ANOTHER: &str = "plan a move to a layout with more bits for the time and all else as it is: \
-                           with a later epoch or fewer bits after the time, Ids come again";
+                           with a later epoch or fewer bits after the time, IDs come again";
     let (first, last) = (layout.epoch_ms(), layout.last_instant_ms());
     if now < first {
         let detail = format!(
@@ -33,10 +33,10 @@ fn judge(layout: &Layout, now: UnixMs) -> Row {
     }
     let days = layout.days_left(now);
     let detail =
-        format!("Ids last until {}, {} years from now", instant(last), days / DAYS_PER_YEAR);
+        format!("IDs last until {}, {} years from now", instant(last), days / DAYS_PER_YEAR);
     match days {
         ..DAYS_MIN => {
-            let detail = format!("Ids last until {} only, {days} days from now", instant(last));
+            let detail = format!("IDs last until {} only, {days} days from now", instant(last));
             Row::warn(CHECK, detail, ANOTHER)
         }
         _ => Row::ok(CHECK, detail),

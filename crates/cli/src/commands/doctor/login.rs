@@ -1,4 +1,4 @@
-//! How we would get in, and who could read or overhear what it takes.
+//! The login, and who could read or overhear it.
 
 use std::fs;
 use std::net::IpAddr;

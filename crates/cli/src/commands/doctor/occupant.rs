@@ -1,25 +1,20 @@
-//! Who listens on a port: asked over HTTP, with and without TLS, and looked up among the processes.
+//! The process that listens on a port: asked over HTTP, with and without TLS, and looked up among the processes.
+
+mod unverified;
 
 use std::fs;
-use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
+use frazil_client::Ask;
+use frazil_client::blocking::Client;
 use frazil_wire::{Info, Problem};
-use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, RootCertStore};
-use ureq::Agent;
-use ureq::tls::TlsConfig;
 
 use crate::words::printable;
 
 /// Something that listens on this machine answers soon, or is no frazil server.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Bytes of an answer: what a server says of itself has a few thousand.
-const ANSWER_BYTES_MAX: u64 = 1 << 16;
 /// What the kernel calls a socket that listens.
 const LISTENING: &str = "0A";
 
@@ -32,12 +27,10 @@ pub(super) enum Occupant {
 }
 
 pub(super) fn of(address: SocketAddr) -> Occupant {
-    let agent = agent();
-    let (plain, secured) = (format!("http://{address}"), format!("https://{address}"));
-    if let Some(who) = ask(&agent, &plain).ok().and_then(|body| introduced(&body)) {
+    if let Some(who) = ask(address).and_then(|body| introduced(&body)) {
         return Occupant::Frazil(who);
     }
-    if let Some(who) = ask(&agent, &secured).ok().and_then(|body| introduced(&body)) {
+    if let Some(who) = unverified::ask(address).ok().and_then(|body| introduced(&body)) {
         return Occupant::Frazil(format!("{who}, by TLS"));
     }
     let by_tls = match speaks_tls(address) {
@@ -56,26 +49,15 @@ pub(super) fn of(address: SocketAddr) -> Occupant {
     }
 }
 
-/// Asks who somebody is. Nothing secret is sent and nothing depends on the answer, so that no
-/// certificate is checked.
-fn agent() -> Agent {
-    let tls = TlsConfig::builder()
-        .disable_verification(true)
-        .unversioned_rustls_crypto_provider(Arc::new(aws_lc_rs::default_provider()))
-        .build();
-    let config = Agent::config_builder()
-        .timeout_global(Some(PATIENCE))
-        .http_status_as_error(false)
-        .max_redirects(0)
-        .max_redirects_will_error(false)
-        .proxy(None)
-        .tls_config(tls);
-    config.build().into()
-}
-
-fn ask(agent: &Agent, base: &str) -> Result<String, ureq::Error> {
-    let mut answer = agent.get(format!("{base}/v1/info")).call()?;
-    answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()
+/// Asks who somebody is, in the clear: nothing secret is sent.
+fn ask(address: SocketAddr) -> Option<String> {
+    let settings = frazil_client::Client::builder()
+        .endpoint(format!("http://{address}"))
+        .discover(false)
+        .deadline(PATIENCE);
+    let client = Client::build(settings).ok()?;
+    let answer = client.ask(Ask::get("/v1/info").any_status()).ok()?;
+    String::from_utf8(answer.body).ok()
 }
 
 /// What a frazil server says of itself.
@@ -90,26 +72,11 @@ fn introduced(body: &str) -> Option<String> {
     serde_json::from_str::<Problem>(body).ok().map(|_| "a frazil server that wants a key".into())
 }
 
-/// Whether somebody shows a certificate, or refuses us in the words of TLS. We trust nobody, so
-/// that a certificate ends it.
+/// Whether somebody shows a certificate, or refuses us in the words of TLS.
 fn speaks_tls(address: SocketAddr) -> bool {
-    let Err(error) = shake_hands(address) else { return true };
+    let Err(error) = unverified::shake_hands(address) else { return true };
     let why = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     matches!(why, Some(rustls::Error::InvalidCertificate(_) | rustls::Error::AlertReceived(_)))
-}
-
-fn shake_hands(address: SocketAddr) -> io::Result<()> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?
-        .with_root_certificates(RootCertStore::empty())
-        .with_no_client_auth();
-    let name = ServerName::from(address.ip());
-    let mut tls = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    tls.complete_io(&mut stream).map(drop)
 }
 
 /// The process that listens on a port, and its name, as far as this user may know.

@@ -81,7 +81,7 @@ fn broken(case: &Case, pool: &Pool) -> Vec<Row> {
                 named(pool, Standing::Poisoned)
             ),
             format!(
-                "{}, with the last Id that your data shows of it",
+                "{}, with the last ID that your data shows of it",
                 case.command("workers repair W --last-issued ID")
             ),
         ));

@@ -13,7 +13,7 @@ pub(super) const LISTENERS: [&str; 4] = ["http", "grpc", "resp", "admin"];
 type Wanted = [Option<SocketAddr>; LISTENERS.len()];
 
 pub(super) async fn look(args: &ServeArgs) -> Vec<Row> {
-    let listen = args.listen;
+    let listen = &args.listen;
     let wanted = [listen.http.0, listen.grpc.0, listen.resp.0, listen.admin.0];
     let missing = missing(args);
     let mut rows =
@@ -82,7 +82,7 @@ fn missing(args: &ServeArgs) -> Option<&'static str> {
     match (args.tls.tls_cert.is_some(), args.keys.is_some()) {
         (false, false) => Some("without TLS and without keys"),
         (false, true) => Some("without TLS: keys can be read on the way"),
-        (true, false) => Some("without keys: whoever connects gets Ids"),
+        (true, false) => Some("without keys: whoever connects gets IDs"),
         (true, true) => None,
     }
 }

@@ -1,4 +1,4 @@
-//! What the store promises as it is set up, and what weakens that.
+//! The promises of the store as it is set up, and what weakens them.
 
 use frazil::coord::{Severity, Store};
 

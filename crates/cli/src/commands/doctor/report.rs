@@ -1,4 +1,4 @@
-//! What the checks found, printed as it is found.
+//! The findings, printed as they are found.
 
 use std::future::Future;
 use std::time::Duration;

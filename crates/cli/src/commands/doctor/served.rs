@@ -1,4 +1,4 @@
-//! How a server that runs is doing.
+//! The state of a server that runs.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Do the durations, the workers and the layout go together?
 
 use frazil::coord::rules::REQUEST_MAX;
-use frazil::coord::{BadTiming, Timing};
+use frazil::coord::{Timing, TimingError};
 use frazil::{Node, StartError, fixed_worker};
 
 use super::case::Case;
@@ -54,14 +54,14 @@ fn described(case: &Case) -> String {
 /// The flag that makes it right.
 pub(super) fn fix(error: &StartError) -> String {
     match error {
-        StartError::Timing(BadTiming::HeartbeatTooLong(timing)) => {
+        StartError::Timing(TimingError::HeartbeatTooLong(timing)) => {
             format!("--heartbeat {}, or --ttl {}", span(timing.ttl / 3), span(timing.heartbeat * 3))
         }
-        StartError::Timing(BadTiming::TooShort(_)) => "--ttl 30s --heartbeat 10s".into(),
-        StartError::Timing(BadTiming::BudgetTooShort(timing)) => {
+        StartError::Timing(TimingError::TooShort(_)) => "--ttl 30s --heartbeat 10s".into(),
+        StartError::Timing(TimingError::BudgetTooShort(timing)) => {
             format!("--outage-budget {}", span(timing.ttl * 3))
         }
-        StartError::Timing(BadTiming::BudgetTooLong(_)) => "--outage-budget 1h --ttl 30s".into(),
+        StartError::Timing(TimingError::BudgetTooLong(_)) => "--outage-budget 1h --ttl 30s".into(),
         // With no TTL may it be longer.
         StartError::Timeout { timeout, most } if *timeout > REQUEST_MAX => {
             format!("?timeout={} in the URL", span(*most))

@@ -1,4 +1,4 @@
-//! How an election is held, from the flags and the environment.
+//! The settings of an election, from the flags and the environment.
 
 use std::env;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What all demonstrations of jobs have in common.
+//! The parts that all demonstrations of jobs have in common.
 
 use std::time::Duration;
 

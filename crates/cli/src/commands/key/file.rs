@@ -1,28 +1,31 @@
-//! The file of keys, changed without losing what people wrote into it.
+//! The file of keys, replaced as a whole: a full disk or a crash leaves the old one.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use frazil_server::keys::{self, KeyEntry};
-use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
+use frazil_server::keys::KeysError;
 
-use super::word;
+use super::document::Document;
 use crate::output::{Exit, Failure};
 
 /// For its owner alone.
 const MODE: u32 = 0o600;
+/// How often a file that was replaced while it was waited for is opened again: each time another
+/// command has come first.
+const ROUNDS_MAX: usize = 1000;
 
 /// The file, while nobody else changes it: two commands at a time would lose what one of them did.
 pub(super) struct KeyFile {
+    /// Where it is, links followed.
     path: PathBuf,
+    /// Locked until this is dropped.
     file: File,
-    document: DocumentMut,
 }
 
 impl KeyFile {
-    /// An existing one, which makes sense.
+    /// An existing one.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         Self::enter(path, OpenOptions::new().read(true).write(true))
     }
@@ -37,97 +40,61 @@ impl KeyFile {
         let unusable = |error: io::Error| {
             Failure::usage(format_args!("{} cannot be read: {error}", path.display()))
         };
-        let mut file = options.open(path).map_err(unusable)?;
-        file.lock().map_err(unusable)?;
+        for _ in 0..ROUNDS_MAX {
+            let file = options.open(path).map_err(unusable)?;
+            file.lock().map_err(unusable)?;
+            // Whoever had the lock may have put another file in its place.
+            if is_in_place(&file, path).map_err(unusable)? {
+                let path = fs::canonicalize(path).map_err(unusable)?;
+                return Ok(Self { path, file });
+            }
+        }
+        let why = "others change it at the same time again and again";
+        Err(Failure::new(Exit::Unavailable, format_args!("{}: {why}", path.display())))
+    }
+
+    pub(super) fn read(&self) -> Result<Document, Failure> {
+        let shown = self.path.display();
         let mut text = String::new();
-        file.read_to_string(&mut text).map_err(unusable)?;
-        keys::parse(&text).map_err(|error| {
-            let name = path.display();
+        (&self.file)
+            .read_to_string(&mut text)
+            .map_err(|error| Failure::usage(format_args!("{shown} cannot be read: {error}")))?;
+        Document::parse(&text).map_err(|KeysError { problems }| {
             let lines: Vec<String> =
-                error.problems.iter().map(|problem| format!("{name}:{problem}")).collect();
+                problems.iter().map(|problem| format!("{shown}:{problem}")).collect();
             Failure::usage(lines.join("\n"))
-        })?;
-        let document = text.parse().map_err(Failure::usage)?;
-        Ok(Self { path: path.to_owned(), file, document })
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(super) fn entries(&self) -> Result<Vec<KeyEntry>, Failure> {
-        keys::parse(&self.document.to_string()).map_err(Failure::usage)
-    }
-
-    pub(super) fn add(&mut self, entry: &KeyEntry) {
-        let tables =
-            self.document.entry("key").or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
-        if let Some(tables) = tables.as_array_of_tables_mut() {
-            tables.push(table(entry));
-        }
-    }
-
-    pub(super) fn remove(&mut self, id: &str) {
-        if let Some(tables) = self.tables() {
-            tables.retain(|table| id_of(table) != Some(id));
-        }
-    }
-
-    pub(super) fn expire(&mut self, id: &str, when: &str) {
-        let tables = self.tables().into_iter().flat_map(ArrayOfTables::iter_mut);
-        for table in tables.filter(|table| id_of(table) == Some(id)) {
-            table["expires"] = value(when);
-        }
-    }
-
-    fn tables(&mut self) -> Option<&mut ArrayOfTables> {
-        self.document.get_mut("key")?.as_array_of_tables_mut()
-    }
-
-    /// Writes it where it is, so that its owner, its mode and links to it stay. Whoever reads it with
-    /// a lock, as a server does, sees the old one or the new one.
-    pub(super) fn save(&mut self) -> Result<(), Failure> {
-        let text = self.document.to_string();
-        let mut write = || -> io::Result<()> {
-            self.file.rewind()?;
-            self.file.write_all(text.as_bytes())?;
-            self.file.set_len(text.len() as u64)?;
-            self.file.sync_all()
-        };
-        write().map_err(|error| {
-            let path = self.path.display();
-            Failure::new(Exit::Unavailable, format_args!("{path} cannot be written: {error}"))
         })
     }
+
+    /// Writes the text beside the file and moves it there. Its owner, its mode and links to it stay.
+    pub(super) fn replace(&self, text: &str) -> Result<(), Failure> {
+        self.put(text).map_err(|error| {
+            let path = self.path.display();
+            let why = format_args!("{path} cannot be written, and is what it was: {error}");
+            Failure::new(Exit::Unavailable, why)
+        })
+    }
+
+    fn put(&self, text: &str) -> io::Result<()> {
+        let directory = self.path.parent().unwrap_or(Path::new("/"));
+        let old = self.file.metadata()?;
+        let mut draft = tempfile::Builder::new().prefix(".frazil-keys-").tempfile_in(directory)?;
+        draft.write_all(text.as_bytes())?;
+        let new = draft.as_file().metadata()?;
+        if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+            fchown(draft.as_file(), Some(old.uid()), Some(old.gid())).map_err(|error| {
+                let why = format!("its owner cannot be kept ({error}): run this as its owner");
+                io::Error::new(error.kind(), why)
+            })?;
+        }
+        draft.as_file().set_permissions(Permissions::from_mode(old.mode() & 0o7777))?;
+        draft.as_file().sync_all()?;
+        draft.persist(&self.path).map_err(|error| error.error)?;
+        File::open(directory)?.sync_all()
+    }
 }
 
-/// An entry as the file has it.
-pub(super) fn text_of(entry: &KeyEntry) -> String {
-    let mut document = DocumentMut::new();
-    let mut tables = ArrayOfTables::new();
-    tables.push(table(entry));
-    document.insert("key", Item::ArrayOfTables(tables));
-    document.to_string()
-}
-
-fn table(entry: &KeyEntry) -> Table {
-    let mut table = Table::new();
-    table["id"] = value(&entry.id);
-    table["name"] = value(&entry.name);
-    table["roles"] = value(entry.roles.iter().map(|role| word(*role)).collect::<Array>());
-    if let Some(scopes) = &entry.scopes {
-        table["scopes"] = value(scopes.iter().collect::<Array>());
-    }
-    if let Some(rate) = entry.ids_per_second {
-        table["ids_per_second"] = value(i64::from(rate.get()));
-    }
-    if let Some(expires) = &entry.expires {
-        table["expires"] = value(expires);
-    }
-    table["sha256"] = value(&entry.sha256);
-    table
-}
-
-fn id_of(table: &Table) -> Option<&str> {
-    table.get("id")?.as_str()
+fn is_in_place(file: &File, path: &Path) -> io::Result<bool> {
+    let (ours, theirs) = (file.metadata()?, fs::metadata(path)?);
+    Ok((ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()))
 }

@@ -1,4 +1,4 @@
-//! Issuing under a lease: it is taken, watched while Ids are printed, and given back.
+//! Issuing under a lease: it is taken, watched while IDs are printed, and given back.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -33,7 +33,7 @@ pub(super) fn run(args: &NextArgs) -> Result<(), Failure> {
     printed
 }
 
-/// Takes Ids from a node until a signal says not to.
+/// Takes IDs from a node until a signal says not to.
 struct Issuer<'a> {
     runtime: &'a Runtime,
     node: &'a Node,
@@ -135,7 +135,7 @@ async fn is_unused(args: &NextArgs) -> bool {
     listed.is_ok_and(|entries| entries.is_empty())
 }
 
-/// Tells when the lease is in trouble, for how long Ids go on, and when it is well again.
+/// Tells when the lease is in trouble, for how long IDs go on, and when it is well again.
 async fn report(mut statuses: watch::Receiver<Vec<LeaseStatus>>) {
     let mut troubled = false;
     while statuses.changed().await.is_ok() {
@@ -146,7 +146,7 @@ async fn report(mut statuses: watch::Receiver<Vec<LeaseStatus>>) {
                 if !troubled =>
             {
                 let seconds = status.left(unix_ms()).as_secs();
-                say(format_args!("{}; Ids go on for {seconds} s", described(&status)));
+                say(format_args!("{}; IDs go on for {seconds} s", described(&status)));
             }
             _ => {}
         }
@@ -154,7 +154,7 @@ async fn report(mut statuses: watch::Receiver<Vec<LeaseStatus>>) {
     }
 }
 
-/// Why no more Ids come: the lease knows more than the generator.
+/// Why no more IDs come: the lease knows more than the generator.
 fn ended(node: &Node, why: NotIssued) -> Failure {
     let info = node.info();
     match (&why, info.lanes.first()) {
@@ -179,7 +179,7 @@ fn first_tick(layout: &Layout, floor: UnixMs) -> UnixMs {
 fn too_early(layout: &Layout, first: UnixMs) -> Failure {
     let (tick, first) = (span(Duration::from_millis(layout.tick_ms().into())), instant(first));
     let why = format_args!(
-        "no Id before {first}: the worker may have been used in the tick that runs, and a tick of \
+        "no ID before {first}: the worker may have been used in the tick that runs, and a tick of \
          this layout takes {tick} (a namespace known to be new is created by frazil store init, and \
          then not waited for)"
     );

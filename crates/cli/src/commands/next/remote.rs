@@ -1,7 +1,7 @@
 //! Issuing by a server, over HTTP.
 
 use frazil_id::Layout;
-use frazil_wire::{IdsReply, Info, query_value};
+use frazil_wire::{Info, query_value};
 
 use super::{Issue, print};
 use crate::args::NextArgs;
@@ -15,11 +15,9 @@ pub(super) fn run(args: &NextArgs, server: &str) -> Result<(), Failure> {
     let most = info.limits.max_count.max(1);
     print(args, &layout, |n| {
         let count = n.min(most);
-        let reply: IdsReply = match &args.scope {
-            None => server.post(&format!("/v1/ids?count={count}"))?,
-            Some(scope) => {
-                server.post(&format!("/v1/ids?count={count}&scope={}", query_value(scope)))?
-            }
+        let reply = match &args.scope {
+            None => server.ids(&format!("count={count}"))?,
+            Some(scope) => server.ids(&format!("count={count}&scope={}", query_value(scope)))?,
         };
         Ok(Issue { ids: reply.ids, token: Some(reply.metadata.token) })
     })

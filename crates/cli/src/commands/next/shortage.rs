@@ -1,4 +1,4 @@
-//! Why no worker was to be had, looked up where it is known: who holds what, and until when.
+//! The reason why no worker was to be had: who holds what, and until when.
 
 use std::fmt::Write as _;
 

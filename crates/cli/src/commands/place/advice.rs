@@ -1,4 +1,4 @@
-//! What to do about an error of a store, where the store does not say.
+//! Advice about an error of a store, where the store gives none.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What signals ask a server to do.
+//! The signals that a server heeds.
 
 use std::io::IsTerminal;
 

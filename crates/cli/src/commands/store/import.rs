@@ -8,7 +8,8 @@ use frazil::coord::rules::WINDOW_MAX_MS;
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
 use frazil::coord::{
-    Found, Leasing, Meta, Presence, Put, Record, Slot, Standing, Store, Token, Version, Versioned,
+    Found, Group, Leasing, Meta, Presence, Put, Record, Slot, Standing, Store, Token, Version,
+    Versioned,
 };
 use serde::Serialize;
 
@@ -63,8 +64,7 @@ pub(super) async fn run(args: &ImportArgs) -> Result<(), Failure> {
     let mut records = 0;
     for (slot, record) in export.records {
         if let Some(record) = record {
-            bring(&store, &slot, record).await?;
-            records += 1;
+            records += usize::from(bring(&store, &slot, record).await?);
         }
     }
     if is_new {
@@ -186,22 +186,41 @@ async fn finish(store: &dyn Store, created: &Meta, quarantine: u64) -> Result<()
     }
 }
 
-/// Writes one record; an existing horizon or token is only raised.
-async fn bring(store: &Arc<dyn Store>, slot: &Slot, record: Record) -> Result<(), Failure> {
+/// Writes one record; an existing horizon or token is only raised. `false`: what is there stays.
+async fn bring(store: &Arc<dyn Store>, slot: &Slot, record: Record) -> Result<bool, Failure> {
     let entries = store.list(slot.group()).await?;
     let entry = entries.into_iter().find(|entry| entry.slot == *slot);
+    let version = entry.as_ref().map_or(Version(0), |entry| entry.version);
+    if slot.group() == Group::Keys {
+        if let Some(Found::Known(_)) = entry.map(|entry| entry.found) {
+            say("the API keys of the store stay as they are: those of the export are left out");
+            return Ok(false);
+        }
+        say(
+            "the API keys of the export are in force again, those revoked since too: frazil key ls",
+        );
+        return put(store, slot, version, &record).await;
+    }
     if entry.as_ref().is_some_and(|entry| entry.presence != Presence::Free) {
         let why = format!("{} is held: import while no node runs", Called(slot));
         return Err(Failure::new(Exit::Refused, why));
     }
-    let version = entry.as_ref().map_or(Version(0), |entry| entry.version);
     let mut record = Record { nonce: None, expires: None, ..record };
     if let Some(Found::Known(old)) = entry.map(|entry| entry.found) {
         record.horizon = record.horizon.max(old.horizon);
         record.token = record.token.max(old.token);
     }
-    match store.put(slot, version, &record).await? {
-        Put::Done(_) => Ok(()),
+    put(store, slot, version, &record).await
+}
+
+async fn put(
+    store: &Arc<dyn Store>,
+    slot: &Slot,
+    version: Version,
+    record: &Record,
+) -> Result<bool, Failure> {
+    match store.put(slot, version, record).await? {
+        Put::Done(_) => Ok(true),
         Put::Conflict => {
             let why = format!("{} changed meanwhile: import while no node runs", Called(slot));
             Err(Failure::new(Exit::No, why))

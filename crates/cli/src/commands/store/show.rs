@@ -77,7 +77,7 @@ fn text(shown: &Shown) -> String {
     line("namespace", &shown.namespace);
     line(
         "",
-        "a space of Ids: another one with this layout and any of these workers issues the same",
+        "a space of IDs: another one with this layout and any of these workers issues the same",
     );
     match &shown.meta {
         None => line(

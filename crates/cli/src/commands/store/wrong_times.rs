@@ -94,10 +94,10 @@ fn stays_out(slot: &Slot, until: UnixMs) -> String {
     let (called, until) = (Called(slot), instant(until));
     match (slot.group(), slot.number()) {
         (Group::Workers, Some(worker)) => format!(
-            "{called} stays out of use until {until}: it may have issued Ids up to then. If your data \
+            "{called} stays out of use until {until}: it may have issued IDs up to then. If your data \
              shows that it did not: frazil workers repair {worker} --last-issued ID"
         ),
-        _ => format!("{called} has no leader before {until}: its Ids may go up to then"),
+        _ => format!("{called} has no leader before {until}: its IDs may go up to then"),
     }
 }
 

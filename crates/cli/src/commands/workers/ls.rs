@@ -20,9 +20,16 @@ pub(super) async fn run(args: &WorkersLsArgs) -> Result<(), Failure> {
             data.json(view)?;
         }
     } else {
-        data.text(table(&pool.views))?;
-        if pool.views.is_empty() {
-            say("no worker was ever used");
+        let is_shown = |view: &&View| args.all || !view.is_free();
+        let shown: Vec<_> = pool.views.iter().filter(is_shown).cloned().collect();
+        data.text(table(&shown))?;
+        match pool.views.len() - shown.len() {
+            _ if pool.views.is_empty() => say("no worker was ever used"),
+            0 => {}
+            1 => say("1 worker that was used before is free: --all shows it"),
+            free => {
+                say(format_args!("{free} workers that were used before are free: --all shows them"))
+            }
         }
     }
     data.flush()?;
@@ -37,9 +44,7 @@ fn of_node(args: &WorkersLsArgs, name: &str, views: Vec<View>) -> Result<(), Fai
     let held: Vec<_> = views.into_iter().filter(is_its).collect();
     let shown = printable(name);
     if held.is_empty() {
-        if nodes.named(name).is_err() {
-            say(format_args!("warning: no record names {shown}; {}", nodes.names()));
-        }
+        nodes.named(name)?;
         say(format_args!("{shown} holds no worker: it is safe to stop it"));
         return Ok(());
     }

@@ -19,7 +19,7 @@ pub(super) async fn run(args: &WorkersRepairArgs) -> Result<(), Failure> {
     }
     let parts = Id::from_u64(args.last_issued).parts(layout).map_err(Failure::usage)?;
     if parts.worker != u64::from(args.worker) {
-        let why = format!("that Id is of worker {}, not {}", parts.worker, args.worker);
+        let why = format!("that ID is of worker {}, not {}", parts.worker, args.worker);
         return Err(Failure::usage(why));
     }
     let slot = Slot::worker(args.worker);
@@ -51,7 +51,7 @@ pub(super) async fn run(args: &WorkersRepairArgs) -> Result<(), Failure> {
     }
     if horizon < record.floor && !is_poisoned(record.floor) {
         let why = format!(
-            "that Id is from before the last holder, who started after {}: name a later one",
+            "that ID is from before the last holder, who started after {}: name a later one",
             instant(record.floor)
         );
         return Err(Failure::new(Exit::Refused, why));

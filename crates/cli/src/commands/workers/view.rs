@@ -20,6 +20,7 @@ pub(crate) struct View {
     pub(crate) token: Option<String>,
     pub(crate) floor_ms: Option<UnixMs>,
     pub(crate) horizon_ms: Option<UnixMs>,
+    /// None also for one that no ID was ever stamped with.
     pub(crate) horizon: Option<String>,
     /// How long its holder may go on, or others have to wait.
     pub(crate) seconds_left: f64,
@@ -30,6 +31,10 @@ pub(crate) struct View {
 }
 
 impl View {
+    pub(super) fn is_free(&self) -> bool {
+        self.state == Standing::Free
+    }
+
     pub(super) fn new(entry: Entry, judge: &Claim, history: &History) -> Option<Self> {
         let worker = entry.slot.number()?;
         let state = Standing::of(&entry, judge, history);
@@ -55,7 +60,7 @@ impl View {
             token: record.as_ref().map(|record| record.token.to_string()),
             floor_ms: record.as_ref().map(|record| record.floor),
             horizon_ms,
-            horizon: horizon_ms.map(instant),
+            horizon: horizon_ms.filter(|horizon| *horizon > 0).map(instant),
             seconds_left: seconds(until.saturating_sub(judge.now)),
             expires_in_seconds,
             info: record.map(|record| record.info).unwrap_or_default(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use frazil::coord::time::unix_ms;
 use frazil::coord::{Changes, Error, Group, Leasing, Meta, Standing, Store, Versioned, Watched};
+use terminal_size::terminal_size;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::pool::Pool;
@@ -17,6 +18,8 @@ use crate::output::{Data, Failure, say};
 /// Time passes also where nothing is announced: presence ends, horizons pass. A store that is away
 /// is looked for as often.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The header, the count of those that are not shown, and the line of the cursor.
+const OTHER_LINES: usize = 3;
 /// Clears the screen and goes to its upper left corner.
 const CLEAR: &[u8] = b"\x1b[2J\x1b[H";
 
@@ -98,25 +101,34 @@ impl Watch<'_> {
     /// Prints the workers whose state, holder or token is not what was shown last.
     fn print_changes(&mut self, views: &[View]) -> Result<(), Failure> {
         let mut data = Data::new();
-        for view in views {
+        let table = table(views);
+        let mut lines = table.lines();
+        let header = lines.next().unwrap_or_default();
+        if self.shown.is_empty() && !self.args.json {
+            data.text(header)?;
+        }
+        for (view, line) in views.iter().zip(lines) {
             let now = (view.state, view.token.clone());
             if self.shown.insert(view.worker, now.clone()) == Some(now) {
                 continue;
             }
-            if self.args.json {
-                data.json(view)?;
-            } else {
-                let lines = table(std::slice::from_ref(view));
-                data.text(lines.lines().nth(1).unwrap_or_default())?;
-            }
+            if self.args.json { data.json(view)? } else { data.text(line)? }
         }
         data.flush()
     }
 }
 
+/// Draws the workers that are not free, as many as fit below the header.
 fn redraw(views: &[View]) -> Result<(), Failure> {
+    let mut shown: Vec<_> = views.iter().filter(|view| !view.is_free()).cloned().collect();
+    let room = terminal_size().map_or(usize::MAX, |(_, height)| usize::from(height.0));
+    let hidden = shown.len().saturating_sub(room.saturating_sub(OTHER_LINES).max(1));
+    shown.truncate(shown.len() - hidden);
     let mut data = Data::new();
     data.write(CLEAR)?;
-    data.text(table(views))?;
+    data.text(table(&shown))?;
+    if hidden > 0 {
+        data.text(format_args!("and {hidden} more: `frazil workers ls` lists all"))?;
+    }
     data.flush()
 }

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use frazil::coord::StoreUrl;
+use frazil_server::keys::KeySource;
 
 use super::Findings;
 
@@ -14,11 +15,12 @@ impl Findings<'_> {
     /// Looks whether they are there, can be read, and make sense.
     pub(super) fn files(&mut self) {
         let args = &self.settings.args;
+        let keys = args.keys.as_ref().and_then(KeySource::file).map(Path::to_owned);
         let named = [
             ("tls.cert", &args.tls.tls_cert),
             ("tls.key", &args.tls.tls_key),
             ("tls.client_ca", &args.tls.tls_client_ca),
-            ("auth.keys", &args.keys),
+            ("auth.keys", &keys),
             ("peer.key_file", &args.peer.peer_key_file),
             ("peer.ca", &args.peer.peer_ca),
         ];
@@ -32,7 +34,7 @@ impl Findings<'_> {
         if !are_there {
             return;
         }
-        if let Some(Err(error)) = args.keys.as_deref().map(frazil_server::keys::read) {
+        if let Some(Err(error)) = keys.as_deref().map(frazil_server::keys::read) {
             error.problems.into_iter().for_each(|why| self.add(&["auth.keys"], why));
         }
         if let Some(Err(error)) = super::super::server::tls_files(args).map(|files| files.check()) {

@@ -1,4 +1,4 @@
-//! How far a lane gets by itself, after a stop, and in a store that is no longer there.
+//! The reach of a lane by itself, after a stop, and in a store that is no longer there.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! What the renewals of others say about our clock, where the store has none of its own.
+//! The offset of our clock by the renewals of others, where the store has no clock of its own.
 
 use std::collections::HashMap;
 use std::time::Duration;

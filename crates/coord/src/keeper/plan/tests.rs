@@ -1,4 +1,4 @@
-//! What a plan decides, told as conversations with a store.
+//! The decisions of a plan, told as conversations with a store.
 
 mod holding;
 mod leading;

@@ -1,4 +1,4 @@
-//! When to go for a slot that is wanted by its name: from what was seen of it, and what time it is.
+//! The time to claim a slot that is wanted by its name: from what was seen of it, and what time it is.
 
 use std::time::Duration;
 

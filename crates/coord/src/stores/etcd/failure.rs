@@ -1,4 +1,4 @@
-//! What an error of the client library means: was anything done, and who can help?
+//! The meaning of the client library's errors: was anything done, and who can help?
 
 use std::error::Error as Cause;
 use std::io;

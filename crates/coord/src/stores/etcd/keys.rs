@@ -3,7 +3,7 @@
 //! | key | what | lives |
 //! |---|---|---|
 //! | `meta` | the namespace's meta record | for ever |
-//! | `w/7`, `e/NAME`, `s/NAME` | the record of a slot | for ever |
+//! | `w/7`, `e/NAME`, `s/NAME`, `k/all` | the record of a slot | for ever |
 //! | `own/w/7` | that somebody is present in it: the nonce | as long as a lease |
 //! | `born/w/7` | that it was ever used; written again by every change of holder | for ever |
 //! | `claim/NONCE` | that a commit of several changes was served, and with which slot | while the slot carries the nonce |

@@ -1,4 +1,4 @@
-//! What was found out about the cluster when connecting, and what that is worth.
+//! The survey of the cluster when connecting, and what that is worth.
 
 use etcd_client::StatusResponse;
 

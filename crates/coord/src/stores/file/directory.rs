@@ -41,6 +41,13 @@ pub(crate) enum Entrance {
     Look,
 }
 
+/// What the URL allows that is refused otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Allowed {
+    pub(super) any_filesystem: bool,
+    pub(super) any_owner: bool,
+}
+
 /// Which directory this is. A copy or a restored backup has another inode.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Identity {
@@ -53,7 +60,7 @@ struct Identity {
 /// promises.
 pub(super) fn prepare(
     root: &Path,
-    any_filesystem: bool,
+    allowed: Allowed,
     entrance: Entrance,
 ) -> Result<Vec<Finding>, (ErrorKind, String)> {
     let broken = |error: io::Error| {
@@ -73,7 +80,10 @@ pub(super) fn prepare(
     // Before anything is created, so that a refusal leaves nothing behind.
     // A relative path ends in the current directory.
     let there = root.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
-    let mut weaknesses = check_filesystem(there, any_filesystem)?;
+    let mut weaknesses = check_filesystem(there, allowed.any_filesystem)?;
+    if entrance != Entrance::Look {
+        weaknesses.extend(check_owner(root, allowed.any_owner)?);
+    }
     match entrance {
         Entrance::Look if !root.exists() => return Ok(weaknesses),
         Entrance::Look => {}
@@ -86,7 +96,7 @@ pub(super) fn prepare(
     }
     if !is_accepted(root, entrance).map_err(broken)? {
         let why = format!(
-            "{} was copied or restored from a backup; the same Ids could be issued here and there. \
+            "{} was copied or restored from a backup; the same IDs could be issued here and there. \
              If the original is not used any more: frazil store quarantine --adopt",
             root.display()
         );
@@ -192,6 +202,30 @@ fn check_filesystem(root: &Path, any: bool) -> Result<Vec<Finding>, (ErrorKind, 
             return Err((ErrorKind::Unsafe, why));
         }
     })
+}
+
+/// Whoever owns the directory, or the one that it is in, can put another one in its place: the same
+/// IDs would be issued again. What is written here by others than its owner, as root, its owner
+/// cannot use. Whoever only looks does no harm.
+fn check_owner(root: &Path, any: bool) -> Result<Option<Finding>, (ErrorKind, String)> {
+    let us = rustix::process::geteuid().as_raw();
+    let owner = |path: &Path| fs::metadata(path).ok().map(|found| found.uid());
+    // Root can replace any directory, whoever owns it.
+    let is_foreign = |path: &&Path| owner(path).is_some_and(|uid| uid != us && uid != 0);
+    let Some(path) = [Some(root), root.parent()].into_iter().flatten().find(is_foreign) else {
+        return Ok(None);
+    };
+    let (uid, shown) = (owner(path).unwrap_or_default(), path.display());
+    let what = format!("{shown} belongs to another user (uid {uid}; this process has {us})");
+    let fix = format!("run as its owner, or chown -R {us} {shown}");
+    if any {
+        return Ok(Some(Finding::warning(format!("{what}, which the URL allows"), fix)));
+    }
+    let why = format!(
+        "{what}, who could put another directory in its place: {fix}; if that user is trusted, add \
+         ?unsafe_owner=allow to the store's URL"
+    );
+    Err((ErrorKind::Unsafe, why))
 }
 
 /// What is known of the file system with this mark.

@@ -1,4 +1,4 @@
-//! What a directory promises: for all processes of a machine, and for one fixed worker.
+//! The promises of a directory: for all processes of a machine, and for one fixed worker.
 
 use crate::guarantees::{Guarantees, Strength};
 
@@ -31,7 +31,7 @@ impl Purpose {
         let voids = match self {
             Self::Shared => [
                 "a restored backup, or a copy of the directory used beside the original",
-                "a second directory for the same Ids: two directories are two namespaces",
+                "a second directory for the same IDs: two directories are two namespaces",
             ],
             Self::Fixed => [
                 "another machine or directory with the same number",

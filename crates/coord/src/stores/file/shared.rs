@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::Purpose;
 use super::cell::{Cell, LockedCell, if_there};
-use super::directory::{self, Copied, Entrance, Opened, Place};
+use super::directory::{self, Allowed, Copied, Entrance, Opened, Place};
+use super::watch::Watches;
 use crate::error::ErrorKind;
 use crate::failure::Failure;
 use crate::finding::Finding;
@@ -14,7 +15,7 @@ use crate::namespace::Namespace;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version, Versioned, parse_meta};
 use crate::slot::{Group, Slot};
-use crate::store::{Entry, Found, Look, Presence, Put};
+use crate::store::{Changes, Entry, Found, Look, Presence, Put, Watched};
 use crate::sync::lock;
 
 pub(super) struct Shared {
@@ -25,12 +26,13 @@ pub(super) struct Shared {
     pub(super) purpose: Purpose,
     /// Whether it was only looked into: a directory that is not there is an empty one then.
     is_look: bool,
-    any_filesystem: bool,
+    allowed: Allowed,
     pub(super) weaknesses: Vec<Finding>,
     /// Locked during every write to a slot: no write may outlive the lock on its slot.
     writing: Mutex<()>,
     /// Locked for moments.
     known: Mutex<Known>,
+    watches: Watches,
 }
 
 /// What the store knows of itself.
@@ -55,16 +57,16 @@ impl Shared {
     pub(super) fn open(
         root: PathBuf,
         name: String,
-        any_filesystem: bool,
+        allowed: Allowed,
         purpose: Purpose,
         entrance: Entrance,
     ) -> Result<Self, Failure> {
-        let weaknesses = directory::prepare(&root, any_filesystem, entrance)?;
+        let weaknesses = directory::prepare(&root, allowed, entrance)?;
         let is_look = entrance == Entrance::Look;
         let opened = if is_look { None } else { Some(Arc::new(Opened::at(&root)?)) };
         let known = Mutex::new(Known { opened, present: HashMap::new() });
-        let writing = Mutex::default();
-        Ok(Self { root, name, purpose, is_look, any_filesystem, weaknesses, writing, known })
+        let (writing, watches) = (Mutex::default(), Watches::default());
+        Ok(Self { root, name, purpose, is_look, allowed, weaknesses, writing, known, watches })
     }
 
     pub(super) fn known(&self) -> MutexGuard<'_, Known> {
@@ -88,7 +90,7 @@ impl Shared {
                 }
                 Place::Replaced => {
                     let entrance = Entrance::Use(Copied::Refuse);
-                    directory::prepare(&self.root, self.any_filesystem, entrance)?;
+                    directory::prepare(&self.root, self.allowed, entrance)?;
                     tracing::warn!(
                         directory = %self.root.display(),
                         "the directory was replaced: every lease in the old one ends"
@@ -198,6 +200,15 @@ impl Shared {
         // An empty lock file without a record: somebody was about to use the slot for the first
         // time.
         Ok(entries.into_iter().filter(|entry| entry.found != Found::New).collect())
+    }
+
+    pub(super) fn watch(&self, watched: &Watched) -> Result<Changes, Failure> {
+        let directory = self.root.join(watched.group().letter());
+        let only = match watched {
+            Watched::Group(_) => None,
+            Watched::Slot(slot) => Some(slot.name()),
+        };
+        Ok(self.watches.listen(&directory, only)?)
     }
 
     /// See [`Store::is_in_place`](crate::store::Store::is_in_place).

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::shared::Shared;
+use crate::choose::walk;
 use crate::failure::Failure;
 use crate::slot::{Group, Slot};
 use crate::store::{Entry, Look, Presence, Vacancies, Wanted};
 
 /// Numbers to look at before all are. One look costs microseconds, a look at a pool of 1,024
 /// milliseconds; while a pool fills up, one claim in 65 needs all.
-const GUESSES: u32 = 64;
+const GUESSES: u64 = 64;
 
 impl Shared {
     pub(super) fn vacancies(&self, wanted: &Wanted, enough: usize) -> Result<Vacancies, Failure> {
@@ -50,19 +51,14 @@ fn sample(wanted: &Wanted) -> Vec<u32> {
     if range.is_empty() {
         return Vec::new();
     }
-    let size = u128::from(wanted.last - wanted.first) + 1;
-    let bits = wanted.nonce.bits();
-    // All of a small range; else steps of a length of its own for each nonce, so that those who
-    // begin at one number part at once.
-    let (guesses, step) = match u32::try_from(size) {
-        Ok(size) if size <= GUESSES => (size, 1),
-        _ => (GUESSES, bits >> 64 | 1),
-    };
-    let guess = |index: u32| {
-        let offset = (bits % size + step * u128::from(index)) % size;
+    let size = u64::from(wanted.last - wanted.first) + 1;
+    let (start, step) = walk(wanted);
+    let guess = |index: u64| {
+        let offset = (start + step * index) % size;
         wanted.first + u32::try_from(offset).expect("less than the size of the range")
     };
+    let guesses = (0..size.min(GUESSES)).map(guess);
     let favourite = wanted.favourite.filter(|number| range.contains(number));
     let mut seen = BTreeSet::new();
-    favourite.into_iter().chain((0..guesses).map(guess)).filter(|n| seen.insert(*n)).collect()
+    favourite.into_iter().chain(guesses).filter(|number| seen.insert(*number)).collect()
 }

@@ -10,7 +10,7 @@ use crate::sync::lock;
 type Stores = HashMap<(String, Namespace), Arc<Mutex<State>>>;
 
 /// Kept until the process ends, open or not: a store that was forgotten with its last user would
-/// give the next one the same worker with no floor, and the Ids of the last tick again.
+/// give the next one the same worker with no floor, and the IDs of the last tick again.
 static STORES: LazyLock<Mutex<Stores>> = LazyLock::new(Mutex::default);
 
 /// The store of a name and a namespace.

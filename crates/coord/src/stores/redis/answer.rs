@@ -1,4 +1,4 @@
-//! What a script answers, taken apart.
+//! The answers of scripts.
 
 use std::time::Duration;
 

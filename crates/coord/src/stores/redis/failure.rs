@@ -1,4 +1,4 @@
-//! What the client library's errors mean.
+//! The meaning of the client library's errors.
 
 use std::fmt;
 

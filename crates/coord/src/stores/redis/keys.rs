@@ -1,4 +1,4 @@
-//! Where things are kept.
+//! The names of keys.
 
 use crate::namespace::Namespace;
 use crate::slot::Group;
@@ -10,7 +10,7 @@ use crate::slot::Group;
 /// |---|---|
 /// | `{prefix:namespace}:meta` | meta, as JSON |
 /// | `...:lineage` | a hash: the last history, when it and the last fork began, what settles in it, which groups are in `born`; versions before this one keep more in it |
-/// | `...:w`, `...:e`, `...:s` | hashes: the records of workers, elections and scopes, as JSON |
+/// | `...:w`, `...:e`, `...:s`, `...:k` | hashes: the records of workers, elections, scopes and API keys, as JSON |
 /// | `...:born` | a set: every slot that was ever used, such as `w/7`, and `w/` for the group |
 /// | `...:w:idx` | a sorted set: free workers by horizon |
 /// | `...:w:held` | a sorted set: held workers by expiry |

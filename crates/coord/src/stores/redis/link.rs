@@ -4,9 +4,9 @@
 //! connection is all that any of the three kinds of set-up needs, WAIT is on the right one, and the
 //! client library repeats nothing by itself.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
@@ -15,9 +15,11 @@ use tokio::time::timeout;
 
 use super::failure::Meaning;
 use super::keys::Keys;
+use super::scripts::Script;
 use super::server::Server;
 use super::settings::{Address, Login, Settings};
 use crate::error::{Error, ErrorKind};
+use crate::sync::lock;
 use crate::url::Scheme;
 
 /// How often a cluster may send us elsewhere in one search: it names the owner, who may just have
@@ -31,6 +33,8 @@ pub(super) struct Link {
     pub(super) address: Address,
     pub(super) server: Arc<Server>,
     is_lost: Arc<AtomicBool>,
+    /// The names of the scripts that went over it with their text.
+    introduced: Arc<Mutex<HashSet<&'static str>>>,
 }
 
 /// Whom one meets behind an address.
@@ -70,6 +74,12 @@ impl Link {
 
     pub(super) fn mark_lost(&self) {
         self.is_lost.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a script goes over this connection for the first time. A server that does not know its
+    /// name would have to be asked twice, and what follows is served after it.
+    pub(super) fn is_first_of(&self, script: &'static Script) -> bool {
+        lock(&self.introduced).insert(script.name())
     }
 }
 
@@ -270,7 +280,8 @@ async fn meet(settings: &Settings, keys: &Keys, address: &Address) -> Result<Met
     }
     server.check(settings)?;
     let (server, address) = (Arc::new(server), address.clone());
-    Ok(Met::Master(Box::new(Link { connection, address, server, is_lost })))
+    let introduced = Arc::default();
+    Ok(Met::Master(Box::new(Link { connection, address, server, is_lost, introduced })))
 }
 
 fn not_master(settings: &Settings, address: &Address, error: &RedisError) -> Result<Met, Error> {

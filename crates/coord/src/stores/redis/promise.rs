@@ -1,4 +1,4 @@
-//! What Redis promises, as it is set up.
+//! The promises of Redis, as it is set up.
 
 use super::session::Session;
 use super::settings::Durability;

@@ -129,7 +129,7 @@ fn given_up_finding(replica: &String) -> Finding {
     Finding::warning(
         format!(
             "replica {replica} was given up with frazil store forget-replica: no takeover waits for \
-             it, and if it were promoted with what it had then, Ids could be issued twice"
+             it, and if it were promoted with what it had then, IDs could be issued twice"
         ),
         "let the sentinels or the cluster forget it too (SENTINEL RESET, CLUSTER FORGET), or start it \
          again: it counts once it is connected",

@@ -34,6 +34,10 @@ impl Script {
         Self { code, hash: sha1(code) }
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.hash
+    }
+
     /// Runs it by its name. A server that does not know it does nothing and says so.
     pub(super) fn by_name(&self, call: &Call) -> Cmd {
         call.fill(redis::cmd("EVALSHA").arg(&self.hash))

@@ -1,4 +1,4 @@
-//! What a server says about itself when it is entered, and what follows from it.
+//! The description that a server gives of itself, and what follows from it.
 
 use std::collections::HashMap;
 

@@ -38,9 +38,9 @@ pub(super) struct Session {
 }
 
 /// One step to be carried out by a script.
-pub(super) struct Step<'a> {
+pub(super) struct Step {
     pub(super) act: &'static str,
-    pub(super) script: &'a Script,
+    pub(super) script: &'static Script,
     pub(super) group: Group,
     pub(super) arguments: Vec<String>,
     /// How many words of its own the script answers with.
@@ -77,7 +77,7 @@ impl Session {
     }
 
     /// Carries a step out, within the time-out.
-    pub(super) async fn run(&self, step: &Step<'_>) -> Result<Answer, Error> {
+    pub(super) async fn run(&self, step: &Step) -> Result<Answer, Error> {
         let (was_sent, began) = (AtomicBool::new(false), boot_time());
         let words = match timeout(self.settings.timeout, self.attempt(step, &was_sent)).await {
             Ok(answer) => answer?,
@@ -123,7 +123,7 @@ impl Session {
         lock(&self.mark).settled(history)
     }
 
-    async fn attempt(&self, step: &Step<'_>, was_sent: &AtomicBool) -> Result<Vec<String>, Error> {
+    async fn attempt(&self, step: &Step, was_sent: &AtomicBool) -> Result<Vec<String>, Error> {
         let mut attempts = 0;
         loop {
             attempts += 1;
@@ -176,7 +176,7 @@ impl Session {
     async fn send(
         &self,
         link: &mut Link,
-        step: &Step<'_>,
+        step: &Step,
         was_sent: &AtomicBool,
     ) -> Result<Vec<String>, RedisError> {
         let call =
@@ -185,7 +185,11 @@ impl Session {
         let query = async |command: Cmd, link: &mut Link| {
             command.query_async::<Vec<String>>(&mut link.connection).await
         };
+        if link.is_first_of(step.script) {
+            return query(step.script.by_text(&call), link).await;
+        }
         match query(step.script.by_name(&call), link).await {
+            // This overtook the text, or the server has forgotten its scripts.
             Err(error) if Meaning::of(&error) == Meaning::NoScript => {
                 query(step.script.by_text(&call), link).await
             }
@@ -194,7 +198,7 @@ impl Session {
     }
 
     /// Waits until as many replicas as configured have all that this connection wrote.
-    async fn acknowledge(&self, link: &mut Link, step: &Step<'_>) -> Result<(), Error> {
+    async fn acknowledge(&self, link: &mut Link, step: &Step) -> Result<(), Error> {
         let needed = match self.settings.durability {
             _ if !step.is_acknowledged => return Ok(()),
             Durability::Async => return Ok(()),

@@ -1,4 +1,4 @@
-//! What the URL says, checked.
+//! The settings in the URL, checked.
 
 use std::time::Duration;
 

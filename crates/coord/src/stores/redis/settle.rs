@@ -1,4 +1,4 @@
-//! When a write cannot be lost any more: it is on the master's disk, and every server that could be
+//! The moment when a write cannot be lost any more: it is on the master's disk, and every server that could be
 //! promoted has it.
 
 use std::fmt::Display;

@@ -1,4 +1,4 @@
-//! How to get in: addresses, login, TLS, and how long things may take.
+//! The endpoints: addresses, login, TLS, and time-outs.
 
 use std::fs;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a failed request means: whether something may have been written, and what kind of error
+//! The meaning of a failed request: whether something may have been written, and what kind of error
 //! it is.
 
 use zookeeper_client as zk;

@@ -1,9 +1,9 @@
-//! Where things are in the tree of a namespace.
+//! The paths in the tree of a namespace.
 //!
 //! | path | kind | what |
 //! |---|---|---|
 //! | `meta` | persistent | meta, JSON |
-//! | `w/7`, `e/NAME`, `s/NAME` | persistent | a slot's record, JSON |
+//! | `w/7`, `e/NAME`, `s/NAME`, `k/all` | persistent | a slot's record, JSON |
 //! | `own/w-7` | ephemeral | somebody is present in the slot; the holder's nonce |
 //! | `born/w-7` | persistent | the slot was used; counts how often its record was created |
 //!

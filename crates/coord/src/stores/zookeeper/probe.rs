@@ -1,4 +1,4 @@
-//! Why nobody let us in. The client library only says that no host did, so after that each is
+//! The reason why nobody let us in. The client library only says that no host did, so after that each is
 //! tried once more by hand.
 
 use std::io::{self, Read};

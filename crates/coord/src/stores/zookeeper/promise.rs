@@ -1,4 +1,4 @@
-//! What ZooKeeper promises as it was found at connecting.
+//! The promises of ZooKeeper as it was found at connecting.
 
 use std::time::Duration;
 

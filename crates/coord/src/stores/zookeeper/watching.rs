@@ -5,6 +5,7 @@ use zookeeper_client::{AddWatchMode, Client, EventType, PersistentWatcher};
 use super::session::Deadline;
 use super::tree::Tree;
 use crate::failure::Failure;
+use crate::slot::Group;
 use crate::store::{Announcer, Changes, Watched};
 
 impl Tree {
@@ -34,9 +35,18 @@ impl Tree {
         };
         let (records, presence) = self.session.retry(deadline, arm).await?;
         let (announcer, changes) = Changes::channel();
-        tokio::spawn(announce(records, presence, marks, announcer));
+        let is_leased = watched.group() != Group::Keys;
+        tokio::spawn(announce(records, presence, Filter { marks, is_leased }, announcer));
         Ok(changes)
     }
+}
+
+/// What is announced of all that the watches tell.
+struct Filter {
+    /// What the paths of presence begin with that matter.
+    marks: String,
+    /// Whether a record that only changes was renewed by its holder, which nobody waits for.
+    is_leased: bool,
 }
 
 /// Ends when nobody listens, and when the connection is lost: what happens until it is back would
@@ -44,7 +54,7 @@ impl Tree {
 async fn announce(
     mut records: PersistentWatcher,
     mut presence: PersistentWatcher,
-    marks: String,
+    filter: Filter,
     announcer: Announcer,
 ) {
     loop {
@@ -52,14 +62,14 @@ async fn announce(
             event = records.changed() => (event, true),
             // One parent has the presence of all groups.
             event = presence.changed() => {
-                let concerns = event.path.starts_with(&marks);
+                let concerns = event.path.starts_with(&filter.marks);
                 (event, concerns)
             }
             () = announcer.closed() => return,
         };
         // A holder that comes or goes makes or removes its mark of presence, and a record that is
         // made is new: what only changes is renewed.
-        let is_renewal = event.event_type == EventType::NodeDataChanged;
+        let is_renewal = filter.is_leased && event.event_type == EventType::NodeDataChanged;
         if event.event_type == EventType::Session {
             return;
         }

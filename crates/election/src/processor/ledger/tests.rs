@@ -1,14 +1,14 @@
 use super::super::placement::Peer;
 use super::*;
 
-fn picture(holders: &[(&str, Option<&str>)]) -> Picture {
+fn cluster(holders: &[(&str, Option<&str>)]) -> ClusterView {
     let jobs = holders.iter().map(|(job, holder)| ((*job).into(), holder.map(Into::into)));
-    Picture { jobs: jobs.collect(), ..Picture::default() }
+    ClusterView { jobs: jobs.collect(), ..ClusterView::default() }
 }
 
 #[test]
 fn jobs_that_are_reached_for_count() {
-    let free = picture(&[("a", None), ("b", None), ("c", None)]);
+    let free = cluster(&[("a", None), ("b", None), ("c", None)]);
     let ledger = Ledger::new("me".into(), Some(2));
     assert!(ledger.reach("a", &free) && ledger.reach("b", &free));
     assert!(!ledger.reach("c", &free));
@@ -18,15 +18,15 @@ fn jobs_that_are_reached_for_count() {
 #[test]
 fn a_job_that_another_got_is_not_reached_for_any_more() {
     let ledger = Ledger::new("me".into(), Some(1));
-    assert!(ledger.reach("a", &picture(&[("a", None), ("b", None)])));
-    assert!(ledger.reach("b", &picture(&[("a", Some("other")), ("b", None)])));
+    assert!(ledger.reach("a", &cluster(&[("a", None), ("b", None)])));
+    assert!(ledger.reach("b", &cluster(&[("a", Some("other")), ("b", None)])));
     // What is seen to be one's own is about to be begun.
-    assert!(!ledger.reach("a", &picture(&[("a", None), ("b", Some("me"))])));
+    assert!(!ledger.reach("a", &cluster(&[("a", None), ("b", Some("me"))])));
 }
 
 #[test]
 fn a_job_that_was_lost_leaves_its_place() {
-    let free = picture(&[("a", None), ("b", None)]);
+    let free = cluster(&[("a", None), ("b", None)]);
     let ledger = Ledger::new("me".into(), Some(1));
     for _ in 0..3 {
         assert!(ledger.reach("a", &free) && ledger.begin("a", Duration::ZERO));
@@ -41,8 +41,8 @@ fn a_job_that_was_lost_leaves_its_place() {
 #[test]
 fn a_job_that_was_won_late_is_refused_if_there_is_no_room_by_then() {
     let ledger = Ledger::new("me".into(), Some(1));
-    assert!(ledger.reach("a", &picture(&[("a", None)])));
-    assert!(ledger.reach("b", &picture(&[("a", Some("other")), ("b", None)])));
+    assert!(ledger.reach("a", &cluster(&[("a", None)])));
+    assert!(ledger.reach("b", &cluster(&[("a", Some("other")), ("b", None)])));
     assert!(ledger.begin("b", Duration::ZERO));
     assert!(!ledger.begin("a", Duration::ZERO));
     assert_eq!(ledger.running().len(), 1);
@@ -51,18 +51,18 @@ fn a_job_that_was_won_late_is_refused_if_there_is_no_room_by_then() {
 #[test]
 fn jobs_whose_time_is_over_at_once_are_not_all_given_up() {
     let jobs = ["a", "b", "c", "d", "e"];
-    let mut picture = picture(&jobs.map(|job| (job, Some("me"))));
-    picture.nodes = ["me", "you"].map(|mark| (mark.to_owned(), Peer::default())).into();
+    let mut cluster = cluster(&jobs.map(|job| (job, Some("me"))));
+    cluster.nodes = ["me", "you"].map(|mark| (mark.to_owned(), Peer::default())).into();
     let ledger = Ledger::new("me".into(), None);
-    let left: Vec<_> = jobs.into_iter().filter(|job| ledger.leave(job, &picture)).collect();
+    let left: Vec<_> = jobs.into_iter().filter(|job| ledger.leave(job, &cluster)).collect();
     assert_eq!(left, ["a", "b"], "three and two are even");
     // Nobody wanted one of them, and the other arrived.
-    picture.jobs.insert("a".into(), Some("you".into()));
+    cluster.jobs.insert("a".into(), Some("you".into()));
     assert!(ledger.begin("b", Duration::ZERO));
-    assert!(ledger.leave("c", &picture) && !ledger.leave("d", &picture));
+    assert!(ledger.leave("c", &cluster) && !ledger.leave("d", &cluster));
 }
 
 #[test]
 fn a_quota_of_nothing_takes_nothing() {
-    assert!(!Ledger::new("me".into(), Some(0)).reach("a", &picture(&[("a", None)])));
+    assert!(!Ledger::new("me".into(), Some(0)).reach("a", &cluster(&[("a", None)])));
 }

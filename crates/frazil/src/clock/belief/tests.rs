@@ -1,4 +1,4 @@
-//! When a jump is believed, and when not.
+//! Jumps that are believed, and those that are not.
 
 use super::*;
 
@@ -125,7 +125,7 @@ fn store(boot: Duration, ahead: Duration) -> StoreTime {
     StoreTime { unix, asked: boot - SECOND / 100, answered: boot }
 }
 
-/// Where Ids go by at a boot time, if real time is ahead by so much: how far ahead they are.
+/// Where IDs go by at a boot time, if real time is ahead by so much: how far ahead they are.
 fn ahead_at(belief: &Belief, boot: Duration, ahead: Duration) -> Duration {
     belief.judge(look(boot, ahead, Duration::ZERO)) - BOOTED - boot
 }
@@ -163,7 +163,7 @@ fn a_store_that_is_nearer_to_where_the_clock_was_confirms_nothing() {
 }
 
 /// A second of hearing, and a jump of an hour that the store makes too: as on one machine. How far
-/// ahead Ids are a second later; `hear` is how the store is listened to.
+/// ahead IDs are a second later; `hear` is how the store is listened to.
 fn jumps_together(hear: impl Fn(&Belief, Duration, Duration, Duration)) -> Duration {
     let belief = Belief::new(right(SECOND));
     hear(&belief, 2 * SECOND, Duration::ZERO, Duration::ZERO);

@@ -1,4 +1,4 @@
-//! What was issued in one schedule, and every rule about it.
+//! The IDs that were issued in one schedule, and every rule about them.
 //!
 //! Its lock is the standard library's and is never held at a place where threads switch, so keeping
 //! the ledger changes no schedule.
@@ -90,7 +90,7 @@ impl Page {
 #[derive(Default)]
 pub(super) struct Tally {
     schedules: AtomicUsize,
-    /// Of those: Ids were issued before the close, and calls came after it.
+    /// Of those: IDs were issued before the close, and calls came after it.
     closed_amid: AtomicUsize,
 }
 

@@ -1,4 +1,4 @@
-//! A billion Ids, from the first to the last.
+//! A billion IDs, from the first to the last.
 
 use std::time::{Duration, Instant};
 
@@ -9,11 +9,11 @@ use super::stream::{LAYOUT, Stream};
 use crate::bar::{Bar, Bound};
 
 const IDS: u64 = 1_000_000_000;
-/// Ids that are taken at once where they come in runs.
+/// IDs that are taken at once where they come in runs.
 const RUN: u64 = 4096;
 const MEGABYTE: f64 = 1e6;
 
-/// What a billion Ids took.
+/// What a billion IDs took.
 pub(crate) struct Billion {
     fills: [(&'static str, Fill); 3],
 }
@@ -38,13 +38,13 @@ impl Billion {
         let bars = self.fills.iter().flat_map(|(how, fill)| {
             [
                 Bar {
-                    name: format!("a billion Ids, {how}"),
+                    name: format!("a billion IDs, {how}"),
                     measured: fill.time.as_secs_f64(),
                     bound: Bound::AtMost(600.0),
                     unit: "s",
                 },
                 Bar {
-                    name: format!("a billion Ids, {how}, memory"),
+                    name: format!("a billion IDs, {how}, memory"),
                     measured: fill.memory_bytes as f64 / MEGABYTE,
                     bound: Bound::AtMost(500.0),
                     unit: "MB",
@@ -60,7 +60,7 @@ fn fill(work: impl FnOnce(&mut IdSet)) -> Fill {
     let start = now();
     work(&mut seen);
     let time = start.elapsed();
-    assert_eq!(seen.len(), IDS, "every Id was new");
+    assert_eq!(seen.len(), IDS, "every ID was new");
     Fill { time, memory_bytes: seen.memory_bytes() }
 }
 
@@ -68,7 +68,7 @@ fn in_runs(seen: &mut IdSet) {
     let mut left = IDS;
     for tick in 1_u64.. {
         let run = Run { first: Id::from_u64(tick << 22), count: left.min(RUN), stride: 1 };
-        assert_eq!(seen.insert_run(&run), Ok(0), "no Id comes twice");
+        assert_eq!(seen.insert_run(&run), Ok(0), "no ID comes twice");
         left -= run.count;
         if left == 0 {
             break;
@@ -79,7 +79,7 @@ fn in_runs(seen: &mut IdSet) {
 fn one_by_one(seen: &mut IdSet, mut stream: Stream) {
     let ids = usize::try_from(IDS).expect("a billion fits");
     stream.each(ids, |id| {
-        assert_eq!(seen.insert(id), Ok(true), "no Id comes twice");
+        assert_eq!(seen.insert(id), Ok(true), "no ID comes twice");
     });
 }
 

@@ -1,18 +1,18 @@
-//! Ids as an audit meets them, without end.
+//! IDs as an audit meets them, without end.
 
 use frazil_id::{Id, Layout, Parts};
 
 pub(crate) const LAYOUT: Layout = Layout::FRAZIL;
-/// What lies between two Ids of neighbouring ticks.
+/// What lies between two IDs of neighbouring ticks.
 const TICK: u64 = 1 << 22;
-/// Ids that are made in advance: enough that a processor does not learn their order.
+/// IDs that are made in advance: enough that a processor does not learn their order.
 const IDS: u64 = 409_600;
 const WORKERS: u64 = 8;
 const PER_TICK: u64 = 100;
-/// Ticks within which Ids are out of order: more than a server's lanes run apart.
+/// Ticks within which IDs are out of order: more than a server's lanes run apart.
 const SHUFFLED_TICKS: usize = 50;
 
-/// Ids that were made in advance; after the last they begin again, later by all their ticks.
+/// IDs that were made in advance; after the last they begin again, later by all their ticks.
 #[derive(Clone)]
 pub(crate) struct Stream {
     ids: Vec<Id>,
@@ -32,7 +32,7 @@ impl Stream {
         Self::new(ids, IDS / 4096)
     }
 
-    /// Workers that take turns Id by Id, each with so many in a millisecond.
+    /// Workers that take turns ID by ID, each with so many in a millisecond.
     pub(crate) fn interleaved() -> Self {
         let in_tick =
             |tick| (0..PER_TICK * WORKERS).map(move |at| id(tick, at % WORKERS, at / WORKERS));
@@ -55,7 +55,7 @@ impl Stream {
         stream
     }
 
-    /// Hands out the next Ids.
+    /// Hands out the next IDs.
     #[inline]
     pub(crate) fn each(&mut self, count: usize, mut take: impl FnMut(Id)) {
         let mut left = count;

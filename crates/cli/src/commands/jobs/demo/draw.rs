@@ -9,6 +9,7 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Paragraph, Wrap};
 
 use super::journal::{Condition, Journal, Node, milliseconds, percentile};
+use crate::words::count;
 
 /// A job that came this recently stands out.
 const NEW: Duration = Duration::from_millis(1500);
@@ -114,7 +115,7 @@ fn hand_overs(journal: &Journal) -> Line<'_> {
     let gaps = journal.gaps();
     let of = |percent| percentile(&gaps, percent).map_or_else(|| "-".to_owned(), milliseconds);
     let mut line = Line::from(vec![
-        Span::styled(format!(" {} hand-overs", gaps.len()), Modifier::BOLD),
+        Span::styled(format!(" {}", count(gaps.len(), "hand-over")), Modifier::BOLD),
         Span::raw(format!(
             "   gap p50 {}   p90 {}   p99 {}   max {}",
             of(50),

@@ -1,4 +1,4 @@
-//! What happened to the jobs, and what follows from it: pure.
+//! The events of a demonstration, and what follows from them: pure.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

@@ -64,8 +64,7 @@ impl Recording {
         let (width, height) = (u32::from(SIZE.0) * CELL.0, u32::from(SIZE.1) * CELL.1);
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
-             font-family=\"ui-monospace,Menlo,Consolas,monospace\" font-size=\"13\" \
-             xml:space=\"preserve\">\n\
+             font-family=\"ui-monospace,Menlo,Consolas,monospace\" font-size=\"13\">\n\
              <rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>\n",
             hex(Color::Black, "")
         );
@@ -89,8 +88,10 @@ fn shown(from: f64, to: f64, total: f64, line: &str) -> String {
         false if to < 1.0 => ("inline;none", format!("0;{to:.5}")),
         false => return format!("<g>{line}</g>\n"),
     };
+    // Whoever shows no movement shows the last frame.
+    let still = if to < 1.0 { " display=\"none\"" } else { "" };
     format!(
-        "<g display=\"none\"><animate attributeName=\"display\" calcMode=\"discrete\" \
+        "<g{still}><animate attributeName=\"display\" calcMode=\"discrete\" \
          dur=\"{total:.2}s\" repeatCount=\"indefinite\" values=\"{values}\" \
          keyTimes=\"{times}\"/>{line}</g>\n"
     )
@@ -138,9 +139,14 @@ fn stretch(
             "<rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"{fill}\"/>"
         );
     }
-    if text.trim().is_empty() {
+    // Viewers drop spaces at the ends, and would pull the rest apart to the length that is said.
+    let leading = text.chars().take_while(|letter| *letter == ' ').count();
+    let (text, trimmed) = (text.trim_matches(' '), u32::try_from(leading).unwrap_or_default());
+    if text.is_empty() {
         return;
     }
+    let left = left + trimmed * CELL.0;
+    let width = u32::try_from(text.chars().count()).unwrap_or_default() * CELL.0;
     let fill = hex(style.fg.unwrap_or(Color::Reset), "#d0d0d0");
     let weight = match style.add_modifier.contains(ratatui::style::Modifier::BOLD) {
         true => " font-weight=\"bold\"",
@@ -154,15 +160,16 @@ fn stretch(
     );
 }
 
-/// The text in ASCII, with entities for all else.
+/// The text in ASCII, with entities for all else, and for spaces, of which viewers make one.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '<' => escaped.push_str("&lt;"),
             '&' => escaped.push_str("&amp;"),
-            ' '..='~' => escaped.push(c),
+            '!'..='~' => escaped.push(c),
             _ => {
+                let c = if c == ' ' { '\u{a0}' } else { c };
                 let _ = write!(escaped, "&#{};", u32::from(c));
             }
         }
@@ -208,8 +215,18 @@ mod tests {
         assert_eq!(count("<g"), count("</g>"));
         assert_eq!(count("values=\"inline;none\""), count("values=\"none;inline\""));
         assert!(count("<g>") > 2, "lines that stayed the same do not move");
-        assert_eq!(count("without a leader"), 1, "and are drawn once");
-        assert!(svg.contains("&lt;a> &amp; b") && svg.contains("node-1 is up"), "{svg}");
+        assert_eq!(count("without&#160;a&#160;leader"), 1, "and are drawn once");
+        assert!(svg.contains("&lt;a>&#160;&amp;&#160;b"), "{svg}");
+        assert!(svg.contains("node-1&#160;is&#160;up"), "{svg}");
+        assert!(
+            !svg.contains("\">&#160;") && !svg.contains("&#160;<"),
+            "no text begins or ends with a space"
+        );
+        assert_eq!(
+            count("display=\"none\""),
+            count("values=\"inline;none\""),
+            "the last frame is seen"
+        );
         assert!(svg.contains("dur=\"3.20s\""), "{svg}");
     }
 }

@@ -1,4 +1,4 @@
-//! What a demonstration has measured.
+//! The measurements of a demonstration.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a node says, one JSON object a line.
+//! The output of a node, one JSON object per line.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How a worker is kept, and what becomes of the lane when it is lost.
+//! The renewal of a worker, and what becomes of the lane when it is lost.
 
 use super::{BUDGET_MS, START, Talk, error, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;

@@ -1,4 +1,4 @@
-//! What a look at the whole pool shows: other clocks, and how full it is.
+//! The look at the whole pool: other clocks, and how full it is.
 
 use super::{START, Talk, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;

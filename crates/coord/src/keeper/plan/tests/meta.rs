@@ -93,7 +93,7 @@ fn another_layout_is_refused() {
 
 #[test]
 fn a_namespace_that_came_to_mean_something_else_ends_the_lease_at_once() {
-    // Disjoint times keep Ids apart only under one layout, and disjoint tenures only among the same
+    // Disjoint times keep IDs apart only under one layout, and disjoint tenures only among the same
     // workers: what was granted before counts for nothing in such a namespace.
     let other_layout = Meta { layout: "other".into(), ..meta() };
     let other_workers = Meta { last_worker: 5000, ..meta() };

@@ -1,4 +1,4 @@
-//! How a worker is found: nothing is claimed twice, and nothing is given up for good.
+//! The search for a worker: nothing is claimed twice, and nothing is given up for good.
 
 use super::{START, Talk, error, meta, millis, seconds, setup, tenure};
 use crate::error::ErrorKind;
