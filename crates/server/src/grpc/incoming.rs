@@ -167,8 +167,7 @@ async fn ready(shared: &Shared, arrival: Arrival, strangers: &Arc<Strangers>) ->
             let calling = first_call(stream, shared.issuer.limits());
             placed.written = timeout_at(stranger.deadline(), calling).await.ok()?.ok()?;
         }
-        let Connection { remote, standing } = &placed.connection;
-        stranger.enter(strangers, remote, standing);
+        stranger.enter(strangers, &placed.connection).await?;
     }
     Some(placed)
 }
@@ -226,14 +225,19 @@ impl Placed {
         })
     }
 
-    /// Whether the client has shown no key for too long.
-    fn is_overstayed(&mut self, context: &mut Context<'_>) -> bool {
+    /// An error if the connection was cut, or the client has shown no key for too long.
+    fn check_stay(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let standing = &self.connection.standing;
         if standing.is_admitted.load(Ordering::Relaxed) {
             self.stranger = None;
         }
         let stranger = self.stranger.as_mut();
-        stranger.is_some_and(|one| one.poll_overstayed(standing, context).is_ready())
+        let is_overstayed =
+            stranger.is_some_and(|one| one.poll_overstayed(standing, context).is_ready());
+        match is_overstayed || standing.is_cut(context) {
+            true => Err(io::ErrorKind::TimedOut.into()),
+            false => Ok(()),
+        }
     }
 
     /// Leaves out what was written before the library wrote it.
@@ -257,6 +261,8 @@ impl Placed {
             self.unread = None;
             return written;
         }
+        // Whoever does not read is not read from either, and must still hear of an end.
+        self.check_stay(context)?;
         let limit = self.write_timeout;
         let unread = self.unread.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
         unread.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
@@ -277,9 +283,7 @@ impl AsyncRead for Placed {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.is_overstayed(context) || self.connection.standing.is_cut(context) {
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-        }
+        self.check_stay(context)?;
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if let Some(greeting) = &mut self.greeting {

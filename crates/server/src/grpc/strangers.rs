@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::time::{Instant, Sleep};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, Sleep, timeout_at};
 
-use super::incoming::Standing;
+use super::incoming::{Connection, Standing};
 use crate::connection_limits::neighbourhood;
-use crate::listener::Remote;
 
 /// Connections that speak HTTP/2 and have shown no key: each holds some forty kilobytes, and the
 /// windows bound it at a hundred. Who has a key shows it with the first call, and balancers that
@@ -19,11 +19,12 @@ use crate::listener::Remote;
 const STRANGERS_MAX: usize = 128;
 
 /// The connections that have shown no key. Where one too many comes, the oldest of the address with
-/// the most of them is ended: nobody takes the place of others.
-#[derive(Debug, Default)]
+/// the most of them is ended, and the new one begins when that has given back what it held.
+#[derive(Debug)]
 pub(super) struct Strangers {
     /// The oldest first.
     inside: Mutex<VecDeque<Inside>>,
+    permits: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
@@ -38,19 +39,36 @@ struct Inside {
 struct Counted {
     strangers: Arc<Strangers>,
     connection: u64,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Default for Strangers {
+    fn default() -> Self {
+        Self { inside: Mutex::default(), permits: Arc::new(Semaphore::new(STRANGERS_MAX)) }
+    }
 }
 
 impl Strangers {
-    fn enter(self: &Arc<Self>, remote: &Remote, standing: &Arc<Standing>) -> Counted {
+    /// None if the semaphore was closed, which nobody does.
+    async fn enter(self: &Arc<Self>, connection: &Connection) -> Option<Counted> {
+        let permit = match self.permits.clone().try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => {
+                self.end_one();
+                self.permits.clone().acquire_owned().await.ok()?
+            }
+        };
+        let Connection { remote, standing } = connection;
         let (connection, peer) = (remote.connection, neighbourhood(remote.address));
-        let mut inside = self.inside();
-        inside.push_back(Inside { connection, peer, standing: standing.clone() });
-        let leaving = if inside.len() > STRANGERS_MAX { remove_one(&mut inside) } else { None };
-        drop(inside);
-        if let Some(leaving) = leaving {
-            leaving.standing.cut();
+        self.inside().push_back(Inside { connection, peer, standing: standing.clone() });
+        Some(Counted { strangers: self.clone(), connection, _permit: permit })
+    }
+
+    fn end_one(&self) {
+        let ended = remove_one(&mut self.inside());
+        if let Some(ended) = ended {
+            ended.standing.cut();
         }
-        Counted { strangers: self.clone(), connection }
     }
 
     fn inside(&self) -> MutexGuard<'_, VecDeque<Inside>> {
@@ -96,14 +114,15 @@ impl Stranger {
         self.deadline.deadline()
     }
 
-    /// Counts it among those who speak HTTP/2.
-    pub(super) fn enter(
+    /// Counts it among those who speak HTTP/2, and waits for its turn. None if that took too long.
+    pub(super) async fn enter(
         &mut self,
         strangers: &Arc<Strangers>,
-        remote: &Remote,
-        standing: &Arc<Standing>,
-    ) {
-        self.counted = Some(strangers.enter(remote, standing));
+        connection: &Connection,
+    ) -> Option<()> {
+        let entering = timeout_at(self.deadline(), strangers.enter(connection));
+        self.counted = Some(entering.await.ok()??);
+        Some(())
     }
 
     /// Ends when there was neither a key nor a probe for too long.
