@@ -104,6 +104,11 @@ impl NodeLane {
         self.ask(|active| active.generator.check())
     }
 
+    /// The highest tick that was used.
+    pub(crate) fn last_tick(&self) -> u64 {
+        self.slot.last_tick()
+    }
+
     /// Why a grant could not be used.
     pub(crate) fn fault(&self) -> Option<StartError> {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).map(|(_, error)| error)

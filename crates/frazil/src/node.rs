@@ -227,8 +227,13 @@ impl Node {
         {
             return Ok(());
         }
-        // What another tenure issued cannot be given any more.
-        *partly = Some(self.try_up_to_leaving(n, ticks)?);
+        // What another tenure issued cannot be given any more. The rest comes from the same lane, so many that fill
+        // at once must not all begin with the first one.
+        let seats = self.shared.lanes.seats();
+        let mut lanes: Vec<&NodeLane> = seats.iter().map(|seat| &*seat.lane).collect();
+        lanes.sort_by_key(|lane| lane.last_tick());
+        let ask = |lane: &NodeLane| lane.try_up_to_leaving(n, ticks);
+        *partly = Some(self.ask_each(lanes.into_iter(), ask)?);
         Ok(())
     }
 
@@ -257,9 +262,18 @@ impl Node {
         &self,
         ask: impl Fn(&NodeLane) -> Option<Result<T, NotReady>>,
     ) -> Result<T, NotIssued> {
+        self.ask_each(self.shared.lanes.seats().iter().map(|seat| &*seat.lane), ask)
+    }
+
+    #[inline]
+    fn ask_each<'a, T>(
+        &self,
+        lanes: impl Iterator<Item = &'a NodeLane>,
+        ask: impl Fn(&NodeLane) -> Option<Result<T, NotReady>>,
+    ) -> Result<T, NotIssued> {
         let mut reason: Option<NotReady> = None;
-        for seat in self.shared.lanes.seats().iter() {
-            match ask(&seat.lane) {
+        for lane in lanes {
+            match ask(lane) {
                 Some(Ok(issued)) => return Ok(issued),
                 Some(Err(why)) => {
                     reason = Some(reason.map_or(why, |other| sooner(other, why)));

@@ -16,7 +16,7 @@ use super::{body, nonce, query};
 use crate::access::Caller;
 use crate::admission::{Ask, Given};
 use crate::app::Shared;
-use crate::encode::{BEGINNING, JsonFrame, QUOTES, push_ids};
+use crate::encode::{BEGINNING, JsonFrame, QUOTES, push_binary_run, push_ids};
 use crate::issuer::parse_count;
 use crate::listener::Remote;
 use crate::metrics::Protocol;
@@ -152,7 +152,11 @@ fn written(frame: &JsonFrame, given: &Given, form: Form, scope: Option<&str>) ->
             push_ids(&mut out, batch, b"", b"\n");
             out
         }
-        Form::Binary => batch.iter().flat_map(|id| id.to_u64().to_be_bytes()).collect(),
+        Form::Binary => {
+            let mut out = Vec::with_capacity(batch.len() * size_of::<u64>());
+            batch.runs().for_each(|run| push_binary_run(&mut out, &run));
+            out
+        }
     };
     bytes.into()
 }

@@ -12,7 +12,7 @@ use frazil_id::{Layout, Run};
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::activity::Activity;
-use crate::encode::{DecodedPieces, Pieces, digits_of, push_run};
+use crate::encode::{DecodedPieces, Pieces, digits_of, push_binary_run, push_run};
 
 /// Pieces of IDs that are written before other connections of the thread have their turn: most
 /// answers have fewer.
@@ -50,10 +50,7 @@ impl Around {
     fn write(self, out: &mut Vec<u8>, run: &Run) {
         match self {
             Self::Text { before, after, .. } => push_run(out, run, before, after),
-            Self::Binary => {
-                let id = |place| run.first.to_u64().wrapping_add(place * run.stride);
-                out.extend((0..run.count).flat_map(|place| id(place).to_be_bytes()));
-            }
+            Self::Binary => push_binary_run(out, run),
         }
     }
 }
