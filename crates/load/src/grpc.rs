@@ -20,12 +20,12 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::{Code, Status, Streaming};
 use tonic_types::StatusExt;
 
-use super::book::Book;
-use super::client::{Facts, layout};
-use super::connect::Io;
-use super::fault::Fault;
-use super::moment::now;
-use super::plan::Plan;
+use crate::book::Book;
+use crate::client::{Facts, layout};
+use crate::connect::Io;
+use crate::fault::Fault;
+use crate::moment::now;
+use crate::plan::Plan;
 
 /// Bytes of a message: four million IDs are half of that.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
@@ -34,24 +34,24 @@ const COUNT_MAX: u64 = MESSAGE_BYTES_MAX as u64 / 8;
 
 /// Calls of `Next`, one after the other.
 #[derive(Debug)]
-pub(super) struct Next {
+pub(crate) struct Next {
     link: Link,
     request: NextRequest,
 }
 
 impl Next {
-    pub(super) async fn open(plan: &Plan) -> Result<Self, Fault> {
+    pub(crate) async fn open(plan: &Plan) -> Result<Self, Fault> {
         let count = i64::try_from(plan.batch).expect("limited by the arguments");
         let scope = plan.scope.clone().unwrap_or_default();
         let request = NextRequest { count: Some(count), scope, form: form(plan) };
         Ok(Self { link: Link::open(plan).await?, request })
     }
 
-    pub(super) async fn facts(&mut self) -> Result<Facts, Fault> {
+    pub(crate) async fn facts(&mut self) -> Result<Facts, Fault> {
         self.link.facts().await
     }
 
-    pub(super) async fn round(&mut self, book: &mut Book) -> Result<(), Fault> {
+    pub(crate) async fn round(&mut self, book: &mut Book) -> Result<(), Fault> {
         let request = self.link.with_key(self.request.clone());
         match self.link.client.next(request).await {
             Ok(reply) => {
@@ -67,7 +67,7 @@ impl Next {
 
 /// A stream; a request is a grant of a batch.
 #[derive(Debug)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     link: Link,
     batch: u64,
     scope: String,
@@ -89,18 +89,18 @@ struct Open {
 }
 
 impl Stream {
-    pub(super) async fn open(plan: &Plan, depth: usize) -> Result<Self, Fault> {
+    pub(crate) async fn open(plan: &Plan, depth: usize) -> Result<Self, Fault> {
         let scope = plan.scope.clone().unwrap_or_default();
         let link = Link::open(plan).await?;
         Ok(Self { link, batch: plan.batch, scope, form: form(plan), depth, open: None })
     }
 
-    pub(super) async fn facts(&mut self) -> Result<Facts, Fault> {
+    pub(crate) async fn facts(&mut self) -> Result<Facts, Fault> {
         self.link.facts().await
     }
 
     /// Sees to it that as many grants are open as may be, and waits until the first of them is done.
-    pub(super) async fn round(&mut self, book: &mut Book) -> Result<(), Fault> {
+    pub(crate) async fn round(&mut self, book: &mut Book) -> Result<(), Fault> {
         // A stream that failed has ended, and its connection with it.
         self.first_done(book).await
     }
@@ -175,8 +175,8 @@ struct Link {
 
 impl Link {
     async fn open(plan: &Plan) -> Result<Self, Fault> {
-        let key = plan.key.as_ref().map(|key| {
-            let mut value = MetadataValue::try_from(format!("Bearer {}", key.reveal()))
+        let key = plan.key().map(|key| {
+            let mut value = MetadataValue::try_from(format!("Bearer {}", key))
                 .map_err(|_| Fault::refused("UNAUTHENTICATED", "no key has such characters"))?;
             value.set_sensitive(true);
             Ok(value)

@@ -3,15 +3,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::fault::Fault;
-use super::moment::now;
-use super::schedule::{Times, Unsent};
-use super::tally::Tally;
-use super::verify::Sender;
+use crate::fault::Fault;
+use crate::moment::now;
+use crate::schedule::{Times, Unsent};
+use crate::tally::Tally;
+use crate::verify::Sender;
 
 /// The book of one connection.
 #[derive(Debug)]
-pub(super) struct Book {
+pub(crate) struct Book {
     /// IDs that each request asks for.
     batch: u64,
     times: Times,
@@ -25,7 +25,7 @@ pub(super) struct Book {
 }
 
 impl Book {
-    pub(super) fn new(
+    pub(crate) fn new(
         batch: u64,
         times: Times,
         tally: Arc<Mutex<Tally>>,
@@ -35,7 +35,7 @@ impl Book {
     }
 
     /// A request is due since then, and is sent now.
-    pub(super) fn begin(&mut self, due: Instant) {
+    pub(crate) fn begin(&mut self, due: Instant) {
         self.due = due;
         if self.times.count(due) {
             let behind = now().saturating_duration_since(due);
@@ -44,12 +44,12 @@ impl Book {
     }
 
     /// Since when the request is due.
-    pub(super) const fn due(&self) -> Instant {
+    pub(crate) const fn due(&self) -> Instant {
         self.due
     }
 
     /// An ID of the answer.
-    pub(super) fn id(&mut self, id: u64) {
+    pub(crate) fn id(&mut self, id: u64) {
         self.count += 1;
         if let Some(verify) = &mut self.verify {
             verify.id(id);
@@ -57,7 +57,7 @@ impl Book {
     }
 
     /// IDs of the answer that are evenly apart.
-    pub(super) fn run(&mut self, first: u64, count: u32, stride: u64) {
+    pub(crate) fn run(&mut self, first: u64, count: u32, stride: u64) {
         self.count += u64::from(count);
         if let Some(verify) = &mut self.verify {
             verify.run(first, count, stride);
@@ -65,7 +65,7 @@ impl Book {
     }
 
     /// IDs of the answer, as eight bytes each.
-    pub(super) fn ids(&mut self, bytes: &[u8]) {
+    pub(crate) fn ids(&mut self, bytes: &[u8]) {
         let (ids, _) = bytes.as_chunks();
         self.count += ids.len() as u64;
         if let Some(verify) = &mut self.verify {
@@ -74,7 +74,7 @@ impl Book {
     }
 
     /// A whole answer was there at that time; it may have said which worker its IDs are of.
-    pub(super) fn answered(&mut self, at: Instant, worker: Option<u32>) {
+    pub(crate) fn answered(&mut self, at: Instant, worker: Option<u32>) {
         let (asked, got) = (self.batch, std::mem::take(&mut self.count));
         if let Some(verify) = &mut self.verify {
             verify.end_of_answer(worker, Some(asked));
@@ -86,7 +86,7 @@ impl Book {
     }
 
     /// A part of a stream is there, which is no answer to one request.
-    pub(super) fn part(&mut self, worker: Option<u32>) {
+    pub(crate) fn part(&mut self, worker: Option<u32>) {
         self.count = 0;
         if let Some(verify) = &mut self.verify {
             verify.end_of_answer(worker, None);
@@ -94,7 +94,7 @@ impl Book {
     }
 
     /// A request that was due then has got its IDs.
-    pub(super) fn done(&mut self, due: Instant, at: Instant) {
+    pub(crate) fn done(&mut self, due: Instant, at: Instant) {
         if self.times.count(due) {
             let (took, ids) = (at.saturating_duration_since(due), self.batch);
             self.with_tally(|tally| {
@@ -105,7 +105,7 @@ impl Book {
     }
 
     /// The server has refused a request: an entry, unless it is the end of the connection.
-    pub(super) fn refused(&mut self, fault: Fault) -> Result<(), Fault> {
+    pub(crate) fn refused(&mut self, fault: Fault) -> Result<(), Fault> {
         if fault.breaks_connection() {
             return Err(fault);
         }
@@ -114,7 +114,7 @@ impl Book {
     }
 
     /// A request has failed; what came of its answer is not counted.
-    pub(super) fn failed(&mut self, fault: Fault) {
+    pub(crate) fn failed(&mut self, fault: Fault) {
         self.count = 0;
         if let Some(verify) = &mut self.verify {
             verify.forget_rest();
@@ -131,24 +131,24 @@ impl Book {
     }
 
     /// What failed last, if anything did.
-    pub(super) const fn fault(&self) -> Option<&Fault> {
+    pub(crate) const fn fault(&self) -> Option<&Fault> {
         self.fault.as_ref()
     }
 
     /// Requests that were due and will not be sent.
-    pub(super) fn unsent(&mut self, unsent: Unsent) {
+    pub(crate) fn unsent(&mut self, unsent: Unsent) {
         self.with_tally(|tally| tally.unsent(unsent));
     }
 
     /// Hands the IDs to the verifier once they are enough to be worth it.
-    pub(super) async fn hand_over_some(&mut self) {
+    pub(crate) async fn hand_over_some(&mut self) {
         if let Some(verify) = self.verify.as_mut().filter(|verify| verify.is_full()) {
             verify.hand_over().await;
         }
     }
 
     /// Hands over what is left.
-    pub(super) async fn close(mut self) {
+    pub(crate) async fn close(mut self) {
         if let Some(verify) = &mut self.verify {
             verify.hand_over().await;
         }

@@ -1,15 +1,14 @@
 //! Asking over the protocol of Redis, with as many commands under way as wanted.
 
-use frazil_coord::Secret;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::book::Book;
-use super::client::{Facts, layout, lost};
-use super::connect::Io;
-use super::fault::Fault;
-use super::http::number;
-use super::moment::now;
-use super::plan::Plan;
+use crate::book::Book;
+use crate::client::{Facts, layout, lost};
+use crate::connect::Io;
+use crate::fault::Fault;
+use crate::http::number;
+use crate::moment::now;
+use crate::plan::Plan;
 
 /// Bytes that are read at once at the least.
 const READ_BYTES: usize = 16 * 1024;
@@ -22,7 +21,7 @@ const INFO_ITEMS_MAX: u64 = 128;
 
 /// A connection.
 #[derive(Debug)]
-pub(super) struct Resp {
+pub(crate) struct Resp {
     io: Io,
     /// All commands of a round.
     requests: Vec<u8>,
@@ -34,7 +33,7 @@ pub(super) struct Resp {
 }
 
 impl Resp {
-    pub(super) async fn open(plan: &Plan, depth: usize) -> Result<Self, Fault> {
+    pub(crate) async fn open(plan: &Plan, depth: usize) -> Result<Self, Fault> {
         let batch = plan.batch.to_string();
         let mut words = vec!["ID.NEXT", &batch];
         words.extend(plan.scope.iter().flat_map(|scope| ["SCOPE", scope]));
@@ -42,7 +41,7 @@ impl Resp {
         let buffer = vec![0; READ_BYTES];
         let mut resp =
             Self { io, requests: command(&words).repeat(depth), depth, buffer, begin: 0, end: 0 };
-        if let Some(key) = &plan.key {
+        if let Some(key) = plan.key() {
             tokio::time::timeout(plan.timeout, resp.log_in(key))
                 .await
                 .unwrap_or(Err(Fault::TimedOut))?;
@@ -50,8 +49,8 @@ impl Resp {
         Ok(resp)
     }
 
-    async fn log_in(&mut self, key: &Secret) -> Result<(), Fault> {
-        self.io.write_all(&command(&["AUTH", key.reveal()])).await.map_err(lost)?;
+    async fn log_in(&mut self, key: &str) -> Result<(), Fault> {
+        self.io.write_all(&command(&["AUTH", key])).await.map_err(lost)?;
         match self.line().await? {
             (b'+', _) => Ok(()),
             (b'-', text) => Err(refusal(text)),
@@ -59,7 +58,7 @@ impl Resp {
         }
     }
 
-    pub(super) async fn facts(&mut self) -> Result<Facts, Fault> {
+    pub(crate) async fn facts(&mut self) -> Result<Facts, Fault> {
         self.io.write_all(&command(&["ID.INFO"])).await.map_err(lost)?;
         let items = match self.line().await? {
             (b'*', text) => number(text).filter(|items| *items <= INFO_ITEMS_MAX),
@@ -84,7 +83,7 @@ impl Resp {
         })
     }
 
-    pub(super) async fn round(&mut self, book: &mut Book) -> Result<(), Fault> {
+    pub(crate) async fn round(&mut self, book: &mut Book) -> Result<(), Fault> {
         self.io.write_all(&self.requests).await.map_err(lost)?;
         for _ in 0..self.depth {
             let count = match self.line().await? {

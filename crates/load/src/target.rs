@@ -8,13 +8,11 @@ use std::time::{Duration, Instant};
 use rustix::param::{clock_ticks_per_second, page_size};
 use serde::{Deserialize, Serialize};
 
-use super::client::Facts;
-use super::load::no_threads;
-use super::moment::now;
-use super::plan::Plan;
-use crate::args::{BenchArgs, ServerArg};
-use crate::output::{Exit, Failure};
-use crate::remote::Server;
+use crate::client::Facts;
+use crate::error::Error;
+use crate::moment::now;
+use crate::observer::Pages;
+use crate::plan::Plan;
 
 /// Metrics that take longer are not worth waiting for.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -23,35 +21,35 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 enum Source {
     Process(u32),
-    Metrics(Box<Server>),
+    Metrics(Arc<dyn Pages>),
 }
 
 /// What a process had used at a time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Usage {
+pub(crate) struct Usage {
     at: Instant,
     cpu: Duration,
-    pub(super) resident_bytes: u64,
+    pub(crate) resident_bytes: u64,
 }
 
 /// What the target used during the measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Target {
     /// Where this was read: `pid` or `metrics`.
-    pub(super) source: String,
-    pub(super) cpu_seconds: f64,
+    pub(crate) source: String,
+    pub(crate) cpu_seconds: f64,
     /// Cores kept busy on average.
-    pub(super) cores: f64,
-    pub(super) cpu_us_per_request: Option<f64>,
-    pub(super) cpu_ns_per_id: Option<f64>,
-    pub(super) rss_start_bytes: u64,
-    pub(super) rss_peak_bytes: u64,
-    pub(super) rss_end_bytes: u64,
+    pub(crate) cores: f64,
+    pub(crate) cpu_us_per_request: Option<f64>,
+    pub(crate) cpu_ns_per_id: Option<f64>,
+    pub(crate) rss_start_bytes: u64,
+    pub(crate) rss_peak_bytes: u64,
+    pub(crate) rss_end_bytes: u64,
 }
 
 /// A thread that looks when it is told to, so that nobody waits for it.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     source: &'static str,
     look: mpsc::Sender<()>,
     thread: JoinHandle<()>,
@@ -60,12 +58,8 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Finds a way to look; none where nothing was named and the server's metrics are not for us.
-    pub(super) fn start(
-        args: &BenchArgs,
-        plan: &Plan,
-        facts: Option<&Facts>,
-    ) -> Result<Option<Self>, Failure> {
-        let Some(source) = Source::find(args, plan, facts)? else { return Ok(None) };
+    pub(crate) fn start(plan: &Plan, facts: Option<&Facts>) -> Result<Option<Self>, Error> {
+        let Some(source) = Source::find(plan, facts)? else { return Ok(None) };
         let name = match source {
             Source::Process(_) => "pid",
             Source::Metrics(_) => "metrics",
@@ -81,18 +75,18 @@ impl Watch {
             }
         };
         let thread = thread::Builder::new().name("watch".to_owned()).spawn(watch);
-        let thread = thread.map_err(|error| no_threads(&error))?;
+        let thread = thread.map_err(|error| Error::no_threads(&error))?;
         Ok(Some(Self { source: name, look, thread, seen }))
     }
 
     /// Looks soon.
-    pub(super) fn look(&self) {
+    pub(crate) fn look(&self) {
         // Its thread ends after this does.
         let _ = self.look.send(());
     }
 
     /// The latest: cores that were busy, and memory.
-    pub(super) fn latest(&self) -> Option<(f64, u64)> {
+    pub(crate) fn latest(&self) -> Option<(f64, u64)> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let [.., before, last] = seen.as_slice() else { return None };
         Some((cores(before, last)?, last.resident_bytes))
@@ -100,7 +94,7 @@ impl Watch {
 
     /// What was used from the first look to the last, for so many requests and IDs in that time.
     #[expect(clippy::cast_precision_loss, reason = "a rate is not exact to 2^-53")]
-    pub(super) fn finish(self, seconds: f64, requests: u64, ids: u64) -> Option<Target> {
+    pub(crate) fn finish(self, seconds: f64, requests: u64, ids: u64) -> Option<Target> {
         drop(self.look);
         self.thread.join().ok()?;
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,35 +123,30 @@ fn cores(before: &Usage, after: &Usage) -> Option<f64> {
 }
 
 impl Source {
-    fn find(args: &BenchArgs, plan: &Plan, facts: Option<&Facts>) -> Result<Option<Self>, Failure> {
-        if let Some(pid) = args.pid {
-            let source = Self::Process(pid.get());
+    fn find(plan: &Plan, facts: Option<&Facts>) -> Result<Option<Self>, Error> {
+        if let Some(pid) = plan.pid {
+            let source = Self::Process(pid);
             return match source.read() {
                 Some(_) => Ok(Some(source)),
-                None => Err(Failure::usage(format_args!(
+                None => Err(Error::usage(format_args!(
                     "process {pid} is not there: give --pid the number that `pgrep frazil` shows"
                 ))),
             };
         }
-        let arg = ServerArg { server: None, trust: args.trust.clone() };
-        if let Some(url) = &args.metrics {
-            let base = url.trim_end_matches('/');
-            let server = Server::new(base.strip_suffix("/metrics").unwrap_or(base), &arg)?;
-            let (status, text) = server.look("/metrics", PATIENCE)?;
-            return match usage(&text) {
-                Some(_) => Ok(Some(Self::Metrics(Box::new(server)))),
-                None => Err(Failure::new(
-                    Exit::Unavailable,
-                    format_args!(
-                        "{base} tells no CPU time and memory (status {status}): a key with the \
-                         role read may be needed, or use --pid"
-                    ),
-                )),
-            };
+        let Some(pages) = plan.pages.clone() else { return Ok(None) };
+        if !plan.are_pages_named {
+            let is_known = is_of(&*pages, facts) && readable(&*pages);
+            return Ok(is_known.then_some(Self::Metrics(pages)));
         }
-        let Some(base) = plan.address.http_base() else { return Ok(None) };
-        let Ok(server) = Server::new(&base, &arg) else { return Ok(None) };
-        Ok((is_of(&server, facts) && readable(&server)).then(|| Self::Metrics(Box::new(server))))
+        let (status, text) = pages.get("/metrics", PATIENCE)?;
+        match usage(&text) {
+            Some(_) => Ok(Some(Self::Metrics(pages))),
+            None => Err(Error::unavailable(format_args!(
+                "{} tells no CPU time and memory (status {status}): a key with the role read may be \
+                 needed, or use --pid",
+                pages.base()
+            ))),
+        }
     }
 
     fn read(&self) -> Option<Usage> {
@@ -168,7 +157,7 @@ impl Source {
                 Some(Usage { at: now(), cpu, resident_bytes })
             }
             Self::Metrics(server) => {
-                let (_, text) = server.look("/metrics", PATIENCE).ok()?;
+                let (_, text) = server.get("/metrics", PATIENCE).ok()?;
                 let (cpu, resident_bytes) = usage(&text)?;
                 Some(Usage { at: now(), cpu, resident_bytes })
             }
@@ -177,14 +166,15 @@ impl Source {
 }
 
 /// Whether it is the node that is measured: another one's use would be a wrong answer.
-fn is_of(server: &Server, facts: Option<&Facts>) -> bool {
+fn is_of(server: &dyn Pages, facts: Option<&Facts>) -> bool {
     let Some(facts) = facts else { return true };
-    let info: Result<serde_json::Value, _> = server.get("/v1/info");
-    info.is_ok_and(|info| info["node"]["name"] == facts.node)
+    let page = server.get("/v1/info", PATIENCE).ok();
+    let info = page.and_then(|(_, text)| serde_json::from_str::<serde_json::Value>(&text).ok());
+    info.is_some_and(|info| info["node"]["name"] == facts.node)
 }
 
-fn readable(server: &Server) -> bool {
-    server.look("/metrics", PATIENCE).is_ok_and(|(_, text)| usage(&text).is_some())
+fn readable(server: &dyn Pages) -> bool {
+    server.get("/metrics", PATIENCE).is_ok_and(|(_, text)| usage(&text).is_some())
 }
 
 /// CPU time and memory in the text of metrics.

@@ -2,15 +2,15 @@
 
 use httparse::Status;
 
-use super::fault::Fault;
-use super::http::BODY_BYTES_MAX;
+use crate::fault::Fault;
+use crate::http::BODY_BYTES_MAX;
 
 /// Lines after the last chunk: hardly anybody sends any.
 const TRAILERS_MAX: usize = 16;
 
 /// A body that is put together at the beginning of its own chunks.
 #[derive(Debug)]
-pub(super) struct Chunked {
+pub(crate) struct Chunked {
     /// Where the next chunk begins.
     next: usize,
     /// Where the body ends that is put together so far.
@@ -19,12 +19,12 @@ pub(super) struct Chunked {
 
 impl Chunked {
     /// Chunks that begin there in a buffer.
-    pub(super) const fn new(begin: usize) -> Self {
+    pub(crate) const fn new(begin: usize) -> Self {
         Self { next: begin, body_end: begin }
     }
 
     /// Takes the chunks that are whole; where everything ends, once the last is there.
-    pub(super) fn advance(&mut self, bytes: &mut [u8]) -> Result<Option<usize>, Fault> {
+    pub(crate) fn advance(&mut self, bytes: &mut [u8]) -> Result<Option<usize>, Fault> {
         loop {
             let parsed = httparse::parse_chunk_size(&bytes[self.next..]);
             let parsed = parsed.map_err(|_| Fault::stranger("a chunk has no size"))?;
@@ -47,7 +47,7 @@ impl Chunked {
     }
 
     /// Where the body ends that is put together so far.
-    pub(super) const fn body_end(&self) -> usize {
+    pub(crate) const fn body_end(&self) -> usize {
         self.body_end
     }
 }

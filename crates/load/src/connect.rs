@@ -11,19 +11,19 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::fault::Fault;
-use super::plan::Plan;
+use crate::fault::Fault;
+use crate::plan::Plan;
 
 /// A connection to the server.
 #[derive(Debug)]
-pub(super) enum Io {
+pub(crate) enum Io {
     Plain(TcpStream),
     Secure(Box<TlsStream<TcpStream>>),
 }
 
 impl Io {
     /// Connects as the plan says; `alpn` is the protocol that TLS agrees on, if any.
-    pub(super) async fn connect(plan: &Plan, alpn: Option<&[u8]>) -> Result<Self, Fault> {
+    pub(crate) async fn connect(plan: &Plan, alpn: Option<&[u8]>) -> Result<Self, Fault> {
         tokio::time::timeout(plan.timeout, Self::open(plan, alpn))
             .await
             .unwrap_or_else(|_| Err(Fault::Unreachable("it does not answer in time".to_owned())))

@@ -2,15 +2,15 @@
 
 use frazil_id::Layout;
 
-use super::book::Book;
-use super::fault::Fault;
-use super::grpc::{Next, Stream};
-use super::http::Http;
-use super::plan::{Call, Plan};
-use super::resp::Resp;
+use crate::book::Book;
+use crate::fault::Fault;
+use crate::grpc::{Next, Stream};
+use crate::http::Http;
+use crate::plan::{Call, Plan};
+use crate::resp::Resp;
 
 /// A connection that asks for IDs.
-pub(super) enum Client {
+pub(crate) enum Client {
     Http(Http),
     Next(Next),
     Stream(Box<Stream>),
@@ -19,17 +19,17 @@ pub(super) enum Client {
 
 /// What a server says about itself.
 #[derive(Clone, Debug)]
-pub(super) struct Facts {
-    pub(super) version: String,
-    pub(super) node: String,
-    pub(super) layout: Layout,
-    pub(super) max_count: u64,
+pub(crate) struct Facts {
+    pub(crate) version: String,
+    pub(crate) node: String,
+    pub(crate) layout: Layout,
+    pub(crate) max_count: u64,
     /// Whether the scope that is asked for has IDs that increase across the cluster.
-    pub(super) is_strict: bool,
+    pub(crate) is_strict: bool,
 }
 
 impl Client {
-    pub(super) async fn open(plan: &Plan) -> Result<Self, Fault> {
+    pub(crate) async fn open(plan: &Plan) -> Result<Self, Fault> {
         Ok(match plan.call {
             Call::Http(accept) => Self::Http(Http::open(plan, accept).await?),
             Call::Next => Self::Next(Next::open(plan).await?),
@@ -39,7 +39,7 @@ impl Client {
     }
 
     /// What the server says about itself.
-    pub(super) async fn facts(&mut self) -> Result<Facts, Fault> {
+    pub(crate) async fn facts(&mut self) -> Result<Facts, Fault> {
         match self {
             Self::Http(http) => http.facts().await,
             Self::Next(next) => next.facts().await,
@@ -50,7 +50,7 @@ impl Client {
 
     /// Sends what is to be sent together, and writes the answers into the book. What the server
     /// refuses is an entry too; an error is the end of the connection.
-    pub(super) async fn round(&mut self, book: &mut Book) -> Result<(), Fault> {
+    pub(crate) async fn round(&mut self, book: &mut Book) -> Result<(), Fault> {
         match self {
             Self::Http(http) => http.round(book).await,
             Self::Next(next) => next.round(book).await,
@@ -60,18 +60,18 @@ impl Client {
     }
 
     /// Whether the server has said that this connection was for one answer.
-    pub(super) const fn is_over(&self) -> bool {
+    pub(crate) const fn is_over(&self) -> bool {
         matches!(self, Self::Http(http) if http.is_over())
     }
 }
 
 /// A layout as a server writes it.
-pub(super) fn layout(text: &str) -> Result<Layout, Fault> {
+pub(crate) fn layout(text: &str) -> Result<Layout, Fault> {
     text.parse().map_err(|error| Fault::stranger(format_args!("its layout is unknown: {error}")))
 }
 
 /// Why a connection is gone.
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err has")]
-pub(super) fn lost(error: std::io::Error) -> Fault {
+pub(crate) fn lost(error: std::io::Error) -> Fault {
     Fault::Lost(error.to_string())
 }

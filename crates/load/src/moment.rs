@@ -6,17 +6,17 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Now, by a clock that nobody sets.
 #[expect(clippy::disallowed_methods, reason = "this measures")]
-pub(super) fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
 /// CPU time of this process.
-pub(super) fn cpu_of_process() -> Duration {
+pub(crate) fn cpu_of_process() -> Duration {
     cpu(ClockId::ProcessCPUTime)
 }
 
 /// CPU time of the thread that asks.
-pub(super) fn cpu_of_thread() -> Duration {
+pub(crate) fn cpu_of_thread() -> Duration {
     cpu(ClockId::ThreadCPUTime)
 }
 

@@ -10,35 +10,35 @@ use rustix::time::{
 };
 use tokio::io::unix::AsyncFd;
 
-use super::moment::now;
+use crate::moment::now;
 
 /// When a measurement takes place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
+pub(crate) struct Times {
     /// Requests are sent from here on.
-    pub(super) start: Instant,
+    pub(crate) start: Instant,
     /// And count from here on.
-    pub(super) begin: Instant,
-    pub(super) end: Instant,
+    pub(crate) begin: Instant,
+    pub(crate) end: Instant,
 }
 
 impl Times {
     /// Whether a request that is due then counts.
-    pub(super) fn count(&self, due: Instant) -> bool {
+    pub(crate) fn count(&self, due: Instant) -> bool {
         self.begin <= due && due < self.end
     }
 }
 
 /// When one connection sends: as soon as it can, or at its share of a rate.
 #[derive(Debug)]
-pub(super) enum Pace {
+pub(crate) enum Pace {
     Closed,
     Paced(Paced),
 }
 
 /// Requests at a rate that several connections share, one after the other.
 #[derive(Debug)]
-pub(super) struct Paced {
+pub(crate) struct Paced {
     timer: Timer,
     series: Series,
     /// How many were due so far.
@@ -47,11 +47,11 @@ pub(super) struct Paced {
 
 /// The due times of one connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Series {
-    pub(super) rate: u64,
-    pub(super) connections: u64,
+pub(crate) struct Series {
+    pub(crate) rate: u64,
+    pub(crate) connections: u64,
     /// Which of the connections, from 0.
-    pub(super) place: u64,
+    pub(crate) place: u64,
 }
 
 impl Series {
@@ -73,7 +73,7 @@ impl Series {
 }
 
 impl Pace {
-    pub(super) fn new(series: Option<Series>) -> io::Result<Self> {
+    pub(crate) fn new(series: Option<Series>) -> io::Result<Self> {
         Ok(match series {
             None => Self::Closed,
             Some(series) => Self::Paced(Paced { timer: Timer::new()?, series, past: 0 }),
@@ -82,14 +82,14 @@ impl Pace {
 
     /// A pace at which so many were asked for.
     #[cfg(test)]
-    pub(super) fn of(series: Series, past: u64) -> Self {
+    pub(crate) fn of(series: Series, past: u64) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let _entered = runtime.enter();
         Self::Paced(Paced { timer: Timer::new().unwrap(), series, past })
     }
 
     /// Waits until the next request is due and says since when; nothing once the time is up.
-    pub(super) async fn next(&mut self, times: &Times) -> io::Result<Option<Instant>> {
+    pub(crate) async fn next(&mut self, times: &Times) -> io::Result<Option<Instant>> {
         let paced = match self {
             Self::Closed => return Ok(Some(now()).filter(|now| *now < times.end)),
             Self::Paced(paced) => paced,
@@ -107,7 +107,7 @@ impl Pace {
     }
 
     /// The requests that count and were not asked for yet.
-    pub(super) fn unsent(&self, times: &Times) -> Unsent {
+    pub(crate) fn unsent(&self, times: &Times) -> Unsent {
         let Self::Paced(paced) = self else { return Unsent::default() };
         let since_start = |at: Instant| at.saturating_duration_since(times.start);
         let (begin, end) = (since_start(times.begin), since_start(times.end));
@@ -119,7 +119,7 @@ impl Pace {
 
 /// Requests that were due and never sent, the oldest first.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Unsent {
+pub(crate) struct Unsent {
     /// When they were due, and when the measurement ended, since the start.
     waiting: Option<(Series, Duration)>,
     next: u64,
@@ -128,13 +128,13 @@ pub(super) struct Unsent {
 
 impl Unsent {
     /// How many there are.
-    pub(super) const fn count(&self) -> u64 {
+    pub(crate) const fn count(&self) -> u64 {
         self.left
     }
 
     /// Takes the oldest, and with it those that are the same to whoever counts times: how long it
     /// waited, and how many waited for at least as long as `least` makes of that.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         least: impl FnOnce(Duration) -> Duration,
     ) -> Option<(Duration, u64)> {

@@ -9,9 +9,9 @@ use std::time::Duration;
 use frazil_id::{Id, Layout, Parts};
 use tokio::sync::mpsc;
 
-use super::check::{Answer, Check, Verdict};
-use super::moment::{cpu_of_thread, now};
-use super::tally::nanoseconds;
+use crate::check::{Answer, Check, Verdict};
+use crate::moment::{cpu_of_thread, now};
+use crate::tally::nanoseconds;
 
 /// Runs that are handed over together at the most.
 const RUNS: usize = 4096;
@@ -22,7 +22,7 @@ const QUEUE: usize = 64;
 
 /// The thread that checks.
 #[derive(Debug)]
-pub(super) struct Verifier {
+pub(crate) struct Verifier {
     thread: JoinHandle<(Verdict, Duration)>,
     sender: mpsc::Sender<Chunk>,
     progress: Arc<Progress>,
@@ -32,7 +32,7 @@ pub(super) struct Verifier {
 
 /// How far the check is.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+struct Progress {
     checked: AtomicU64,
     findings: AtomicU64,
     /// How long connections have waited for it, all together.
@@ -41,11 +41,11 @@ pub(super) struct Progress {
 
 /// What came of a check.
 #[derive(Debug)]
-pub(super) struct Verified {
-    pub(super) verdict: Verdict,
-    pub(super) cpu: Duration,
+pub(crate) struct Verified {
+    pub(crate) verdict: Verdict,
+    pub(crate) cpu: Duration,
     /// How long connections waited for it, all together.
-    pub(super) stalled: Duration,
+    pub(crate) stalled: Duration,
 }
 
 /// IDs of one connection, in the order in which they came.
@@ -59,7 +59,7 @@ struct Chunk {
 impl Verifier {
     /// Begins to check what so many connections receive. A strict scope's IDs increase whichever
     /// worker they are of.
-    pub(super) fn start(layout: &Layout, is_strict: bool, connections: usize) -> io::Result<Self> {
+    pub(crate) fn start(layout: &Layout, is_strict: bool, connections: usize) -> io::Result<Self> {
         let (sender, chunks) = mpsc::channel(QUEUE);
         let progress = Arc::new(Progress::default());
         let (check, told) = (Check::new(layout, is_strict), Arc::clone(&progress));
@@ -71,7 +71,7 @@ impl Verifier {
     }
 
     /// For one connection.
-    pub(super) fn sender(&self, connection: usize) -> Sender {
+    pub(crate) fn sender(&self, connection: usize) -> Sender {
         Sender {
             connection,
             runs: Vec::new(),
@@ -84,12 +84,15 @@ impl Verifier {
         }
     }
 
-    pub(super) fn progress(&self) -> Arc<Progress> {
-        Arc::clone(&self.progress)
+    /// IDs that were checked so far, and what is wrong with them.
+    pub(crate) fn checked(&self) -> (u64, u64) {
+        // Relaxed here and below: numbers to look at.
+        let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        (read(&self.progress.checked), read(&self.progress.findings))
     }
 
     /// Waits until everything is checked; all senders must be gone.
-    pub(super) fn finish(self) -> Verified {
+    pub(crate) fn finish(self) -> Verified {
         let Self { thread, sender, progress, .. } = self;
         drop(sender);
         let (verdict, cpu) = thread.join().expect("the check does not panic");
@@ -98,16 +101,7 @@ impl Verifier {
 }
 
 impl Progress {
-    pub(super) fn checked(&self) -> u64 {
-        // Relaxed here and below: numbers to look at.
-        self.checked.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn findings(&self) -> u64 {
-        self.findings.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn stalled(&self) -> Duration {
+    fn stalled(&self) -> Duration {
         Duration::from_nanos(self.stalled_ns.load(Ordering::Relaxed))
     }
 }
@@ -138,7 +132,7 @@ fn check_all(
 
 /// Collects the IDs of one connection.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub(crate) struct Sender {
     connection: usize,
     runs: Vec<(u64, u32)>,
     answers: Vec<Answer>,
@@ -152,7 +146,7 @@ pub(super) struct Sender {
 
 impl Sender {
     /// An ID of the answer that is being read.
-    pub(super) fn id(&mut self, id: u64) {
+    pub(crate) fn id(&mut self, id: u64) {
         if let Some((first, count)) = self.runs.last_mut().filter(|_| !self.is_new)
             && id == first.wrapping_add(u64::from(*count).wrapping_mul(self.stride))
             && *count < u32::MAX
@@ -165,7 +159,7 @@ impl Sender {
     }
 
     /// IDs of the answer that is being read, so far apart.
-    pub(super) fn run(&mut self, first: u64, count: u32, stride: u64) {
+    pub(crate) fn run(&mut self, first: u64, count: u32, stride: u64) {
         if stride == self.stride && count > 0 {
             self.is_new = false;
             self.runs.push((first, count));
@@ -177,23 +171,23 @@ impl Sender {
     }
 
     /// That was all of an answer.
-    pub(super) fn end_of_answer(&mut self, worker: Option<u32>, asked: Option<u64>) {
+    pub(crate) fn end_of_answer(&mut self, worker: Option<u32>, asked: Option<u64>) {
         self.is_new = true;
         self.answers.push(Answer { runs_end: self.runs.len(), worker, asked });
     }
 
     /// The answer that is being read is none.
-    pub(super) fn forget_rest(&mut self) {
+    pub(crate) fn forget_rest(&mut self) {
         self.is_new = true;
         self.runs.truncate(self.answers.last().map_or(0, |answer| answer.runs_end));
     }
 
-    pub(super) const fn is_full(&self) -> bool {
+    pub(crate) const fn is_full(&self) -> bool {
         self.runs.len() >= self.runs_max
     }
 
     /// Gives what was collected to the check, and waits if that is too busy.
-    pub(super) async fn hand_over(&mut self) {
+    pub(crate) async fn hand_over(&mut self) {
         let chunk = self.chunk();
         match self.sender.try_send(chunk) {
             Err(mpsc::error::TrySendError::Full(chunk)) => {
@@ -207,7 +201,7 @@ impl Sender {
     }
 
     /// The same on a thread that may wait.
-    pub(super) fn hand_over_blocking(&mut self) {
+    pub(crate) fn hand_over_blocking(&mut self) {
         let chunk = self.chunk();
         match self.sender.try_send(chunk) {
             Err(mpsc::error::TrySendError::Full(chunk)) => {

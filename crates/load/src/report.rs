@@ -2,144 +2,165 @@
 
 use std::collections::BTreeMap;
 
+use frazil_wire::printable;
 use indicatif::{HumanBytes, HumanCount};
 use serde::{Deserialize, Serialize};
 
-use super::check::Verdict;
-use super::plan::Plan;
-use super::tally::Tally;
-use super::target::Target;
-use super::verify::Verified;
+use crate::check::Verdict;
+use crate::error::Error;
+use crate::plan::Plan;
+use crate::tally::Tally;
+use crate::target::Target;
+use crate::verify::Verified;
 
 /// The form of the object: a later one that means something else has another number.
-pub(super) const FORM: u32 = 1;
+pub(crate) const FORM: u32 = 1;
 /// A verifier that connections waited for longer than this part of their time was in the way.
 const STALL_MAX: f64 = 0.01;
 
 /// One measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Report {
+#[non_exhaustive]
+pub struct Report {
     /// The form of this object.
-    pub(super) frazil_bench: u32,
-    pub(super) config: Config,
-    pub(super) results: Results,
+    pub(crate) frazil_bench: u32,
+    pub(crate) config: Config,
+    /// How fast it was.
+    pub results: Results,
     /// Of each request, from when it was due; none for the library.
-    pub(super) latency_us: Option<Latency>,
+    pub(crate) latency_us: Option<Latency>,
     /// Where requests were sent at a rate.
-    pub(super) schedule: Option<Schedule>,
-    pub(super) errors: BTreeMap<String, u64>,
-    pub(super) target: Option<Target>,
-    pub(super) generator: Generator,
-    pub(super) verify: Option<Verify>,
-    pub(super) samples: Vec<Sample>,
+    pub(crate) schedule: Option<Schedule>,
+    /// Requests that failed, by what went wrong.
+    pub errors: BTreeMap<String, u64>,
+    pub(crate) target: Option<Target>,
+    pub(crate) generator: Generator,
+    pub(crate) verify: Option<Verify>,
+    /// One for each second.
+    pub samples: Vec<Sample>,
     /// Where the server gave nothing any more when the time was up.
     #[serde(default)]
-    pub(super) outage: Option<Outage>,
+    pub(crate) outage: Option<Outage>,
 }
 
 /// What was measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Config {
     /// `library`, or the server's address.
-    pub(super) target: String,
-    pub(super) request: String,
+    pub(crate) target: String,
+    pub(crate) request: String,
     /// The node and its version, if it told them.
-    pub(super) node: Option<String>,
-    pub(super) version: Option<String>,
-    pub(super) layout: String,
-    pub(super) batch: u64,
-    pub(super) scope: Option<String>,
-    pub(super) connections: Option<u64>,
-    pub(super) threads: u64,
-    pub(super) rate: Option<u64>,
-    pub(super) duration_seconds: f64,
-    pub(super) warmup_seconds: f64,
+    pub(crate) node: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) layout: String,
+    pub(crate) batch: u64,
+    pub(crate) scope: Option<String>,
+    pub(crate) connections: Option<u64>,
+    pub(crate) threads: u64,
+    pub(crate) rate: Option<u64>,
+    pub(crate) duration_seconds: f64,
+    pub(crate) warmup_seconds: f64,
     /// What measured, and on which machine.
     #[serde(default)]
-    pub(super) build: Option<String>,
+    pub(crate) build: Option<String>,
     #[serde(default)]
-    pub(super) host: Option<String>,
+    pub(crate) host: Option<String>,
 }
 
+/// How fast it was.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Results {
-    pub(super) seconds: f64,
+#[non_exhaustive]
+pub struct Results {
+    /// How long was measured.
+    pub seconds: f64,
     /// Whether somebody ended it before its time.
-    pub(super) ended_early: bool,
-    pub(super) requests: u64,
-    pub(super) ids: u64,
-    pub(super) requests_per_second: f64,
-    pub(super) ids_per_second: f64,
+    pub ended_early: bool,
+    /// Requests that were answered.
+    pub requests: u64,
+    /// IDs of these answers.
+    pub ids: u64,
+    /// Answered requests in a second.
+    pub requests_per_second: f64,
+    /// IDs in a second.
+    pub ids_per_second: f64,
     /// Of what the layout allows one worker; for the library alone.
-    pub(super) share_of_cap: Option<f64>,
+    pub share_of_cap: Option<f64>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Latency {
-    pub(super) mean: f64,
-    pub(super) p50: f64,
-    pub(super) p90: f64,
-    pub(super) p99: f64,
-    pub(super) p99_9: f64,
-    pub(super) max: f64,
+    pub(crate) mean: f64,
+    pub(crate) p50: f64,
+    pub(crate) p90: f64,
+    pub(crate) p99: f64,
+    pub(crate) p99_9: f64,
+    pub(crate) max: f64,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Schedule {
-    pub(super) requests_per_second: u64,
+    pub(crate) requests_per_second: u64,
     /// How late a request was sent at the most.
-    pub(super) behind_max_ms: f64,
+    pub(crate) behind_max_ms: f64,
     /// Requests that were due and never sent; among the latencies as the time until the end.
-    pub(super) unsent: u64,
+    pub(crate) unsent: u64,
 }
 
 /// A server that was gone, or refused everything, when the time was up.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Outage {
     /// When the last request succeeded, since the measurement began.
-    pub(super) since_seconds: f64,
+    pub(crate) since_seconds: f64,
     /// What it is counted as.
-    pub(super) error: String,
-    pub(super) why: String,
+    pub(crate) error: String,
+    pub(crate) why: String,
 }
 
 /// What this command itself used.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Generator {
-    pub(super) cpu_seconds: f64,
-    pub(super) cores: f64,
-    pub(super) cpu_ns_per_id: Option<f64>,
+    pub(crate) cpu_seconds: f64,
+    pub(crate) cores: f64,
+    pub(crate) cpu_ns_per_id: Option<f64>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Verify {
     #[serde(flatten)]
-    pub(super) verdict: Verdict,
+    pub(crate) verdict: Verdict,
     /// CPU time of the check.
-    pub(super) cpu_seconds: f64,
+    pub(crate) cpu_seconds: f64,
     /// How long connections waited for it, all together.
-    pub(super) stalled_seconds: f64,
+    pub(crate) stalled_seconds: f64,
     /// Whether the rate was that of the check.
-    pub(super) is_bottleneck: bool,
+    pub(crate) is_bottleneck: bool,
 }
 
 /// One second.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Sample {
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Sample {
     /// When it ended, since the measurement began.
-    pub(super) at_seconds: f64,
-    pub(super) seconds: f64,
-    pub(super) requests: u64,
-    pub(super) ids: u64,
-    pub(super) errors: u64,
-    pub(super) ids_per_second: f64,
-    pub(super) p50_us: Option<f64>,
-    pub(super) p99_us: Option<f64>,
+    pub at_seconds: f64,
+    /// How long it really was.
+    pub seconds: f64,
+    /// Requests that were answered.
+    pub requests: u64,
+    /// IDs of these answers.
+    pub ids: u64,
+    /// Requests that failed.
+    pub errors: u64,
+    /// IDs in a second.
+    pub ids_per_second: f64,
+    /// What half of the requests took at the most.
+    pub p50_us: Option<f64>,
+    /// What 99 of 100 requests took at the most.
+    pub p99_us: Option<f64>,
 }
 
 impl Sample {
     #[expect(clippy::cast_precision_loss, reason = "a rate is not exact to 2^-53")]
-    pub(super) fn new(tally: &Tally, at_seconds: f64, seconds: f64) -> Self {
+    pub(crate) fn new(tally: &Tally, at_seconds: f64, seconds: f64) -> Self {
         let quantile = |part| (tally.requests > 0).then(|| micros(tally, part));
         Self {
             at_seconds,
@@ -156,7 +177,7 @@ impl Sample {
 
 impl Latency {
     /// Nothing is known where nothing was answered.
-    pub(super) fn of(tally: &Tally) -> Option<Self> {
+    pub(crate) fn of(tally: &Tally) -> Option<Self> {
         (tally.requests > 0).then(|| Self {
             mean: tally.latency.mean() / 1000.0,
             p50: micros(tally, 0.5),
@@ -173,7 +194,7 @@ fn micros(tally: &Tally, part: f64) -> f64 {
 }
 
 impl Schedule {
-    pub(super) fn of(plan: &Plan, tally: &Tally) -> Option<Self> {
+    pub(crate) fn of(plan: &Plan, tally: &Tally) -> Option<Self> {
         plan.rate.map(|requests_per_second| Self {
             requests_per_second,
             behind_max_ms: tally.behind.as_secs_f64() * 1000.0,
@@ -185,7 +206,7 @@ impl Schedule {
 impl Verify {
     /// What came of a check of what so many connections received in so many seconds.
     #[expect(clippy::cast_precision_loss, reason = "there are few connections")]
-    pub(super) fn of(verified: Verified, connections: u64, seconds: f64) -> Self {
+    pub(crate) fn of(verified: Verified, connections: u64, seconds: f64) -> Self {
         let stalled_seconds = verified.stalled.as_secs_f64();
         Self {
             verdict: verified.verdict,
@@ -196,7 +217,7 @@ impl Verify {
     }
 
     /// The verdict in a line.
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let (verdict, checked) = (&self.verdict, HumanCount(self.verdict.ids));
         if verdict.faults() == 0 {
             return format!("no duplicates, order holds: {checked} IDs checked");
@@ -211,15 +232,66 @@ impl Verify {
 }
 
 impl Report {
-    pub(super) const fn faults(&self) -> u64 {
-        match &self.verify {
-            Some(verify) => verify.verdict.faults(),
-            None => 0,
+    /// A measurement that was written as JSON.
+    ///
+    /// # Errors
+    ///
+    /// It is none, or one of a form that is not known here.
+    pub fn from_json(text: &[u8]) -> Result<Self, Error> {
+        let report: Self = serde_json::from_slice(text).map_err(|error| {
+            Error::usage(format_args!(
+                "is no measurement: {error}; write one with `frazil bench --json`"
+            ))
+        })?;
+        match report.frazil_bench {
+            FORM => Ok(report),
+            other => Err(Error::usage(format_args!(
+                "has the form {other}, and this command knows {FORM}"
+            ))),
+        }
+    }
+
+    /// What was measured, in a few words.
+    pub fn title(&self) -> String {
+        let Config { target, request, batch, .. } = &self.config;
+        format!("{} ({}), batch {batch}", printable(target), printable(request))
+    }
+
+    /// Whether all is well: what is not, otherwise.
+    ///
+    /// # Errors
+    ///
+    /// The IDs are not what they must be, nothing was answered, or the server was gone in the end.
+    pub fn verdict(&self) -> Result<(), Error> {
+        if self.verify.as_ref().is_some_and(|verify| verify.verdict.faults() > 0) {
+            let why = "the IDs are not what they must be: see the findings, and the node's log";
+            return Err(Error::Wrong(why.to_owned()));
+        }
+        if self.results.ended_early {
+            return Err(Error::Interrupted);
+        }
+        if self.results.requests == 0 {
+            let errors: Vec<_> = self.errors.keys().map(String::as_str).collect();
+            let why = match errors.is_empty() {
+                true => "no answer came within the time: measure for longer, or ask for fewer IDs",
+                false => "no request succeeded: look at the node's log and at `frazil doctor`",
+            };
+            let seen =
+                if errors.is_empty() { String::new() } else { format!(" ({})", errors.join(", ")) };
+            return Err(Error::Unavailable(format!("{why}{seen}")));
+        }
+        match &self.outage {
+            None => Ok(()),
+            Some(outage) => Err(Error::Unavailable(format!(
+                "{}. No request succeeded after {:.1} s of the measurement, so its numbers are those \
+                 of an outage",
+                outage.why, outage.since_seconds
+            ))),
         }
     }
 
     /// What people read: a name and what there is to say, for each line.
-    pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
+    pub fn lines(&self) -> Vec<(&'static str, String)> {
         let mut lines = vec![("target", self.heading()), ("rate", self.rate())];
         lines.extend(self.latency_us.as_ref().map(|latency| ("latency", latency.line())));
         lines.extend(self.schedule.as_ref().map(|schedule| ("schedule", schedule.line())));
@@ -266,8 +338,8 @@ impl Report {
             .map(|share| format!(", {:.2} % of the layout's cap", share * 100.0));
         format!(
             "{} IDs/s, {} requests/s{} ({} IDs in {:.3} s{early})",
-            whole(results.ids_per_second),
-            whole(results.requests_per_second),
+            rate_text(results.ids_per_second),
+            rate_text(results.requests_per_second),
             cap.unwrap_or_default(),
             HumanCount(results.ids),
             results.seconds
@@ -292,7 +364,7 @@ impl Latency {
             ("p99.9", p99_9),
             ("max", max),
         ];
-        parts.map(|(name, us)| format!("{name} {}", time(*us))).join("  ")
+        parts.map(|(name, us)| format!("{name} {}", duration_text(*us))).join("  ")
     }
 }
 
@@ -307,7 +379,7 @@ impl Schedule {
                 HumanCount(unsent)
             ),
         };
-        format!("{rate} requests/s intended; at most {} behind; {unsent}", time(behind))
+        format!("{rate} requests/s intended; at most {} behind; {unsent}", duration_text(behind))
     }
 }
 
@@ -348,7 +420,7 @@ fn count(number: u64, thing: &str) -> String {
 }
 
 /// A time in the unit that suits it.
-pub(super) fn time(us: f64) -> String {
+pub fn duration_text(us: f64) -> String {
     match us {
         us if us < 1000.0 => format!("{us:.0} us"),
         us if us < 1_000_000.0 => format!("{:.2} ms", us / 1000.0),
@@ -357,7 +429,7 @@ pub(super) fn time(us: f64) -> String {
 }
 
 /// A rate without its fraction.
-pub(super) fn whole(rate: f64) -> String {
+pub fn rate_text(rate: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
     let rate = rate.round() as u64;
     HumanCount(rate).to_string()
@@ -365,5 +437,5 @@ pub(super) fn whole(rate: f64) -> String {
 
 /// Two digits after the point where they say something.
 fn decimal(number: f64) -> String {
-    if number < 1000.0 { format!("{number:.2}") } else { whole(number) }
+    if number < 1000.0 { format!("{number:.2}") } else { rate_text(number) }
 }

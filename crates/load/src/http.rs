@@ -7,14 +7,13 @@ use frazil_wire::{Problem, ScopeInfo, ScopeKind, query_value};
 use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::book::Book;
-use super::chunked::Chunked;
-use super::client::{Facts, layout, lost};
-use super::connect::Io;
-use super::fault::Fault;
-use super::moment::now;
-use super::plan::Plan;
-use crate::args::AcceptArg;
+use crate::book::Book;
+use crate::chunked::Chunked;
+use crate::client::{Facts, layout, lost};
+use crate::connect::Io;
+use crate::fault::Fault;
+use crate::moment::now;
+use crate::plan::{Accept, Plan};
 
 /// Bytes that are read at once at the least.
 const READ_BYTES: usize = 16 * 1024;
@@ -23,14 +22,14 @@ const HEADERS_MAX: usize = 64;
 /// Bytes of a head: one that is longer is none.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a body: four million IDs in JSON are less than half of that.
-pub(super) const BODY_BYTES_MAX: usize = 256 << 20;
+pub(crate) const BODY_BYTES_MAX: usize = 256 << 20;
 
 /// A connection. The key is in its texts, so nothing prints it.
-pub(super) struct Http {
+pub(crate) struct Http {
     io: Io,
     /// The request, which is always the same.
     request: Vec<u8>,
-    accept: AcceptArg,
+    accept: Accept,
     /// The end of every request: whom it is for, and the key.
     headers: String,
     scope: Option<String>,
@@ -48,18 +47,18 @@ struct Answer {
 }
 
 impl Http {
-    pub(super) async fn open(plan: &Plan, accept: AcceptArg) -> Result<Self, Fault> {
-        let headers = match &plan.key {
+    pub(crate) async fn open(plan: &Plan, accept: Accept) -> Result<Self, Fault> {
+        let headers = match plan.key() {
             None => format!("host: {}\r\n", plan.address.authority()),
             Some(key) => {
                 let host = plan.address.authority();
-                format!("host: {host}\r\nauthorization: Bearer {}\r\n", key.reveal())
+                format!("host: {host}\r\nauthorization: Bearer {}\r\n", key)
             }
         };
         let form = match accept {
-            AcceptArg::Json => "application/json",
-            AcceptArg::Text => "text/plain",
-            AcceptArg::Binary => "application/octet-stream",
+            Accept::Json => "application/json",
+            Accept::Text => "text/plain",
+            Accept::Binary => "application/octet-stream",
         };
         let scope = plan.scope.as_ref().map(|scope| format!("&scope={}", query_value(scope)));
         let scope_part = scope.unwrap_or_default();
@@ -77,11 +76,11 @@ impl Http {
         })
     }
 
-    pub(super) const fn is_over(&self) -> bool {
+    pub(crate) const fn is_over(&self) -> bool {
         self.is_over
     }
 
-    pub(super) async fn facts(&mut self) -> Result<Facts, Fault> {
+    pub(crate) async fn facts(&mut self) -> Result<Facts, Fault> {
         let request = format!("GET /v1/info HTTP/1.1\r\n{}\r\n", self.headers);
         self.io.write_all(request.as_bytes()).await.map_err(lost)?;
         let answer = self.answer().await?;
@@ -102,7 +101,7 @@ impl Http {
         })
     }
 
-    pub(super) async fn round(&mut self, book: &mut Book) -> Result<(), Fault> {
+    pub(crate) async fn round(&mut self, book: &mut Book) -> Result<(), Fault> {
         self.io.write_all(&self.request).await.map_err(lost)?;
         let answer = self.answer().await?;
         if answer.status != 200 {
@@ -238,21 +237,21 @@ impl Head {
 }
 
 /// Enters the IDs of a body; the worker, if the form has it.
-fn read_ids(accept: AcceptArg, body: &[u8], book: &mut Book) -> Result<Option<u32>, Fault> {
+fn read_ids(accept: Accept, body: &[u8], book: &mut Book) -> Result<Option<u32>, Fault> {
     match accept {
-        AcceptArg::Binary if body.len().is_multiple_of(8) => {
+        Accept::Binary if body.len().is_multiple_of(8) => {
             book.ids(body);
             Ok(None)
         }
-        AcceptArg::Binary => Err(Fault::stranger("its length is no multiple of 8")),
-        AcceptArg::Text => {
+        Accept::Binary => Err(Fault::stranger("its length is no multiple of 8")),
+        Accept::Text => {
             let lines = body.strip_suffix(b"\n").unwrap_or(body).split(|byte| *byte == b'\n');
             for line in lines {
                 book.id(number(line).ok_or_else(|| Fault::stranger("a line is no ID"))?);
             }
             Ok(None)
         }
-        AcceptArg::Json => {
+        Accept::Json => {
             let reply: Reply<'_> = serde_json::from_slice(body)
                 .map_err(|error| Fault::stranger(format_args!("its JSON: {error}")))?;
             for id in reply.ids {
@@ -265,7 +264,7 @@ fn read_ids(accept: AcceptArg, body: &[u8], book: &mut Book) -> Result<Option<u3
 }
 
 /// A number in decimal; nothing else.
-pub(super) fn number(digits: &[u8]) -> Option<u64> {
+pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
     }

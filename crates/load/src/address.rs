@@ -1,52 +1,57 @@
 //! The address of the server that is measured, and the protocol it is asked in.
 
 use std::fmt;
+use std::str::FromStr;
 
-use crate::args::ProtocolArg;
-use crate::output::Failure;
+use crate::error::Error;
 
 /// Schemes with the protocol that they mean, and whether TLS is spoken.
-const SCHEMES: [(&str, ProtocolArg, bool); 8] = [
-    ("http://", ProtocolArg::Http, false),
-    ("https://", ProtocolArg::Http, true),
-    ("grpc://", ProtocolArg::Grpc, false),
-    ("grpcs://", ProtocolArg::Grpc, true),
-    ("resp://", ProtocolArg::Resp, false),
-    ("resps://", ProtocolArg::Resp, true),
-    ("redis://", ProtocolArg::Resp, false),
-    ("rediss://", ProtocolArg::Resp, true),
+const SCHEMES: [(&str, Protocol, bool); 8] = [
+    ("http://", Protocol::Http, false),
+    ("https://", Protocol::Http, true),
+    ("grpc://", Protocol::Grpc, false),
+    ("grpcs://", Protocol::Grpc, true),
+    ("resp://", Protocol::Resp, false),
+    ("resps://", Protocol::Resp, true),
+    ("redis://", Protocol::Resp, false),
+    ("rediss://", Protocol::Resp, true),
 ];
 
-/// A server's address.
+/// The protocol in which a server is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1, connections kept alive.
+    Http,
+    /// gRPC.
+    Grpc,
+    /// The protocol of Redis.
+    Resp,
+}
+
+/// A server's address, written `http://HOST:PORT`, `grpc://`, `resp://` or `redis://`, or with TLS
+/// `https://`, `grpcs://`, `resps://` or `rediss://`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Address {
-    pub(super) protocol: ProtocolArg,
-    pub(super) is_secure: bool,
+pub struct Address {
+    pub(crate) protocol: Protocol,
+    pub(crate) is_secure: bool,
     /// A name or a number; no brackets.
-    pub(super) host: String,
-    pub(super) port: u16,
+    pub(crate) host: String,
+    pub(crate) port: u16,
     /// Whether it is the local node because nobody named another.
-    pub(super) is_default: bool,
+    is_default: bool,
+}
+
+impl FromStr for Address {
+    type Err = Error;
+
+    fn from_str(url: &str) -> Result<Self, Error> {
+        Self::parse(url).map_err(Error::usage)
+    }
 }
 
 impl Address {
-    /// What was typed, or the local node.
-    pub(super) fn new(url: Option<&str>, protocol: Option<ProtocolArg>) -> Result<Self, Failure> {
-        let Some(url) = url else {
-            return Ok(Self::local(protocol.unwrap_or(ProtocolArg::Http)));
-        };
-        let address = Self::parse(url).map_err(Failure::usage)?;
-        match protocol {
-            Some(protocol) if protocol != address.protocol => Err(Failure::usage(format_args!(
-                "the URL means {} and --protocol says {}: leave one of them out",
-                address.protocol.word(),
-                protocol.word()
-            ))),
-            _ => Ok(address),
-        }
-    }
-
-    fn local(protocol: ProtocolArg) -> Self {
+    /// The node of this machine, at the default port of a protocol.
+    pub fn local(protocol: Protocol) -> Self {
         let (host, port) = ("127.0.0.1".to_owned(), default_port(protocol));
         Self { protocol, is_secure: false, host, port, is_default: true }
     }
@@ -79,8 +84,24 @@ impl Address {
         Ok(Self { protocol, is_secure, host: host.to_owned(), port, is_default: false })
     }
 
+    /// How the server is asked.
+    pub const fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// Whether TLS is spoken.
+    pub const fn is_secure(&self) -> bool {
+        self.is_secure
+    }
+
+    /// The same address with TLS.
+    #[must_use]
+    pub fn secure(&self) -> Self {
+        Self { is_secure: true, ..self.clone() }
+    }
+
     /// Host and port as they stand in a URL.
-    pub(super) fn authority(&self) -> String {
+    pub(crate) fn authority(&self) -> String {
         match self.host.contains(':') {
             true => format!("[{}]:{}", self.host, self.port),
             false => format!("{}:{}", self.host, self.port),
@@ -88,17 +109,17 @@ impl Address {
     }
 
     /// The node's own HTTP address, where that is known: its metrics are there.
-    pub(super) fn http_base(&self) -> Option<String> {
+    pub fn http_base(&self) -> Option<String> {
         let scheme = if self.is_secure { "https" } else { "http" };
         match self.protocol {
-            ProtocolArg::Http => Some(format!("{scheme}://{}", self.authority())),
-            _ if self.is_default => Some(Self::local(ProtocolArg::Http).to_string()),
+            Protocol::Http => Some(format!("{scheme}://{}", self.authority())),
+            _ if self.is_default => Some(Self::local(Protocol::Http).to_string()),
             _ => None,
         }
     }
 
     /// Whether what is sent there stays on this machine.
-    pub(super) fn is_loopback(&self) -> bool {
+    pub fn is_loopback(&self) -> bool {
         let address = self.host.parse::<std::net::IpAddr>();
         self.host == "localhost" || address.is_ok_and(|address| address.is_loopback())
     }
@@ -111,8 +132,9 @@ impl fmt::Display for Address {
     }
 }
 
-impl ProtocolArg {
-    pub(super) const fn word(self) -> &'static str {
+impl Protocol {
+    /// The protocol as a scheme has it.
+    pub const fn word(self) -> &'static str {
         match self {
             Self::Http => "http",
             Self::Grpc => "grpc",
@@ -121,11 +143,11 @@ impl ProtocolArg {
     }
 }
 
-const fn default_port(protocol: ProtocolArg) -> u16 {
+const fn default_port(protocol: Protocol) -> u16 {
     match protocol {
-        ProtocolArg::Http => 7780,
-        ProtocolArg::Grpc => 7781,
-        ProtocolArg::Resp => 7782,
+        Protocol::Http => 7780,
+        Protocol::Grpc => 7781,
+        Protocol::Resp => 7782,
     }
 }
 
@@ -162,7 +184,7 @@ mod tests {
         ] {
             assert_eq!(Address::parse(url).unwrap().to_string(), expected);
         }
-        let local = Address::new(None, Some(ProtocolArg::Grpc)).unwrap();
+        let local = Address::local(Protocol::Grpc);
         assert_eq!(local.to_string(), "grpc://127.0.0.1:7781");
         assert_eq!(local.http_base().unwrap(), "http://127.0.0.1:7780");
         assert_eq!(Address::parse("grpc://h:1").unwrap().http_base(), None);
@@ -187,7 +209,5 @@ mod tests {
             let why = Address::parse(url).unwrap_err();
             assert!(!why.contains("canary"), "{url}: {why}");
         }
-        let clash = Address::new(Some("http://h"), Some(ProtocolArg::Resp));
-        assert!(clash.is_err());
     }
 }

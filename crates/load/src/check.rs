@@ -11,43 +11,43 @@ const FINDINGS_MAX: usize = 10;
 
 /// Where an answer ends among the runs of its connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Answer {
-    pub(super) runs_end: usize,
+pub(crate) struct Answer {
+    pub(crate) runs_end: usize,
     /// The worker that the answer names, if it does.
-    pub(super) worker: Option<u32>,
+    pub(crate) worker: Option<u32>,
     /// How many IDs were asked for, where one answer has them all.
-    pub(super) asked: Option<u64>,
+    pub(crate) asked: Option<u64>,
 }
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Verdict {
     /// IDs that were checked.
-    pub(super) ids: u64,
+    pub(crate) ids: u64,
     /// IDs that had come before.
-    pub(super) duplicates: u64,
+    pub(crate) duplicates: u64,
     /// IDs that are not larger than the one before of the same worker and connection.
-    pub(super) out_of_order: u64,
+    pub(crate) out_of_order: u64,
     /// Answers with too many IDs or too few, of several workers or of none.
-    pub(super) wrong_answers: u64,
+    pub(crate) wrong_answers: u64,
     /// Whether IDs had to be larger than the one before whichever worker they are of.
     #[serde(default)]
-    pub(super) is_strict: bool,
+    pub(crate) is_strict: bool,
     /// The first of all these, in words.
-    pub(super) findings: Vec<String>,
+    pub(crate) findings: Vec<String>,
     /// What the set of all IDs takes.
-    pub(super) memory_bytes: u64,
+    pub(crate) memory_bytes: u64,
 }
 
 impl Verdict {
-    pub(super) const fn faults(&self) -> u64 {
+    pub(crate) const fn faults(&self) -> u64 {
         self.duplicates + self.out_of_order + self.wrong_answers
     }
 }
 
 /// What is known of the IDs so far.
 #[derive(Debug)]
-pub(super) struct Check {
+pub(crate) struct Check {
     layout: Layout,
     seen: IdSet,
     is_strict: bool,
@@ -57,7 +57,7 @@ pub(super) struct Check {
 }
 
 impl Check {
-    pub(super) fn new(layout: &Layout, is_strict: bool) -> Self {
+    pub(crate) fn new(layout: &Layout, is_strict: bool) -> Self {
         Self {
             layout: *layout,
             seen: IdSet::new(layout),
@@ -67,21 +67,21 @@ impl Check {
         }
     }
 
-    pub(super) const fn layout(&self) -> &Layout {
+    pub(crate) const fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    pub(super) const fn checked(&self) -> u64 {
+    pub(crate) const fn checked(&self) -> u64 {
         self.verdict.ids
     }
 
-    pub(super) const fn findings(&self) -> u64 {
+    pub(crate) const fn findings(&self) -> u64 {
         self.verdict.faults()
     }
 
     /// Answers of one connection, in the order in which they came: runs with the first ID and how
     /// many there are.
-    pub(super) fn answers(
+    pub(crate) fn answers(
         &mut self,
         connection: usize,
         runs: &[(u64, u32)],
@@ -105,7 +105,7 @@ impl Check {
         }
     }
 
-    pub(super) fn into_verdict(self) -> Verdict {
+    pub(crate) fn into_verdict(self) -> Verdict {
         let memory_bytes = self.seen.memory_bytes() as u64;
         Verdict { memory_bytes, is_strict: self.is_strict, ..self.verdict }
     }

@@ -8,22 +8,22 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::book::Book;
-use super::client::Client;
-use super::fault::Fault;
-use super::moment::now;
-use super::plan::Plan;
-use super::schedule::{Pace, Series, Times, Unsent};
-use super::tally::Tally;
-use super::verify::{Sender, Verifier};
-use crate::output::{Exit, Failure};
+use crate::book::Book;
+use crate::client::Client;
+use crate::error::Error;
+use crate::fault::Fault;
+use crate::moment::now;
+use crate::plan::Plan;
+use crate::schedule::{Pace, Series, Times, Unsent};
+use crate::tally::Tally;
+use crate::verify::{Sender, Verifier};
 
 /// How long a connection waits before it is tried again.
-pub(super) const PAUSE: Duration = Duration::from_millis(50);
+pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
 /// Threads that ask until the time is up or they are told to stop.
 #[derive(Debug)]
-pub(super) struct Load {
+pub(crate) struct Load {
     tallies: Vec<Arc<Mutex<Tally>>>,
     signal: watch::Sender<Signal>,
     /// Told once by each connection when it has tried to connect, closed when all have ended.
@@ -41,13 +41,13 @@ enum Signal {
 
 impl Load {
     /// Starts the threads, which connect and then wait.
-    pub(super) fn start(plan: &Arc<Plan>, verifier: Option<&Verifier>) -> Result<Self, Failure> {
+    pub(crate) fn start(plan: &Arc<Plan>, verifier: Option<&Verifier>) -> Result<Self, Error> {
         let (signal, _) = watch::channel(Signal::Prepare);
         let (step, steps) = mpsc::unbounded_channel();
         let mut load = Self { tallies: Vec::new(), signal, steps, connections: plan.connections };
-        for thread in 0..plan.threads {
+        for thread in 0..plan.threads() {
             let tally = Arc::new(Mutex::new(Tally::new()));
-            let places = (thread..plan.connections).step_by(plan.threads);
+            let places = (thread..plan.connections).step_by(plan.threads());
             let connections: Vec<_> = places
                 .map(|place| Connection {
                     place,
@@ -68,42 +68,38 @@ impl Load {
                     };
                     thread::Builder::new().name(format!("load-{thread}")).spawn(drive)
                 })
-                .map_err(|error| no_threads(&error))?;
+                .map_err(|error| Error::no_threads(&error))?;
         }
         Ok(load)
     }
 
     /// Waits until every connection has been tried.
-    pub(super) async fn prepared(&mut self) {
+    pub(crate) async fn prepared(&mut self) {
         for _ in 0..self.connections {
             self.steps.recv().await;
         }
     }
 
-    pub(super) fn go(&self, times: Times) {
+    pub(crate) fn go(&self, times: Times) {
         self.signal.send_replace(Signal::Go(times));
     }
 
     /// No more requests are sent.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.signal.send_replace(Signal::Stop(now()));
     }
 
     /// Waits until the last answer is there.
-    pub(super) async fn ended(&mut self) {
+    pub(crate) async fn ended(&mut self) {
         while self.steps.recv().await.is_some() {}
     }
 
     /// Moves what was counted since the last time.
-    pub(super) fn pour_into(&self, sum: &mut Tally) {
+    pub(crate) fn pour_into(&self, sum: &mut Tally) {
         for tally in &self.tallies {
             tally.lock().unwrap_or_else(PoisonError::into_inner).pour_into(sum);
         }
     }
-}
-
-pub(super) fn no_threads(error: &io::Error) -> Failure {
-    Failure::new(Exit::Unavailable, format_args!("not enough threads: {error}"))
 }
 
 async fn drive(mut set: JoinSet<()>, connections: Vec<Connection>) {
@@ -184,7 +180,7 @@ impl Connection {
 }
 
 /// One round on a connection, which is opened if there is none.
-pub(super) async fn ask(
+pub(crate) async fn ask(
     plan: &Plan,
     client: &mut Option<Client>,
     book: &mut Book,

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-use super::fault::Fault;
-use super::schedule::Unsent;
+use crate::fault::Fault;
+use crate::schedule::Unsent;
 
 /// An hour in nanoseconds: whatever takes longer counts as that.
 const LATENCY_MAX_NS: u64 = 3_600_000_000_000;
@@ -15,24 +15,24 @@ const DIGITS: u8 = 3;
 
 /// Requests that were due within the measurement.
 #[derive(Clone, Debug)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     /// From when a request was due until its answer was there, in nanoseconds.
-    pub(super) latency: Histogram<u64>,
-    pub(super) requests: u64,
-    pub(super) ids: u64,
+    pub(crate) latency: Histogram<u64>,
+    pub(crate) requests: u64,
+    pub(crate) ids: u64,
     /// How often each fault happened, by its name.
-    pub(super) errors: BTreeMap<String, u64>,
+    pub(crate) errors: BTreeMap<String, u64>,
     /// How late a request was sent at the most.
-    pub(super) behind: Duration,
+    pub(crate) behind: Duration,
     /// When a request succeeded last, and when one failed.
-    pub(super) last_answer: Option<Instant>,
-    pub(super) last_fault: Option<Instant>,
+    pub(crate) last_answer: Option<Instant>,
+    pub(crate) last_fault: Option<Instant>,
     /// Requests that were due and never sent.
-    pub(super) unsent: u64,
+    pub(crate) unsent: u64,
 }
 
 impl Tally {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let latency = Histogram::new_with_bounds(1, LATENCY_MAX_NS, DIGITS);
         Self {
             latency: latency.expect("the bounds are valid"),
@@ -46,7 +46,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn answered(&mut self, took: Duration, ids: u64) {
+    pub(crate) fn answered(&mut self, took: Duration, ids: u64) {
         self.requests += 1;
         self.ids += ids;
         self.latency.saturating_record(nanoseconds(took));
@@ -54,7 +54,7 @@ impl Tally {
 
     /// One that was waited for in vain took at least as long: without it a server that stalls would
     /// look quick.
-    pub(super) fn failed(&mut self, fault: &Fault, waited: Duration) {
+    pub(crate) fn failed(&mut self, fault: &Fault, waited: Duration) {
         if matches!(fault, Fault::TimedOut) {
             self.latency.saturating_record(nanoseconds(waited));
         }
@@ -67,7 +67,7 @@ impl Tally {
     /// Requests that were never sent waited until the end at least: without them the latencies would
     /// be those of the requests that a slow server let through. All that fall into one step of the
     /// histogram are recorded together, for there may be billions.
-    pub(super) fn unsent(&mut self, mut unsent: Unsent) {
+    pub(crate) fn unsent(&mut self, mut unsent: Unsent) {
         self.unsent += unsent.count();
         let step = |latency: &Histogram<u64>, waited| {
             Duration::from_nanos(latency.lowest_equivalent(nanoseconds(waited).min(LATENCY_MAX_NS)))
@@ -78,16 +78,16 @@ impl Tally {
     }
 
     /// Whether what came last was a failure.
-    pub(super) fn ends_in_failure(&self) -> bool {
+    pub(crate) fn ends_in_failure(&self) -> bool {
         self.last_fault.is_some() && self.last_fault > self.last_answer
     }
 
-    pub(super) fn errors(&self) -> u64 {
+    pub(crate) fn errors(&self) -> u64 {
         self.errors.values().sum()
     }
 
     /// Moves everything over there.
-    pub(super) fn pour_into(&mut self, sum: &mut Self) {
+    pub(crate) fn pour_into(&mut self, sum: &mut Self) {
         sum.latency.add(&self.latency).expect("all have the same bounds");
         self.latency.reset();
         sum.requests += std::mem::take(&mut self.requests);
@@ -102,19 +102,19 @@ impl Tally {
     }
 
     /// The latency that a part of the requests did not exceed.
-    pub(super) fn quantile(&self, part: f64) -> Duration {
+    pub(crate) fn quantile(&self, part: f64) -> Duration {
         Duration::from_nanos(self.latency.value_at_quantile(part))
     }
 }
 
-pub(super) fn nanoseconds(span: Duration) -> u64 {
+pub(crate) fn nanoseconds(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::schedule::{Pace, Series, Times};
     use super::*;
+    use crate::schedule::{Pace, Series, Times};
 
     #[test]
     fn what_is_poured_is_counted_once() {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn those_that_were_never_sent_waited_until_the_end_one_by_one_or_together() {
-        let start = super::super::moment::now();
+        let start = crate::moment::now();
         let begin = start + Duration::from_millis(300);
         let times = Times { start, begin, end: start + Duration::from_millis(2500) };
         for (rate, connections, place) in [(7, 3, 2), (1000, 1, 0), (100_000, 7, 5)] {
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn billions_that_were_never_sent_take_no_time() {
-        let start = super::super::moment::now();
+        let start = crate::moment::now();
         let times = Times { start, begin: start, end: start + Duration::from_hours(24) };
         let mut tally = Tally::new();
         let pace = Pace::of(Series { rate: 10_000_000, connections: 1, place: 0 }, 0);

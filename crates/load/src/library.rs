@@ -1,7 +1,6 @@
 //! Measuring the library in this process.
 
 use std::io;
-use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -11,19 +10,14 @@ use frazil_id::{Clock, Generator, Layout, NotReady, Options, SystemClock, Ticker
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-use super::flags;
-use super::load::no_threads;
-use super::machine;
-use super::moment::{cpu_of_process, now};
-use super::report::{self, Config, FORM, Report, Results, Sample, Verify};
-use super::verify::{Sender, Verifier};
-use crate::args::{BenchArgs, ClockArg};
-use crate::commands::elect::Signals;
-use crate::output::{Exit, Failure, Signal};
-use crate::progress;
+use crate::error::Error;
+use crate::machine;
+use crate::moment::{cpu_of_process, now};
+use crate::observer::Observer;
+use crate::plan::cores;
+use crate::report::{self, Config, FORM, Report, Results, Sample, Verify};
+use crate::verify::{Sender, Verified, Verifier};
 
-/// How long it is measured unless somebody says.
-const DURATION: Duration = Duration::from_secs(3);
 /// Calls after which a thread adds to the count of all: the threads share that word.
 const CALLS_BETWEEN_COUNTS: u64 = 1024;
 /// Ticks longer than this do not end a call in time.
@@ -33,74 +27,107 @@ const REFRESH: Duration = Duration::from_millis(100);
 /// What a sample covers.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Measures the library; with the signal that ended it early, if one did.
-pub(super) fn measure(args: &BenchArgs) -> Result<(Report, Option<Signal>), Failure> {
-    flags::check_for_library(args)?;
-    match clock(args) {
-        ClockArg::System => measure_by(args, SystemClock::new(&layout(args))),
-        ClockArg::Ticker => {
-            let clock = TickerClock::start(&layout(args)).map_err(|error| {
-                Failure::new(Exit::Unavailable, format_args!("no thread for the clock: {error}"))
+/// A measurement of the library in this process.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Library {
+    /// The layout of the IDs.
+    pub layout: Layout,
+    /// Where time comes from.
+    pub clock: LibraryClock,
+    /// Threads that share one generator.
+    pub threads: usize,
+    /// IDs in one call.
+    pub batch: u32,
+    /// How long is measured.
+    pub duration: Duration,
+    /// Whether all IDs are proved to be distinct and in order.
+    pub verify: bool,
+}
+
+/// Where the library's time comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LibraryClock {
+    /// The system's clock is read on every call.
+    System,
+    /// A tick is read that a thread publishes.
+    Ticker,
+}
+
+impl Default for Library {
+    fn default() -> Self {
+        let (layout, clock) = (Layout::FRAZIL, LibraryClock::System);
+        let duration = Duration::from_secs(3);
+        Self { layout, clock, threads: 1, batch: 1, duration, verify: false }
+    }
+}
+
+/// Measures the library. The runtime is where the observer is listened to while others issue.
+///
+/// # Errors
+///
+/// It would not end in time, or there are not enough threads.
+pub fn measure_library(
+    library: &Library,
+    runtime: &Runtime,
+    observer: &mut impl Observer,
+) -> Result<Report, Error> {
+    match library.clock {
+        LibraryClock::System => {
+            let clock = SystemClock::new(&library.layout);
+            measure_by(library, clock, runtime, observer)
+        }
+        LibraryClock::Ticker => {
+            let clock = TickerClock::start(&library.layout).map_err(|error| {
+                Error::unavailable(format_args!("no thread for the clock: {error}"))
             })?;
-            measure_by(args, clock)
+            measure_by(library, clock, runtime, observer)
         }
     }
 }
 
-fn layout(args: &BenchArgs) -> Layout {
-    args.layout.unwrap_or(Layout::FRAZIL)
-}
-
-fn clock(args: &BenchArgs) -> ClockArg {
-    args.clock.unwrap_or(ClockArg::System)
-}
-
 fn measure_by<C: Clock + Sync>(
-    args: &BenchArgs,
+    library: &Library,
     clock: C,
-) -> Result<(Report, Option<Signal>), Failure> {
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = usize::try_from(args.threads.unwrap_or(1)).expect("limited by the arguments");
-    let threads = if threads == 0 { cores } else { threads };
-    let layout = &layout(args);
-    check(args)?;
-    let ids = Generator::new(layout, 0, clock, Options::default())?;
-    ids.next()?;
-    let verifier = args.verify.then(|| Verifier::start(layout, false, threads)).transpose();
-    let verifier = verifier.map_err(|error| no_threads(&error))?;
-    let mut ear = Ear::open()?;
-    let load = Load {
-        ids: &ids,
-        batch: u32::try_from(args.demand.batch).expect("limited by the arguments"),
-        stop: AtomicBool::new(false),
-        issued: AtomicU64::new(0),
-    };
+    runtime: &Runtime,
+    observer: &mut impl Observer,
+) -> Result<Report, Error> {
+    check(library)?;
+    let Library { layout, batch, duration, .. } = *library;
+    let threads = if library.threads == 0 { cores() } else { library.threads };
+    let ids = Generator::new(&layout, 0, clock, Options::default()).map_err(Error::usage)?;
+    ids.next().map_err(not_ready)?;
+    let verifier = library.verify.then(|| Verifier::start(&layout, false, threads)).transpose();
+    let verifier = verifier.map_err(|error| Error::no_threads(&error))?;
+    let load = Load { ids: &ids, batch, stop: AtomicBool::new(false), issued: AtomicU64::new(0) };
     let (cpu_before, before) = (cpu_of_process(), now());
-    let duration = args.demand.duration.unwrap_or(DURATION);
-    let (samples, interrupted) = load.run(threads, duration, verifier.as_ref(), &mut ear)?;
+    observer.begin();
+    let seen = load.run(threads, duration, verifier.as_ref(), runtime, observer);
+    observer.end();
+    let (samples, ended_early) = seen?;
     let measured = Measured {
         ids: load.issued.into_inner(),
         threads: threads as u64,
         elapsed: before.elapsed(),
         cpu: cpu_of_process().saturating_sub(cpu_before),
         samples,
-        ended_early: interrupted.is_some(),
+        ended_early,
     };
-    Ok((measured.report(args, verifier.map(Verifier::finish)), interrupted))
+    Ok(measured.report(library, verifier.map(Verifier::finish)))
 }
 
 /// Refuses what would not end in time.
-fn check(args: &BenchArgs) -> Result<(), Failure> {
-    let layout = &layout(args);
+fn check(library: &Library) -> Result<(), Error> {
+    let layout = &library.layout;
     let tick_ms = layout.tick_ms();
     if tick_ms > TICK_MS_MAX {
-        return Err(Failure::usage(format_args!(
+        return Err(Error::usage(format_args!(
             "a tick of {tick_ms} ms is too long to measure: use a layout with at most {TICK_MS_MAX} ms"
         )));
     }
-    let (batch, per_second) = (args.demand.batch, layout.ids_per_second());
+    let (batch, per_second) = (u64::from(library.batch), layout.ids_per_second());
     if batch > per_second {
-        return Err(Failure::usage(format_args!(
+        return Err(Error::usage(format_args!(
             "a batch of {batch} takes over a second: the layout allows {per_second} IDs a second"
         )));
     }
@@ -119,19 +146,19 @@ struct Measured {
 
 impl Measured {
     #[expect(clippy::cast_precision_loss, reason = "a rate is not exact to 2^-53")]
-    fn report(self, args: &BenchArgs, verified: Option<super::verify::Verified>) -> Report {
+    fn report(self, library: &Library, verified: Option<Verified>) -> Report {
         let Self { ids, threads, elapsed, cpu, samples, ended_early } = self;
-        let (seconds, cpu, batch) = (elapsed.as_secs_f64(), cpu.as_secs_f64(), args.demand.batch);
-        let (layout, calls) = (&layout(args), ids / batch);
+        let (seconds, cpu) = (elapsed.as_secs_f64(), cpu.as_secs_f64());
+        let (layout, batch) = (&library.layout, u64::from(library.batch));
+        let calls = ids / batch;
         let ids_per_second = ids as f64 / seconds;
-        let planned = args.demand.duration.unwrap_or(DURATION);
         Report {
             frazil_bench: FORM,
             config: Config {
                 target: "library".to_owned(),
-                request: match clock(args) {
-                    ClockArg::System => "system clock".to_owned(),
-                    ClockArg::Ticker => "ticker clock".to_owned(),
+                request: match library.clock {
+                    LibraryClock::System => "system clock".to_owned(),
+                    LibraryClock::Ticker => "ticker clock".to_owned(),
                 },
                 node: None,
                 version: Some(env!("CARGO_PKG_VERSION").to_owned()),
@@ -141,7 +168,7 @@ impl Measured {
                 connections: None,
                 threads,
                 rate: None,
-                duration_seconds: planned.as_secs_f64(),
+                duration_seconds: library.duration.as_secs_f64(),
                 warmup_seconds: 0.0,
                 build: Some(machine::build()),
                 host: Some(machine::host()),
@@ -171,41 +198,6 @@ impl Measured {
     }
 }
 
-/// What the main thread listens to while the others issue.
-struct Ear {
-    runtime: Runtime,
-    signals: Signals,
-}
-
-impl Ear {
-    fn open() -> Result<Self, Failure> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| no_threads(&error))?;
-        let signals = runtime.block_on(async { Signals::new() })?;
-        Ok(Self { runtime, signals })
-    }
-
-    /// Listens for so long; why nothing more is to be issued, if something says so.
-    fn listen(&mut self, endings: &mut mpsc::Receiver<()>, span: Duration) -> Option<Ending> {
-        let Self { runtime, signals } = self;
-        runtime.block_on(async {
-            tokio::select! {
-                biased;
-                signal = signals.next() => Some(Ending::Interrupted(signal)),
-                _ = endings.recv() => Some(Ending::Stuck),
-                () = tokio::time::sleep(span) => None,
-            }
-        })
-    }
-}
-
-/// Why a measurement ends before its time.
-enum Ending {
-    Interrupted(Signal),
-    /// A thread cannot go on.
-    Stuck,
-}
-
 /// What the threads of a measurement share.
 struct Load<'a, C> {
     ids: &'a Generator<C>,
@@ -215,15 +207,16 @@ struct Load<'a, C> {
 }
 
 impl<C: Clock + Sync> Load<'_, C> {
-    /// Issues on so many threads for so long; how many IDs there were in each second, and the signal
-    /// that ended it early, if one did.
+    /// Issues on so many threads for so long; how many IDs there were in each second, and whether
+    /// somebody ended it early.
     fn run(
         &self,
         threads: usize,
         duration: Duration,
         verifier: Option<&Verifier>,
-        ear: &mut Ear,
-    ) -> Result<(Vec<Sample>, Option<Signal>), Failure> {
+        runtime: &Runtime,
+        observer: &mut impl Observer,
+    ) -> Result<(Vec<Sample>, bool), Error> {
         // Held until all threads exist: those that run would slow the start of the others.
         let gate = Mutex::new(());
         thread::scope(|scope| {
@@ -242,42 +235,45 @@ impl<C: Clock + Sync> Load<'_, C> {
                     })
                 })
                 .collect();
-            let mut seen = (Vec::new(), None);
+            let mut seen = (Vec::new(), false);
             if threads.is_ok() {
                 drop(closed);
-                seen = self.wait(&mut endings, duration, ear);
+                let wait = self.wait(&mut endings, duration, observer);
+                seen = runtime.block_on(wait);
             }
             // Relaxed: the threads look at it now and then, and publish nothing by it. If not all
             // of them could start, those that did see it as soon as the gate opens.
             self.stop.store(true, Ordering::Relaxed);
-            let threads = threads.map_err(|error| no_threads(&error))?;
+            let threads = threads.map_err(|error| Error::no_threads(&error))?;
             threads
                 .into_iter()
-                .try_for_each(|thread| thread.join().expect("issuing does not panic"))?;
+                .try_for_each(|thread| thread.join().expect("issuing does not panic"))
+                .map_err(not_ready)?;
             Ok(seen)
         })
     }
 
-    /// Waits until the time is up, a thread has ended or a signal comes, and shows how far the run is.
-    #[expect(clippy::cast_precision_loss, reason = "a rate is not exact to 2^-53")]
-    fn wait(
+    /// Waits until the time is up, a thread has ended or somebody ends it, and shows how far it is.
+    async fn wait(
         &self,
         endings: &mut mpsc::Receiver<()>,
         duration: Duration,
-        ear: &mut Ear,
-    ) -> (Vec<Sample>, Option<Signal>) {
-        let bar = progress::time(duration);
+        observer: &mut impl Observer,
+    ) -> (Vec<Sample>, bool) {
         let start = now();
-        let (mut samples, mut interrupted) = (Vec::new(), None);
+        let (mut samples, mut is_interrupted) = (Vec::new(), false);
         let (mut since, mut before) = (Duration::ZERO, 0);
         while let Some(left) = duration.checked_sub(start.elapsed()) {
             let second_left = (since + SECOND).saturating_sub(start.elapsed());
             let span = left.min(REFRESH).min(second_left.max(Duration::from_millis(1)));
-            if let Some(ending) = ear.listen(endings, span) {
-                if let Ending::Interrupted(signal) = ending {
-                    interrupted = Some(signal);
+            tokio::select! {
+                biased;
+                () = observer.interrupted() => {
+                    is_interrupted = true;
+                    break;
                 }
-                break;
+                _ = endings.recv() => break,
+                () = tokio::time::sleep(span) => {}
             }
             // Relaxed: a number to look at.
             let issued = self.issued.load(Ordering::Relaxed);
@@ -286,11 +282,9 @@ impl<C: Clock + Sync> Load<'_, C> {
                 samples.push(self.sample(issued - before, elapsed, elapsed - since));
                 (since, before) = (elapsed, issued);
             }
-            bar.set_position(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX));
-            bar.set_message(format!("{:.0} IDs/s", issued as f64 / elapsed.as_secs_f64()));
+            observer.show_issued(elapsed, issued);
         }
-        bar.finish_and_clear();
-        (samples, interrupted)
+        (samples, is_interrupted)
     }
 
     fn issue(&self, mut verify: Option<Sender>) -> Result<(), NotReady> {
@@ -350,4 +344,9 @@ impl<C: Clock + Sync> Load<'_, C> {
             p99_us: None,
         }
     }
+}
+
+/// A generator that cannot issue, which is what a clock that went back makes of one.
+fn not_ready(error: NotReady) -> Error {
+    Error::Refused(error.to_string())
 }

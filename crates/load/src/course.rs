@@ -5,44 +5,39 @@ use std::time::{Duration, Instant};
 
 use frazil_id::Layout;
 
-use super::client::Facts;
-use super::descriptors;
-use super::display::{Display, Picture};
-use super::flags;
-use super::load::{Load, no_threads};
-use super::machine;
-use super::moment::{cpu_of_process, now};
-use super::plan::Plan;
-use super::probe;
-use super::report::{
+use crate::client::Facts;
+use crate::descriptors;
+use crate::error::Error;
+use crate::machine;
+use crate::moment::{cpu_of_process, now};
+use crate::observer::{Observer, Snapshot};
+use crate::plan::Plan;
+use crate::probe;
+use crate::report::{
     Config, FORM, Generator, Latency, Outage, Report, Results, Sample, Schedule, Verify,
 };
-use super::schedule::Times;
-use super::tally::Tally;
-use super::target::Watch;
-use super::verify::Verifier;
-use crate::args::BenchArgs;
-use crate::commands::elect::Signals;
-use crate::output::{Failure, Signal};
+use crate::schedule::Times;
+use crate::tally::Tally;
+use crate::target::Watch;
+use crate::threads::Load;
+use crate::verify::Verifier;
 
-/// How often the picture changes.
-const FRAME: Duration = Duration::from_millis(200);
 /// What a sample covers.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Measures a server; with the signal that ended it early, if one did.
-pub(super) fn measure(args: &BenchArgs) -> Result<(Report, Option<Signal>), Failure> {
-    let plan = Arc::new(Plan::new(args)?);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| no_threads(&error))?;
-    runtime.block_on(async {
-        let mut signals = Signals::new()?;
-        let course = tokio::select! {
-            course = Course::prepare(args, &plan) => course?,
-            signal = signals.next() => return Err(Failure::Interrupted(signal)),
-        };
-        course.run(&mut signals).await
-    })
+/// Measures a server.
+///
+/// # Errors
+///
+/// What the plan says cannot be done, the server is not there, or it refuses a first request.
+pub async fn measure(plan: Plan, observer: &mut impl Observer) -> Result<Report, Error> {
+    let (plan, mut notes) = (Arc::new(plan), Vec::new());
+    let course = tokio::select! {
+        course = Course::prepare(&plan, &mut notes) => course,
+        () = observer.interrupted() => return Err(Error::Interrupted),
+    };
+    notes.iter().for_each(|note| observer.note(note));
+    course?.run(observer).await
 }
 
 /// Everything that takes part.
@@ -53,28 +48,28 @@ struct Course {
     load: Load,
     verifier: Option<Verifier>,
     watch: Option<Watch>,
-    picture: Picture,
+    snapshot: Snapshot,
     sum: Tally,
+    /// When the load began.
+    start: Instant,
 }
 
 impl Course {
-    async fn prepare(args: &BenchArgs, plan: &Arc<Plan>) -> Result<Self, Failure> {
+    async fn prepare(plan: &Arc<Plan>, notes: &mut Vec<String>) -> Result<Self, Error> {
         descriptors::provide(plan)?;
-        let (client, facts) = probe::look(plan).await?;
-        let layout = flags::layout(args, facts.as_ref())?;
-        let is_strict = facts.as_ref().is_some_and(|facts| probe::is_strict(args, plan, facts));
+        let (client, facts) = probe::look(plan, notes).await?;
+        let layout = probe::layout(plan, facts.as_ref())?;
+        let is_strict = facts.as_ref().is_some_and(|facts| probe::is_strict(plan, facts, notes));
         let verifier = match plan.verify {
             true => Some(Verifier::start(&layout, is_strict, plan.connections)),
             false => None,
         };
-        let verifier = verifier.transpose().map_err(|error| no_threads(&error))?;
+        let verifier = verifier.transpose().map_err(|error| Error::no_threads(&error))?;
         let sender = verifier.as_ref().map(|verifier| verifier.sender(plan.connections));
         probe::try_once(plan, client, sender).await?;
-        let watch = Watch::start(args, plan, facts.as_ref())?;
+        let watch = Watch::start(plan, facts.as_ref())?;
         let mut load = Load::start(plan, verifier.as_ref())?;
         load.prepared().await;
-        let title = format!("{} ({})", plan.address, plan.request());
-        let progress = verifier.as_ref().map(Verifier::progress);
         Ok(Self {
             plan: Arc::clone(plan),
             facts,
@@ -82,68 +77,64 @@ impl Course {
             load,
             verifier,
             watch,
-            picture: Picture::new(title, plan, progress),
+            snapshot: Snapshot::new(plan),
             sum: Tally::new(),
+            start: now(),
         })
     }
 
-    async fn run(mut self, signals: &mut Signals) -> Result<(Report, Option<Signal>), Failure> {
-        let mut display = Display::open();
+    async fn run(mut self, observer: &mut impl Observer) -> Result<Report, Error> {
+        observer.begin();
         let start = now();
         let begin = start + self.plan.warm_up;
         let times = Times { start, begin, end: begin + self.plan.duration };
-        self.picture.begin(start);
+        self.start = start;
         self.load.go(times);
-        let mut interrupted = self.wait(begin, &mut display, signals).await;
+        let mut is_interrupted = self.wait(begin, observer).await;
         let cpu_before = cpu_of_process();
         let mut begun = begin;
-        if interrupted.is_none() {
+        if !is_interrupted {
             self.look();
             begun = now();
-            interrupted = self.take_samples(times, &mut display, signals).await;
+            is_interrupted = self.take_samples(times, observer).await;
         }
         let cpu = cpu_of_process().saturating_sub(cpu_before);
         let span = now().saturating_duration_since(begun);
         self.look();
         self.load.stop();
-        self.picture.ending();
-        let second = self.drain(&mut display, signals).await;
-        drop(display);
-        if let Some(signal) = second {
-            return Err(Failure::Interrupted(signal));
+        self.snapshot.is_ending = true;
+        let is_over = self.drain(observer).await;
+        observer.end();
+        if !is_over {
+            return Err(Error::Interrupted);
         }
         // What was due within the time and answered after it.
         self.load.pour_into(&mut self.sum);
         let mut outage = None;
-        if interrupted.is_none() {
+        if !is_interrupted {
             tokio::select! {
                 found = self.outage(times) => outage = found,
-                signal = signals.next() => interrupted = Some(signal),
+                () = observer.interrupted() => is_interrupted = true,
             }
         }
-        Ok((self.report(times, span, cpu, interrupted, outage), interrupted))
+        Ok(self.report(times, span, cpu, is_interrupted, outage))
     }
 
-    /// Takes a sample at the end of each second, until the time is up or a signal comes.
-    async fn take_samples(
-        &mut self,
-        times: Times,
-        display: &mut Option<Display>,
-        signals: &mut Signals,
-    ) -> Option<Signal> {
+    /// Takes a sample at the end of each second, until the time is up; whether somebody ended it.
+    async fn take_samples(&mut self, times: Times, observer: &mut impl Observer) -> bool {
         let mut since = times.begin;
         while since < times.end {
             let until = (since + SECOND).min(times.end);
-            let interrupted = self.wait(until, display, signals).await;
+            let is_interrupted = self.wait(until, observer).await;
             let at = now();
             self.sample(times.begin, since, at);
-            if interrupted.is_some() {
-                return interrupted;
+            if is_interrupted {
+                return true;
             }
             self.look();
             since = at;
         }
-        None
+        false
     }
 
     fn sample(&mut self, begin: Instant, since: Instant, at: Instant) {
@@ -151,11 +142,11 @@ impl Course {
         self.load.pour_into(&mut tally);
         let seconds = at.saturating_duration_since(since).as_secs_f64();
         // What is shorter says nothing about a second, unless there is nothing else.
-        if seconds >= SECOND.as_secs_f64() / 2.0 || self.picture.samples.is_empty() {
+        if seconds >= SECOND.as_secs_f64() / 2.0 || self.snapshot.samples.is_empty() {
             let at = at.saturating_duration_since(begin).as_secs_f64();
-            self.picture.samples.push(Sample::new(&tally, at, seconds.max(f64::EPSILON)));
+            self.snapshot.samples.push(Sample::new(&tally, at, seconds.max(f64::EPSILON)));
         }
-        self.picture.add_errors(&tally);
+        self.snapshot.add_errors(&tally);
         tally.pour_into(&mut self.sum);
     }
 
@@ -165,41 +156,31 @@ impl Course {
         }
     }
 
-    /// Waits until then, and draws meanwhile.
-    async fn wait(
-        &mut self,
-        until: Instant,
-        display: &mut Option<Display>,
-        signals: &mut Signals,
-    ) -> Option<Signal> {
+    /// Waits until then, and shows the measurement meanwhile; whether somebody ended it.
+    async fn wait(&mut self, until: Instant, observer: &mut impl Observer) -> bool {
         loop {
-            self.draw(display);
+            let frame = self.show(observer);
             let left = until.saturating_duration_since(now());
             if left.is_zero() {
-                return None;
+                return false;
             }
-            let span = if display.is_some() { left.min(FRAME) } else { left };
             tokio::select! {
                 biased;
-                signal = signals.next() => return Some(signal),
-                () = tokio::time::sleep(span) => {}
+                () = observer.interrupted() => return true,
+                () = tokio::time::sleep(frame.map_or(left, |frame| left.min(frame))) => {}
             }
         }
     }
 
-    /// Waits for the answers that are still to come; a signal means that nobody wants them.
-    async fn drain(
-        &mut self,
-        display: &mut Option<Display>,
-        signals: &mut Signals,
-    ) -> Option<Signal> {
+    /// Waits for the answers that are still to come; not if somebody says that nobody wants them.
+    async fn drain(&mut self, observer: &mut impl Observer) -> bool {
         loop {
-            self.draw(display);
+            let frame = self.show(observer);
             tokio::select! {
                 biased;
-                signal = signals.next() => return Some(signal),
-                () = self.load.ended() => return None,
-                () = tokio::time::sleep(FRAME), if display.is_some() => {}
+                () = observer.interrupted() => return false,
+                () = self.load.ended() => return true,
+                () = tokio::time::sleep(frame.unwrap_or_default()), if frame.is_some() => {}
             }
         }
     }
@@ -214,7 +195,7 @@ impl Course {
         let place = self.plan.connections + 1;
         let sender = || self.verifier.as_ref().map(|verifier| verifier.sender(place));
         let fault = probe::last_look(&self.plan, sender).await.err()?;
-        let gave_nothing = self.picture.samples.last().is_some_and(|sample| sample.requests == 0);
+        let gave_nothing = self.snapshot.samples.last().is_some_and(|sample| sample.requests == 0);
         (fault.breaks_connection() || gave_nothing).then(|| {
             let last = self.sum.last_answer.unwrap_or(times.begin).min(times.end);
             Outage {
@@ -225,11 +206,14 @@ impl Course {
         })
     }
 
-    fn draw(&mut self, display: &mut Option<Display>) {
-        if let Some(display) = display {
-            self.picture.used = self.watch.as_ref().and_then(Watch::latest);
-            display.draw(&self.picture);
-        }
+    /// Shows the measurement to whoever wants to see it; how often that is.
+    fn show(&mut self, observer: &mut impl Observer) -> Option<Duration> {
+        let frame = observer.frame()?;
+        self.snapshot.elapsed = now().saturating_duration_since(self.start);
+        self.snapshot.used = self.watch.as_ref().and_then(Watch::latest);
+        self.snapshot.checked = self.verifier.as_ref().map(Verifier::checked);
+        observer.show(&self.snapshot);
+        Some(frame)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a rate is not exact to 2^-53")]
@@ -238,12 +222,12 @@ impl Course {
         times: Times,
         span: Duration,
         cpu: Duration,
-        interrupted: Option<Signal>,
+        ended_early: bool,
         outage: Option<Outage>,
     ) -> Report {
         let sum = &self.sum;
         let planned = times.end.saturating_duration_since(times.begin);
-        let seconds = if interrupted.is_some() { span.min(planned) } else { planned };
+        let seconds = if ended_early { span.min(planned) } else { planned };
         let seconds = seconds.as_secs_f64();
         let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         let (requests, ids) = (sum.requests, sum.ids);
@@ -254,7 +238,7 @@ impl Course {
             config: config(&self.plan, self.facts.as_ref(), &self.layout),
             results: Results {
                 seconds,
-                ended_early: interrupted.is_some(),
+                ended_early,
                 requests,
                 ids,
                 requests_per_second: per_second(requests),
@@ -272,7 +256,7 @@ impl Course {
                 cpu_ns_per_id: (ids > 0).then(|| cpu.as_secs_f64() * 1e9 / ids as f64),
             },
             verify: verify.map(|verified| Verify::of(verified, connections, seconds)),
-            samples: self.picture.samples,
+            samples: self.snapshot.samples,
             outage,
         }
     }
@@ -288,7 +272,7 @@ fn config(plan: &Plan, facts: Option<&Facts>, layout: &Layout) -> Config {
         batch: plan.batch,
         scope: plan.scope.clone(),
         connections: Some(plan.connections as u64),
-        threads: plan.threads as u64,
+        threads: plan.threads() as u64,
         rate: plan.rate,
         duration_seconds: plan.duration.as_secs_f64(),
         warmup_seconds: plan.warm_up.as_secs_f64(),

@@ -3,16 +3,15 @@
 use std::fmt;
 use std::io;
 
-use frazil_wire::Reason;
+use frazil_wire::{Reason, printable};
 use rustix::io::Errno;
 
-use super::descriptors;
-use crate::output::{Exit, Failure};
-use crate::words::printable;
+use crate::descriptors;
+use crate::error::Error;
 
 /// What went wrong with one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// The server said no, with a reason of the catalogue.
     Refused { reason: String, detail: String },
     /// No answer in time.
@@ -34,13 +33,13 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    pub(super) fn stranger(why: impl fmt::Display) -> Self {
+    pub(crate) fn stranger(why: impl fmt::Display) -> Self {
         Self::Stranger(printable(&why.to_string()))
     }
 
     /// Why there was no connection. That this process has no room for it is not the server's fault.
     #[expect(clippy::needless_pass_by_value, reason = "it is what map_err has")]
-    pub(super) fn unreachable(error: io::Error) -> Self {
+    pub(crate) fn unreachable(error: io::Error) -> Self {
         match Errno::from_io_error(&error) {
             Some(Errno::MFILE | Errno::NFILE) => Self::NoDescriptors(error.to_string()),
             _ => Self::Unreachable(error.to_string()),
@@ -48,7 +47,7 @@ impl Fault {
     }
 
     /// Whether another try at once is of no use.
-    pub(super) const fn is_lasting(&self) -> bool {
+    pub(crate) const fn is_lasting(&self) -> bool {
         matches!(
             self,
             Self::Unreachable(_) | Self::NoDescriptors(_) | Self::Untrusted(_) | Self::NotTls(_)
@@ -56,12 +55,12 @@ impl Fault {
     }
 
     /// A refusal, by the word that the server gave for it.
-    pub(super) fn refused(reason: &str, detail: &str) -> Self {
+    pub(crate) fn refused(reason: &str, detail: &str) -> Self {
         Self::Refused { reason: printable(reason), detail: printable(detail) }
     }
 
     /// What it is counted as.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         match self {
             Self::Refused { reason, .. } => reason,
             Self::TimedOut => "timed out",
@@ -76,32 +75,31 @@ impl Fault {
     }
 
     /// Whether the connection is of no use any more.
-    pub(super) const fn breaks_connection(&self) -> bool {
+    pub(crate) const fn breaks_connection(&self) -> bool {
         !matches!(self, Self::Refused { .. } | Self::WrongCount { .. })
     }
 
     /// The end of the command, where this is the end of it.
-    pub(super) fn into_failure(self, server: impl fmt::Display) -> Failure {
-        Failure::new(self.exit(), format_args!("{server} {self}"))
-    }
-
-    fn exit(&self) -> Exit {
+    pub(crate) fn into_error(self, server: impl fmt::Display) -> Error {
+        let why = format!("{server} {self}");
         match self {
-            Self::Refused { reason, .. } => exit_of(reason.parse().ok()),
-            Self::Untrusted(_) | Self::NotTls(_) => Exit::Usage,
-            _ => Exit::Unavailable,
+            Self::Refused { reason, .. } => of_reason(reason.parse().ok())(why),
+            Self::Untrusted(_) | Self::NotTls(_) => Error::Usage(why),
+            _ => Error::Unavailable(why),
         }
     }
 }
 
-const fn exit_of(reason: Option<Reason>) -> Exit {
-    let Some(reason) = reason else { return Exit::Unavailable };
+fn of_reason(reason: Option<Reason>) -> fn(String) -> Error {
+    let Some(reason) = reason else { return Error::Unavailable };
     match reason {
-        Reason::ClockMovedBackwards | Reason::ClockUntrusted | Reason::Quarantined => Exit::Refused,
-        Reason::QuotaExceeded | Reason::TooManyAttempts => Exit::Unavailable,
+        Reason::ClockMovedBackwards | Reason::ClockUntrusted | Reason::Quarantined => {
+            Error::Refused
+        }
+        Reason::QuotaExceeded | Reason::TooManyAttempts => Error::Unavailable,
         _ => match reason.http_status() {
-            400..=499 => Exit::Usage,
-            _ => Exit::Unavailable,
+            400..=499 => Error::Usage,
+            _ => Error::Unavailable,
         },
     }
 }
@@ -165,20 +163,18 @@ mod tests {
 
     #[test]
     fn each_fault_ends_the_command_as_the_catalogue_says() {
-        for (reason, exit) in [
-            ("NOT_FOUND", Exit::Usage),
-            ("UNAUTHENTICATED", Exit::Usage),
-            ("QUOTA_EXCEEDED", Exit::Unavailable),
-            ("OVERLOADED", Exit::Unavailable),
-            ("CLOCK_UNTRUSTED", Exit::Refused),
-            ("ERR", Exit::Unavailable),
-        ] {
-            let Failure::Message(code, text) = Fault::refused(reason, "so").into_failure("it")
-            else {
-                panic!("{reason}")
-            };
-            assert_eq!(code, exit, "{text}");
-            assert!(text.contains(reason), "{text}");
+        let kinds: [(&str, fn(String) -> Error); 6] = [
+            ("NOT_FOUND", Error::Usage),
+            ("UNAUTHENTICATED", Error::Usage),
+            ("QUOTA_EXCEEDED", Error::Unavailable),
+            ("OVERLOADED", Error::Unavailable),
+            ("CLOCK_UNTRUSTED", Error::Refused),
+            ("ERR", Error::Unavailable),
+        ];
+        for (reason, kind) in kinds {
+            let error = Fault::refused(reason, "so").into_error("it");
+            assert_eq!(error, kind(error.to_string()));
+            assert!(error.to_string().contains(reason), "{error}");
         }
     }
 

@@ -1,16 +1,16 @@
 //! In what two measurements differ beside what they measured.
 
+use frazil_wire::printable;
 use serde::Serialize;
 
-use super::report::{Config, Report};
-use crate::words::printable;
+use crate::report::{Config, Report};
 
 /// Runs of which one is longer than this by the other are of different lengths.
 const DURATION_RATIO_MAX: f64 = 1.5;
 
 /// Something that was not the same in both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Unlike {
+pub(crate) struct Unlike {
     field: &'static str,
     before: String,
     after: String,
@@ -22,7 +22,7 @@ type Field = fn(&Report) -> String;
 impl Unlike {
     /// All that was not the same. The server's address is no part of it: two servers are what most
     /// people compare.
-    pub(super) fn all(before: &Report, after: &Report) -> Vec<Self> {
+    pub(crate) fn all(before: &Report, after: &Report) -> Vec<Self> {
         let fields: [(&'static str, Field); 14] = [
             ("protocol", |report| protocol(&report.config)),
             ("request", |report| report.config.request.clone()),
@@ -50,7 +50,7 @@ impl Unlike {
     }
 
     /// For a terminal.
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let (before, after) = (printable(&self.before), printable(&self.after));
         format!("the runs are unlike in {}: {before} in A, {after} in B", self.field)
     }
