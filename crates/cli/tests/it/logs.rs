@@ -44,12 +44,36 @@ fn every_line_is_an_object_with_json_the_last_one_too() {
     assert_eq!(failed.status.code(), Some(3));
     let failed = String::from_utf8(failed.stderr).unwrap();
     assert!(failed.contains("\"level\":\"ERROR\"") && failed.contains("cannot listen"), "{failed}");
+    assert_eq!(served.count("  HTTP"), 0, "the greeting is one event with fields");
+    assert_eq!(served.count("\"http\":\"http://127.0.0.1:"), 1);
     for line in served.lines().iter().map(String::as_str).chain(failed.lines()) {
         let object: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
         assert!(is_time(object["time"].as_str().unwrap()), "{line}");
         assert!(object["message"].is_string() && object["fields"].is_object(), "{line}");
         assert!(object["target"].as_str().unwrap().starts_with("frazil"), "{line}");
     }
+}
+
+#[test]
+fn an_error_before_the_log_is_an_object_with_json_and_a_line_without() {
+    let desk = Desk::with("[log]\nformat = \"json\"\n[limits]\nmax_uri_bytes = 0\n");
+    let in_file = desk.output(&["serve", "--dev"]);
+    let desk = Desk::new();
+    let flag = ["serve", "--dev", "--log-format", "json"];
+    let no_file = desk.output(&[&flag[..], &["--config", "/nowhere"]].concat());
+    let no_flag = desk.output(&[&flag[..], &["--colour"]].concat());
+    for failed in [in_file, no_file, no_flag] {
+        assert_eq!(failed.status.code(), Some(2));
+        let text = String::from_utf8(failed.stderr).unwrap();
+        assert!(text.contains("\"level\":\"ERROR\""), "{text}");
+        for line in text.lines() {
+            let object: Value =
+                serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+            assert!(object["message"].is_string(), "{line}");
+        }
+    }
+    let plain = desk.output(&["serve", "--dev", "--config", "/nowhere"]);
+    assert!(String::from_utf8(plain.stderr).unwrap().starts_with("error: "), "the control");
 }
 
 #[test]
