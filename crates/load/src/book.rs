@@ -1,7 +1,9 @@
 //! The record of one connection: times for the tally, IDs for the verifier.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use crate::fault::Fault;
 use crate::moment::now;
@@ -140,9 +142,9 @@ impl Book {
         self.with_tally(|tally| tally.unsent(unsent));
     }
 
-    /// Hands the IDs to the verifier once they are enough to be worth it.
+    /// Hands the IDs to the verifier once they are enough, or have waited for a moment.
     pub(crate) async fn hand_over_some(&mut self) {
-        if let Some(verify) = self.verify.as_mut().filter(|verify| verify.is_full()) {
+        if let Some(verify) = self.verify.as_mut().filter(|verify| verify.is_due(now())) {
             verify.hand_over().await;
         }
     }
@@ -155,7 +157,6 @@ impl Book {
     }
 
     fn with_tally(&self, change: impl FnOnce(&mut Tally)) {
-        // Numbers stay right whoever panicked.
-        change(&mut self.tally.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.tally.lock());
     }
 }

@@ -1,10 +1,12 @@
 //! A first look at the server: whether it is there, what it is, and whether it gives us IDs.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_id::Layout;
 use frazil_wire::{Info, ScopeInfo, ScopeKind, printable};
+
+use parking_lot::Mutex;
 
 use crate::address::Protocol;
 use crate::book::Book;

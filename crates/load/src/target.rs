@@ -1,10 +1,11 @@
 //! The CPU time and memory of the measured server, if they can be known.
 
 use std::fs;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::param::{clock_ticks_per_second, page_size};
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +71,7 @@ impl Watch {
         let watch = move || {
             while told.recv().is_ok() {
                 if let Some(usage) = source.read() {
-                    noted.lock().unwrap_or_else(PoisonError::into_inner).push(usage);
+                    noted.lock().push(usage);
                 }
             }
         };
@@ -87,7 +88,7 @@ impl Watch {
 
     /// The latest: cores that were busy, and memory.
     pub(crate) fn latest(&self) -> Option<(f64, u64)> {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.seen.lock();
         let [.., before, last] = seen.as_slice() else { return None };
         Some((cores(before, last)?, last.resident_bytes))
     }
@@ -97,7 +98,7 @@ impl Watch {
     pub(crate) fn finish(self, seconds: f64, requests: u64, ids: u64) -> Option<Target> {
         drop(self.look);
         self.thread.join().ok()?;
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.seen.lock();
         let (first, last) = (seen.first()?, seen.last()?);
         let cores = cores(first, last)?;
         let cpu = cores * seconds;

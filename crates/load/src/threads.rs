@@ -1,10 +1,11 @@
 //! The load: threads with connections that ask.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -97,7 +98,7 @@ impl Load {
     /// Moves what was counted since the last time.
     pub(crate) fn pour_into(&self, sum: &mut Tally) {
         for tally in &self.tallies {
-            tally.lock().unwrap_or_else(PoisonError::into_inner).pour_into(sum);
+            tally.lock().pour_into(sum);
         }
     }
 }

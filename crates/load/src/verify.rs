@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use frazil_id::{Id, Layout, Parts};
 use tokio::sync::mpsc;
@@ -17,6 +17,8 @@ use crate::tally::nanoseconds;
 const RUNS: usize = 4096;
 /// Runs of all connections that wait for more before they are handed over: 4 MB.
 const RUNS_OF_ALL: usize = 1 << 18;
+/// What was received is handed over after so long even if it is little: whoever watches sees it checked.
+const HAND_OVER_AFTER: Duration = Duration::from_millis(250);
 /// What is handed over and not checked yet, at the most: 8 MB.
 const QUEUE: usize = 64;
 
@@ -81,6 +83,7 @@ impl Verifier {
             progress: Arc::clone(&self.progress),
             stride: self.stride,
             runs_max: self.runs_max,
+            handed_over: now(),
         }
     }
 
@@ -142,6 +145,8 @@ pub(crate) struct Sender {
     progress: Arc<Progress>,
     stride: u64,
     runs_max: usize,
+    /// When something was handed over last.
+    handed_over: Instant,
 }
 
 impl Sender {
@@ -186,6 +191,12 @@ impl Sender {
         self.runs.len() >= self.runs_max
     }
 
+    /// Whether there is enough to hand over, or it has waited for long enough.
+    pub(crate) fn is_due(&self, at: Instant) -> bool {
+        let waited = at.saturating_duration_since(self.handed_over);
+        self.is_full() || (waited >= HAND_OVER_AFTER && !self.answers.is_empty())
+    }
+
     /// Gives what was collected to the check, and waits if that is too busy.
     pub(crate) async fn hand_over(&mut self) {
         let chunk = self.chunk();
@@ -220,10 +231,32 @@ impl Sender {
     /// What was collected; at the end of an answer.
     fn chunk(&mut self) -> Chunk {
         self.is_new = true;
+        self.handed_over = now();
         Chunk {
             connection: self.connection,
             runs: std::mem::take(&mut self.runs),
             answers: std::mem::take(&mut self.answers),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn little_is_checked_soon_and_not_at_once() {
+        let verifier = Verifier::start(&Layout::FRAZIL, false, 8).unwrap();
+        let mut sender = verifier.sender(0);
+        let start = now();
+        assert!(!sender.is_due(start + HAND_OVER_AFTER), "there is nothing");
+        sender.id(1);
+        sender.end_of_answer(None, Some(1));
+        assert!(!sender.is_due(start));
+        assert!(sender.is_due(now() + HAND_OVER_AFTER));
+        sender.hand_over_blocking();
+        assert!(!sender.is_due(start + HAND_OVER_AFTER), "it was handed over later than that");
+        drop(sender);
+        assert_eq!(verifier.finish().verdict.ids, 1);
     }
 }
