@@ -102,10 +102,15 @@ pub(crate) fn finish(outcome: Result<(), Failure>) -> ExitCode {
         Err(Failure::Ended(code)) => ExitCode::from(code),
         Err(Failure::Reported(exit)) => ExitCode::from(exit as u8),
         Err(Failure::Message(exit, message)) => {
-            say(format_args!("error: {message}"));
+            complain(&message);
             ExitCode::from(exit as u8)
         }
     }
+}
+
+/// Tells the user of an error, on stderr: as a JSON object where a server's log is one.
+pub(crate) fn complain(message: &str) {
+    say(crate::log::error_line(message));
 }
 
 /// Tells the user something, on stderr.

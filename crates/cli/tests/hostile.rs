@@ -1,8 +1,9 @@
 //! Crowds that mean harm, against the real program: nobody else notices, and what they cost is
 //! bounded and given back.
 
-#[path = "config/desk.rs"]
+#[path = "it/desk.rs"]
 mod desk;
+#[path = "it/serving.rs"]
 mod serving;
 
 use std::io::{Read, Write};

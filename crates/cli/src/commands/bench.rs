@@ -1,46 +1,53 @@
-//! `frazil bench`: how fast IDs are issued, by a server or by the library.
+//! `frazil bench`: how fast IDs are issued, by a server or by the library. The engine is `frazil-load`.
 
-mod address;
-mod book;
-mod check;
-mod chunked;
-mod client;
 mod compare;
-mod connect;
-mod course;
-mod descriptors;
 mod display;
-mod fault;
 mod flags;
-mod grpc;
-mod http;
-mod library;
-mod load;
-mod machine;
-mod moment;
-mod plan;
-mod probe;
-mod report;
-mod resp;
-mod schedule;
-mod tally;
-mod target;
-mod unlike;
-mod verify;
 
-use self::report::Report;
-use crate::args::{BenchArgs, BenchCommand};
-use crate::output::{Data, Exit, Failure, Signal, after};
+use frazil_load::{Error, Library, LibraryClock, Observer, Report, Snapshot};
+use indicatif::ProgressBar;
+use std::time::Duration;
+
+use self::display::Display;
+use crate::args::{BenchArgs, BenchCommand, ClockArg};
+use crate::commands::elect::Signals;
+use crate::output::{Data, Exit, Failure, Signal, after, say};
+use crate::progress;
+
+/// How often the picture changes.
+const FRAME: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     if let Some(BenchCommand::Compare(args)) = &args.command {
         return compare::run(args);
     }
-    let (report, interrupted) = match args.library {
-        true => library::measure(args)?,
-        false => course::measure(args)?,
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut screen = Screen::new(runtime.block_on(async { Signals::new() })?);
+    let report = match args.library {
+        true => {
+            let library = library(args)?;
+            screen.bar_for = Some(library.duration);
+            frazil_load::measure_library(&library, &runtime, &mut screen)
+        }
+        false => runtime.block_on(frazil_load::measure(flags::plan(args)?, &mut screen)),
     };
-    after(print(&report, args.json), verdict(&report, interrupted))
+    let report = report.map_err(|error| screen.failure(error))?;
+    let verdict = report.verdict().map_err(|error| screen.failure(error));
+    after(print(&report, args.json), verdict)
+}
+
+fn library(args: &BenchArgs) -> Result<Library, Failure> {
+    flags::check_for_library(args)?;
+    let mut library = Library::default();
+    library.layout = args.layout.unwrap_or(library.layout);
+    library.duration = args.demand.duration.unwrap_or(library.duration);
+    library.batch = u32::try_from(args.demand.batch).expect("limited by the arguments");
+    library.threads = usize::try_from(args.threads.unwrap_or(1)).expect("limited by the arguments");
+    library.verify = args.verify;
+    if let Some(ClockArg::Ticker) = args.clock {
+        library.clock = LibraryClock::Ticker;
+    }
+    Ok(library)
 }
 
 fn print(report: &Report, json: bool) -> Result<(), Failure> {
@@ -56,32 +63,82 @@ fn print(report: &Report, json: bool) -> Result<(), Failure> {
     data.flush()
 }
 
-/// How the command ends after everything was printed.
-fn verdict(report: &Report, interrupted: Option<Signal>) -> Result<(), Failure> {
-    if report.faults() > 0 {
-        let why = "the IDs are not what they must be: see the findings, and the node's log";
-        return Err(Failure::new(Exit::No, why));
+/// The terminal and the signals while something is measured.
+struct Screen {
+    signals: Signals,
+    /// The last signal that came.
+    signal: Signal,
+    display: Option<Display>,
+    /// How long a run of the library takes, which is shown as a bar.
+    bar_for: Option<Duration>,
+    bar: Option<ProgressBar>,
+}
+
+impl Screen {
+    const fn new(signals: Signals) -> Self {
+        Self { signals, signal: Signal::Interrupt, display: None, bar_for: None, bar: None }
     }
-    if let Some(signal) = interrupted {
-        return Err(Failure::Interrupted(signal));
+
+    fn failure(&self, error: Error) -> Failure {
+        match error {
+            Error::Interrupted => Failure::Interrupted(self.signal),
+            error => error.into(),
+        }
     }
-    if report.results.requests == 0 {
-        let errors: Vec<_> = report.errors.keys().map(String::as_str).collect();
-        let why = match errors.is_empty() {
-            true => "no answer came within the time: measure for longer, or ask for fewer IDs",
-            false => "no request succeeded: look at the node's log and at `frazil doctor`",
+}
+
+impl Observer for Screen {
+    fn note(&mut self, text: &str) {
+        say(text);
+    }
+
+    fn begin(&mut self) {
+        match self.bar_for {
+            Some(duration) => self.bar = Some(progress::time(duration)),
+            None => self.display = Display::open(),
+        }
+    }
+
+    fn frame(&self) -> Option<Duration> {
+        self.display.is_some().then_some(FRAME)
+    }
+
+    fn show(&mut self, snapshot: &Snapshot) {
+        if let Some(display) = &mut self.display {
+            display.draw(snapshot);
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "only shown")]
+    fn show_issued(&mut self, elapsed: Duration, ids: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX));
+            bar.set_message(format!("{:.0} IDs/s", ids as f64 / elapsed.as_secs_f64()));
+        }
+    }
+
+    fn end(&mut self) {
+        self.display = None;
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    async fn interrupted(&mut self) {
+        self.signal = self.signals.next().await;
+    }
+}
+
+/// Why nothing was measured, or what is not well.
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let exit = match error {
+            Error::Usage(_) => Exit::Usage,
+            Error::Refused(_) => Exit::Refused,
+            Error::Wrong(_) => Exit::No,
+            Error::Interrupted => return Self::Interrupted(Signal::Interrupt),
+            _ => Exit::Unavailable,
         };
-        let seen =
-            if errors.is_empty() { String::new() } else { format!(" ({})", errors.join(", ")) };
-        return Err(Failure::new(Exit::Unavailable, format_args!("{why}{seen}")));
+        Self::new(exit, error)
     }
-    if let Some(outage) = &report.outage {
-        let why = format_args!(
-            "{}. No request succeeded after {:.1} s of the measurement, so its numbers are those of \
-             an outage",
-            outage.why, outage.since_seconds
-        );
-        return Err(Failure::new(Exit::Unavailable, why));
-    }
-    Ok(())
 }

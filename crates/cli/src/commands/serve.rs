@@ -4,6 +4,7 @@ mod reload;
 mod scratch;
 mod signals;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,9 +18,9 @@ use self::reload::{Reloading, reload};
 use self::scratch::Scratch;
 use self::signals::{Call, Signals};
 use crate::args::ServeArgs;
-use crate::config::{self, Files, Settings, Wrong, server_config};
-use crate::log::Log;
-use crate::output::{self, Exit, Failure, say};
+use crate::config::{self, Examined, Files, Settings, Wrong, server_config};
+use crate::log::{Fact, Log};
+use crate::output::{self, Exit, Failure, complain};
 
 /// How often the log is asked what it held back.
 const CATCH_UP: Duration = Duration::from_secs(1);
@@ -28,8 +29,11 @@ const CATCH_UP: Duration = Duration::from_secs(1);
 const ECHO: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(flags: &ServeArgs) -> Result<(), Failure> {
-    let settings = config::load(flags, Files::Look)?;
-    let log = Log::start(settings.args.log.log.clone(), settings.args.log.log_format);
+    let Examined { settings, problems, .. } = config::examine(flags, Files::Look)?;
+    let log = Log::start(&settings.args.log.log, settings.args.log.log_format);
+    if !problems.is_empty() {
+        return Err(Wrong::Problems(problems).into());
+    }
     raise_descriptor_limit();
     warn_of_memory(&settings);
     let scratch = if flags.dev { Some(scratch()?) } else { None };
@@ -48,12 +52,7 @@ pub(crate) fn run(flags: &ServeArgs) -> Result<(), Failure> {
     // Whatever is still running after a second signal is left alone.
     runtime.shutdown_background();
     log.finish();
-    match outcome {
-        Err(Failure::Message(exit, message)) if log.last_words(&message) => {
-            Err(Failure::Reported(exit))
-        }
-        outcome => outcome,
-    }
+    outcome
 }
 
 /// Servers that do not share a store do not know of each other.
@@ -71,11 +70,13 @@ async fn serve(config: Config, reloading: Reloading, log: &Arc<Log>) -> Result<(
     let mut signals = Signals::new()?;
     let store = config.node.chosen_store().map_or_else(String::new, |store| store.to_string());
     let (has_tls, has_keys) = (config.tls.is_some(), config.keys.is_some());
+    let advertised = config.advertise.clone();
     let app = App::bind(config).await?;
     let scheme = if has_tls { "https" } else { "http" };
     introduce(&app, &store, scheme, log);
     let key = if has_keys { " -H 'Authorization: Bearer KEY'" } else { "" };
-    let hint = app.addrs().http.map(|at| format!("curl -X POST {scheme}://{at}/ids{key}"));
+    let at = app.addrs().http.map(|at| reachable(at, scheme, advertised.as_deref()));
+    let hint = at.map(|at| format!("curl -X POST {at}/ids{key}"));
     let told = tokio::spawn(tell_when_ready(app.condition(), hint, log.clone()));
     let caught_up = tokio::spawn(catch_up(log.clone()));
     let asked_again = Arc::new(Notify::new());
@@ -127,18 +128,18 @@ async fn second_end(signals: &mut Signals) -> output::Signal {
 fn introduce(app: &App, store: &str, scheme: &str, log: &Log) {
     let addrs = app.addrs();
     let version = env!("CARGO_PKG_VERSION");
-    log.announce(&format!("frazil {version} as {}, store {store}", app.name()));
     let http = format!("{scheme}://");
-    for (protocol, prefix, address) in [
-        ("HTTP", http.as_str(), addrs.http),
-        ("gRPC", "", addrs.grpc),
-        ("RESP", "", addrs.resp),
-        ("admin", http.as_str(), addrs.admin),
-    ] {
-        if let Some(address) = address {
-            log.announce(&format!("  {protocol:5} {prefix}{address}"));
-        }
-    }
+    let listeners = [
+        ("HTTP", "http", http.as_str(), addrs.http),
+        ("gRPC", "grpc", "", addrs.grpc),
+        ("RESP", "resp", "", addrs.resp),
+        ("admin", "admin", http.as_str(), addrs.admin),
+    ];
+    let fact = |(protocol, key, prefix, at): (_, _, &str, Option<SocketAddr>)| {
+        Some((protocol, key, format!("{prefix}{}", at?)))
+    };
+    let facts: Vec<Fact> = listeners.into_iter().filter_map(fact).collect();
+    log.announce_with(&format!("frazil {version} as {}, store {store}", app.name()), &facts);
 }
 
 /// Says how to get an ID, as soon as there is one.
@@ -150,6 +151,16 @@ async fn tell_when_ready(
     let is_ready = condition.wait_for(|condition| condition.state.is_ready()).await.is_ok();
     if let (true, Some(hint)) = (is_ready, hint) {
         log.announce(&format!("ready; try: {hint}"));
+    }
+}
+
+/// The URL of a listener for whoever is on this machine: nobody connects to an unspecified address,
+/// and certificates have names rather than numbers.
+fn reachable(at: SocketAddr, scheme: &str, advertised: Option<&str>) -> String {
+    match (at.ip().is_unspecified(), advertised) {
+        (false, _) => format!("{scheme}://{at}"),
+        (true, Some(url)) => url.trim_end_matches('/').to_owned(),
+        (true, None) => format!("{scheme}://localhost:{}", at.port()),
     }
 }
 
@@ -179,9 +190,7 @@ fn raise_descriptor_limit() {
 /// Says everything that is wrong.
 impl From<Wrong> for Failure {
     fn from(wrong: Wrong) -> Self {
-        for line in wrong.lines() {
-            say(format_args!("error: {line}"));
-        }
+        wrong.lines().iter().for_each(|line| complain(line));
         Self::Reported(Exit::Usage)
     }
 }

@@ -16,7 +16,7 @@ use super::key::{KEYS, Key, Kind, key_at, key_of};
 use super::problem::{Origin, Problem};
 use super::variables;
 use crate::args::{Args, CONFIG_VARIABLE, ServeArgs};
-use crate::output::Failure;
+use crate::output::{Exit, Failure, complain};
 
 /// What `--dev` decides. Flags count for more.
 const DEV: [(&str, &str); 4] = [
@@ -80,14 +80,26 @@ pub(crate) fn parse_command_line() -> Result<Args, Failure> {
     let matches = match with_settings(without).try_get_matches() {
         Ok(matches) => matches,
         // The help names the variables.
-        Err(error) if error.use_stderr() => error.exit(),
+        Err(error) if error.use_stderr() => return Err(misused(&error)),
         Err(_) => with_short_help(Args::command()).get_matches(),
     };
     let unknown = variables::unknown(&Args::command());
     if !unknown.is_empty() {
-        return Err(Failure::usage(unknown.join("\nerror: ")));
+        unknown.iter().for_each(|why| complain(why));
+        return Err(Failure::Reported(Exit::Usage));
     }
-    Ok(Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()))
+    Args::from_arg_matches(&matches).map_err(|error| misused(&error))
+}
+
+/// What the parser says of a command line, in its own words and colours.
+fn misused(error: &clap::Error) -> Failure {
+    if crate::log::is_json() {
+        let text = error.render().to_string();
+        return Failure::usage(text.trim_end().trim_start_matches("error: "));
+    }
+    // Nobody is left to tell when stderr is gone.
+    let _ = error.print();
+    Failure::Reported(Exit::Usage)
 }
 
 /// The command line with something changed about the arguments that are settings.

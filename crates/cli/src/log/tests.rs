@@ -22,7 +22,7 @@ struct Sink(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
+        self.0.lock().extend(bytes);
         Ok(bytes.len())
     }
 
@@ -33,7 +33,7 @@ impl Write for Sink {
 
 impl Sink {
     fn lines(&self) -> Vec<String> {
-        let bytes = std::mem::take(&mut *self.0.lock().unwrap());
+        let bytes = std::mem::take(&mut *self.0.lock());
         String::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
     }
 }
@@ -41,9 +41,10 @@ impl Sink {
 /// Runs with a log of its own.
 fn with_log(filter: &str, form: Form, run: impl FnOnce(&Log, &Sink)) {
     let sink = Sink::default();
-    let log = Log::new(filter.parse().unwrap(), form, told, Box::new(sink.clone()));
-    let log = Arc::new(log);
-    tracing::subscriber::with_default(log.clone(), || run(&log, &sink));
+    let (repeats, writer) = (Mutex::default(), Box::new(sink.clone()) as Box<dyn Write + Send>);
+    let lines = Lines { form, is_coloured: false, repeats, now: told, sink: Mutex::new(writer) };
+    let (log, subscriber) = Log::new(&filter.parse().unwrap(), lines);
+    tracing::subscriber::with_default(subscriber, || run(&log, &sink));
 }
 
 #[test]
@@ -74,10 +75,10 @@ fn the_level_decides_and_can_change() {
         };
         events();
         assert_eq!(sink.lines().len(), 0);
-        log.set_filter("debug,h2=info".parse().unwrap());
+        log.set_filter(&"debug,h2=info".parse().unwrap());
         events();
         assert_eq!(sink.lines().len(), 2);
-        log.set_filter("off".parse().unwrap());
+        log.set_filter(&"off".parse().unwrap());
         events();
         assert_eq!(sink.lines().len(), 0);
     });
@@ -200,14 +201,13 @@ fn who_debugs_sees_everything() {
 #[test]
 fn what_is_announced_is_an_object_in_json_and_plain_in_text() {
     with_log("off", Form::Text, |log, sink| {
-        log.announce("  HTTP  http://127.0.0.1:1\n");
-        assert!(!log.last_words("gone"));
-        assert_eq!(sink.lines(), ["  HTTP  http://127.0.0.1:1\\n"]);
+        log.announce_with("frazil\n", &[("HTTP", "http", "http://127.0.0.1:1".to_owned())]);
+        assert_eq!(sink.lines(), ["frazil\\n", "  HTTP  http://127.0.0.1:1"]);
     });
     with_log("off", Form::Json, |log, sink| {
-        log.announce("ready");
-        assert!(log.last_words("gone"));
+        log.announce_with("frazil", &[("HTTP", "http", "http://127.0.0.1:1".to_owned())]);
         let lines = sink.lines();
-        assert!(lines[0].contains(r#""level":"INFO""#) && lines[1].contains(r#""level":"ERROR""#));
+        assert!(lines.len() == 1 && lines[0].contains(r#""level":"INFO""#), "{lines:?}");
+        assert!(lines[0].ends_with(r#""fields":{"http":"http://127.0.0.1:1"}}"#), "{lines:?}");
     });
 }

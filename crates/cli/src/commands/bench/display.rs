@@ -1,9 +1,8 @@
 //! The measurement as it goes, on a terminal.
 
 use std::io::{self, IsTerminal, Stderr};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
+use frazil_load::{Snapshot, duration_text, rate_text};
 use indicatif::{HumanBytes, HumanCount};
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};
@@ -16,12 +15,6 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, LineGauge, Paragraph, Sparkline};
 use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
-
-use super::moment::now;
-use super::plan::Plan;
-use super::report::{Sample, time, whole};
-use super::tally::Tally;
-use super::verify::Progress;
 
 /// A terminal on stderr: stdout is for the result.
 pub(super) struct Display {
@@ -41,7 +34,7 @@ impl Display {
         Some(Self { terminal, size })
     }
 
-    pub(super) fn draw(&mut self, picture: &Picture) {
+    pub(super) fn draw(&mut self, picture: &Snapshot) {
         // A terminal that has gone is no reason to stop measuring.
         let size = screen_size();
         if size != self.size
@@ -50,7 +43,7 @@ impl Display {
             let _ = execute!(io::stderr(), Clear(ClearType::All));
             (self.terminal, self.size) = (terminal, size);
         }
-        let _ = self.terminal.draw(|frame| draw(frame, picture, now()));
+        let _ = self.terminal.draw(|frame| draw(frame, picture));
     }
 }
 
@@ -73,59 +66,7 @@ impl Drop for Display {
     }
 }
 
-/// What is drawn.
-#[derive(Debug)]
-pub(super) struct Picture {
-    title: String,
-    start: Instant,
-    warm_up: Duration,
-    duration: Duration,
-    rate: Option<u64>,
-    pub(super) samples: Vec<Sample>,
-    errors: u64,
-    last_error: Option<String>,
-    is_ending: bool,
-    /// Cores and memory of the server, lately.
-    pub(super) used: Option<(f64, u64)>,
-    progress: Option<Arc<Progress>>,
-}
-
-impl Picture {
-    pub(super) fn new(title: String, plan: &Plan, progress: Option<Arc<Progress>>) -> Self {
-        Self {
-            title,
-            start: now(),
-            warm_up: plan.warm_up,
-            duration: plan.duration,
-            rate: plan.rate,
-            samples: Vec::new(),
-            errors: 0,
-            last_error: None,
-            is_ending: false,
-            used: None,
-            progress,
-        }
-    }
-
-    /// The load begins now.
-    pub(super) const fn begin(&mut self, start: Instant) {
-        self.start = start;
-    }
-
-    pub(super) fn add_errors(&mut self, tally: &Tally) {
-        self.errors += tally.errors();
-        if let Some(name) = tally.errors.keys().next() {
-            self.last_error = Some(name.clone());
-        }
-    }
-
-    /// No more is sent: the last answers are waited for.
-    pub(super) const fn ending(&mut self) {
-        self.is_ending = true;
-    }
-}
-
-fn draw(frame: &mut Frame, picture: &Picture, now: Instant) {
+fn draw(frame: &mut Frame, picture: &Snapshot) {
     let rows = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
@@ -138,7 +79,7 @@ fn draw(frame: &mut Frame, picture: &Picture, now: Instant) {
     ]);
     let [title, gauge, rate, spark, latency, errors, used, keys] = rows.areas(frame.area());
     frame.render_widget(Line::styled(format!(" {}", picture.title), Modifier::BOLD), title);
-    frame.render_widget(progress(picture, now), gauge);
+    frame.render_widget(progress(picture), gauge);
     frame.render_widget(rate_line(picture), rate);
     let width = usize::from(spark.width.saturating_sub(2));
     let skipped = picture.samples.len().saturating_sub(width);
@@ -154,8 +95,8 @@ fn draw(frame: &mut Frame, picture: &Picture, now: Instant) {
     frame.render_widget(Line::styled(help, Color::DarkGray), keys);
 }
 
-fn progress(picture: &Picture, now: Instant) -> LineGauge<'static> {
-    let passed = now.saturating_duration_since(picture.start);
+fn progress(picture: &Snapshot) -> LineGauge<'static> {
+    let passed = picture.elapsed;
     let measured = passed.saturating_sub(picture.warm_up).min(picture.duration);
     let left = picture.duration.saturating_sub(measured);
     let label = match () {
@@ -170,26 +111,26 @@ fn progress(picture: &Picture, now: Instant) -> LineGauge<'static> {
         .filled_style(Style::new().fg(Color::Cyan))
 }
 
-fn rate_line(picture: &Picture) -> Line<'static> {
+fn rate_line(picture: &Snapshot) -> Line<'static> {
     let Some(sample) = picture.samples.last() else { return Line::default() };
     #[expect(clippy::cast_precision_loss, reason = "only shown")]
-    let requests = whole(sample.requests as f64 / sample.seconds);
+    let requests = rate_text(sample.requests as f64 / sample.seconds);
     let wanted = picture.rate.map(|rate| format!(" of {}", HumanCount(rate)));
     Line::from(vec![
-        Span::styled(format!(" {} IDs/s", whole(sample.ids_per_second)), Modifier::BOLD),
+        Span::styled(format!(" {} IDs/s", rate_text(sample.ids_per_second)), Modifier::BOLD),
         Span::raw(format!("   {requests}{} requests/s", wanted.unwrap_or_default())),
     ])
 }
 
-fn latency_line(picture: &Picture) -> Line<'static> {
+fn latency_line(picture: &Snapshot) -> Line<'static> {
     let last = picture.samples.last();
-    let of = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), time);
+    let of = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), duration_text);
     let p50 = of(last.and_then(|sample| sample.p50_us));
     let p99 = of(last.and_then(|sample| sample.p99_us));
     Line::raw(format!(" last second: p50 {p50}   p99 {p99}"))
 }
 
-fn errors_line(picture: &Picture) -> Line<'static> {
+fn errors_line(picture: &Snapshot) -> Line<'static> {
     let errors = match &picture.last_error {
         None => Span::styled(" no errors", Color::DarkGray),
         Some(why) => {
@@ -197,9 +138,9 @@ fn errors_line(picture: &Picture) -> Line<'static> {
             Span::styled(text, Style::new().fg(Color::White).bg(Color::Red))
         }
     };
-    let Some(progress) = &picture.progress else { return Line::from(errors) };
-    let checked = format!("   {} IDs checked", HumanCount(progress.checked()));
-    let verdict = match progress.findings() {
+    let Some((checked, findings)) = picture.checked else { return Line::from(errors) };
+    let checked = format!("   {} IDs checked", HumanCount(checked));
+    let verdict = match findings {
         0 => Span::styled(checked, Color::Green),
         found => {
             let text = format!("{checked}, {} FINDINGS", HumanCount(found));
@@ -209,7 +150,7 @@ fn errors_line(picture: &Picture) -> Line<'static> {
     Line::from(vec![errors, verdict])
 }
 
-fn used_line(picture: &Picture) -> Line<'static> {
+fn used_line(picture: &Snapshot) -> Line<'static> {
     match picture.used {
         Some((cores, bytes)) => {
             Line::raw(format!(" server: {cores:.2} cores, {} of memory", HumanBytes(bytes)))
@@ -220,31 +161,27 @@ fn used_line(picture: &Picture) -> Line<'static> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use ratatui::backend::TestBackend;
 
-    use super::super::fault::Fault;
+    use frazil_load::{Accept, Address, Call, Plan, Protocol, Sample};
+
     use super::*;
 
-    fn picture() -> Picture {
-        Picture {
-            title: "http://127.0.0.1:7780 (HTTP binary)".to_owned(),
-            start: now(),
-            warm_up: Duration::from_secs(1),
-            duration: Duration::from_secs(10),
-            rate: None,
-            samples: Vec::new(),
-            errors: 0,
-            last_error: None,
-            is_ending: false,
-            used: None,
-            progress: None,
-        }
+    fn picture() -> Snapshot {
+        Snapshot::new(&Plan::new(Address::local(Protocol::Http), Call::Http(Accept::Binary)))
     }
 
-    fn screen(picture: &Picture, passed: u64) -> String {
+    fn screen(picture: &Snapshot, passed: u64) -> String {
         let mut terminal = Terminal::new(TestBackend::new(80, 14)).unwrap();
-        let now = picture.start + Duration::from_secs(passed);
-        terminal.draw(|frame| draw(frame, picture, now)).unwrap();
+        let elapsed = Duration::from_secs(passed);
+        let picture = {
+            let mut picture = picture.clone();
+            picture.elapsed = elapsed;
+            picture
+        };
+        terminal.draw(|frame| draw(frame, &picture)).unwrap();
         terminal.backend().to_string()
     }
 
@@ -253,13 +190,12 @@ mod tests {
         let mut picture = picture();
         let drawn = screen(&picture, 0);
         assert!(drawn.contains("warming up") && drawn.contains("no errors"), "{drawn}");
-        let mut tally = Tally::new();
-        tally.answered(Duration::from_millis(2), 12_345);
-        tally.failed(&Fault::TimedOut, Duration::from_secs(1));
-        picture.samples.push(Sample::new(&tally, 1.0, 1.0));
-        picture.add_errors(&tally);
+        let mut sample = Sample::default();
+        (sample.seconds, sample.ids_per_second, sample.p50_us) = (1.0, 12_345.0, Some(2000.0));
+        picture.samples.push(sample);
+        (picture.errors, picture.last_error) = (1, Some("timed out".to_owned()));
         picture.used = Some((0.75, 10 << 20));
-        picture.progress = Some(Arc::default());
+        picture.checked = Some((0, 0));
         let drawn = screen(&picture, 4);
         for text in [
             "12,345 IDs/s",
@@ -271,7 +207,7 @@ mod tests {
         ] {
             assert!(drawn.contains(text), "{text}: {drawn}");
         }
-        picture.ending();
+        picture.is_ending = true;
         assert!(screen(&picture, 11).contains("waiting for the last answers"));
     }
 
@@ -279,7 +215,7 @@ mod tests {
     fn a_small_screen_is_drawn_too() {
         for (width, height) in [(1, 1), (10, 3), (300, 100)] {
             let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-            terminal.draw(|frame| draw(frame, &picture(), now())).unwrap();
+            terminal.draw(|frame| draw(frame, &picture())).unwrap();
         }
     }
 }

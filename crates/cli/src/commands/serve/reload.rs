@@ -61,7 +61,7 @@ impl Reloading {
         let (before, now) = (&self.running.args.log.log, &new.args.log.log);
         tracing::info!("the configuration was read again");
         if before != now {
-            self.log.set_filter(now.clone());
+            self.log.set_filter(now);
             tracing::info!(state = %now, was = %before, "the log level changed");
             self.running.args.log.log = now.clone();
         }
