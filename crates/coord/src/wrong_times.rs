@@ -158,9 +158,9 @@ impl From<Error> for NotLowered {
 mod tests {
     use super::*;
     use crate::lease::Claim;
-    use crate::mend::replacement;
     use crate::protocol::Leasing;
     use crate::record::Version;
+    use crate::repair::replacement;
     use crate::rules::{SILENCE_MS, WINDOW_MAX_MS};
     use crate::stores::memory::MemoryStore;
 

@@ -173,9 +173,9 @@ async fn a_damaged_record_is_lost_and_never_new() {
     }
     // An operator can put it right, by naming what is there.
     let seen = entry(&store, &slot()).await.unwrap();
-    let mended: serde_json::Value = serde_json::from_slice(&whole).unwrap();
-    let mended = serde_json::from_value(mended).unwrap();
-    assert!(matches!(store.put(&slot(), seen.version, &mended).await, Ok(Put::Done(_))));
+    let repaired: serde_json::Value = serde_json::from_slice(&whole).unwrap();
+    let repaired = serde_json::from_value(repaired).unwrap();
+    assert!(matches!(store.put(&slot(), seen.version, &repaired).await, Ok(Put::Done(_))));
     take(&store, &slot(), tenure.horizon).await;
 }
 

@@ -12,10 +12,10 @@ use super::status::{Pool, Refusal};
 use super::tenant::{Pause, Tenant, Woken};
 use crate::error::{Error, ErrorKind};
 use crate::lease::{Acquired, Claim, Extended, Loss, Released, Tenure};
-use crate::mend;
 use crate::nonce::Nonce;
 use crate::protocol::Leasing;
 use crate::record::UnixMs;
+use crate::repair;
 use crate::slot::Group;
 use crate::store::{Entry, Look, Put, Store};
 use crate::time::{boot_time, millis};
@@ -40,7 +40,7 @@ enum Answer {
     Acquired(Claim, Result<Acquired, Error>),
     Extended(Tenure, Result<Extended, Error>),
     Released(Tenure, UnixMs, Result<Released, Error>),
-    Mended(Result<(), Error>),
+    Repaired(Result<(), Error>),
     Looked(Result<Vec<Entry>, Error>),
 }
 
@@ -182,11 +182,11 @@ impl<T: Tenant> Driver<T> {
                 self.tenant.released(&tenure, last, &answer);
                 self.plan.released(now, &answer);
             }
-            Answer::Mended(answer) => {
+            Answer::Repaired(answer) => {
                 if let Err(error) = answer {
-                    tracing::warn!(%error, "lost records were not mended");
+                    tracing::warn!(%error, "lost records were not repaired");
                 }
-                self.plan.mended();
+                self.plan.repaired();
             }
             Answer::Looked(seen) => self.looked(now, seen),
         }
@@ -248,9 +248,9 @@ async fn ask(
             let answer = release(store, &tenure, last).await;
             Answer::Released(tenure, last, answer)
         }
-        Next::Mend(claim) => {
+        Next::Repair(claim) => {
             let now = || asked.unix.saturating_add(millis(boot_time().saturating_sub(asked.boot)));
-            Answer::Mended(mend::lost_records(store, &claim, now).await.map(|_| ()))
+            Answer::Repaired(repair::lost_records(store, &claim, now).await.map(|_| ()))
         }
         Next::Look => Answer::Looked(store.list(Group::Workers).await),
         // The others are no requests.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
-    Acquired, Choice, Claim, Extended, Found, Group, Leasing, Presence, Slot, Store, Version, mend,
+    Acquired, Choice, Claim, Extended, Found, Group, Leasing, Presence, Slot, Store, Version,
+    repair,
 };
 use frazil_rig::{FalseClock, Redis};
 
@@ -124,11 +125,11 @@ async fn what_replaces_a_lost_record_counts_by_the_servers_clock() {
         let meta = store.meta().await.unwrap().unwrap();
         let tenure = take(&store, &place.claim(any(0, 1), meta.version)).await;
         redis.cli(&["HDEL", "{frazil:lab}:w", tenure.slot.name()]).unwrap();
-        // Whoever mends it has a clock that is an hour off.
+        // Whoever repairs it has a clock that is an hour off.
         let before = unix_ms();
         let ours = before.checked_add_signed(off).unwrap();
         let claim = Claim::to_judge(&meta, ours);
-        assert_eq!(mend::lost_records(&store, &claim, || ours).await, Ok(1));
+        assert_eq!(repair::lost_records(&store, &claim, || ours).await, Ok(1));
         let entries = store.list(Group::Workers).await.unwrap();
         let entry = entries.into_iter().find(|entry| entry.slot == tenure.slot).unwrap();
         let Found::Known(record) = entry.found else { panic!("{entry:?}") };

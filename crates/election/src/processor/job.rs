@@ -49,7 +49,7 @@ struct Tenure<'a> {
     attempts: u32,
 }
 
-/// After the store refused something that only an operator can mend.
+/// After the store refused something that only an operator can repair.
 const REFUSED_PAUSE: Duration = Duration::from_secs(5);
 /// Whoever gave a job away lets others go first for this long: many ranks, and the way of the news.
 const STEP_BACK: Duration = Duration::from_millis(200);

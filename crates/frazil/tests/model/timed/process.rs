@@ -206,8 +206,8 @@ impl Process {
                 plan.released(present, &answer);
                 Effect::None
             }
-            (Answer::Mended, _) => {
-                plan.mended();
+            (Answer::Repaired, _) => {
+                plan.repaired();
                 Effect::None
             }
             (Answer::Acquired(_), _) => unreachable!("an answer to something else"),

@@ -56,7 +56,7 @@ async fn horizon(store: &MemoryStore, slot: &Slot) -> UnixMs {
 #[tokio::test]
 async fn what_replaces_a_lost_record_counts_from_when_the_loss_was_seen() {
     let (store, early) = store(1_000_000).await;
-    // The slot is taken and lost while whoever is to mend it was paused for an hour.
+    // The slot is taken and lost while whoever is to repair it was paused for an hour.
     let now = early.now + 3_600_000;
     let late = Claim { nonce: Nonce::from_bits(3), now, ask: now + 60_000, ..early.clone() };
     let tenure = take(&store, &late).await;

@@ -25,7 +25,7 @@ pub async fn lost_records(
     claim: &Claim,
     now: impl Fn() -> UnixMs + Send,
 ) -> Result<usize, Error> {
-    let mut mended = 0;
+    let mut repaired = 0;
     let entries = store.list(Group::Workers).await?;
     let seen_at = match store.time().await? {
         Some(time) => time,
@@ -37,9 +37,9 @@ pub async fn lost_records(
             continue;
         }
         let put = store.put(&entry.slot, entry.version, &replacement(&claim)).await?;
-        mended += usize::from(matches!(put, Put::Done(_)));
+        repaired += usize::from(matches!(put, Put::Done(_)));
     }
-    Ok(mended)
+    Ok(repaired)
 }
 
 /// The latest of our clock and all renewals, but no more than a window from our clock: one record
