@@ -68,7 +68,7 @@ fn room(pool: &Pool, now: u64) -> Row {
     Row::ok(CHECK, counted)
 }
 
-/// Workers that somebody has to mend.
+/// Workers that somebody has to repair.
 fn broken(case: &Case, pool: &Pool) -> Vec<Row> {
     let Tally { poisoned, lost, .. } = pool.tally;
     let mut rows = Vec::new();
