@@ -32,11 +32,10 @@ pub mod repair;
 mod replicas;
 pub mod rules;
 mod slot;
-mod standing;
+mod slot_state;
 mod store;
 pub mod stores;
 mod sync;
-mod tally;
 pub mod time;
 mod timing;
 mod url;
@@ -60,12 +59,11 @@ pub use self::protocol::Leasing;
 pub use self::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
 pub use self::replicas::{ForgottenReplica, forget_command};
 pub use self::slot::{Group, NameError, Slot};
-pub use self::standing::Standing;
+pub use self::slot_state::{SlotCounts, SlotState};
 pub use self::store::{
     Act, Announcer, Change, Changes, Commit, Committed, Entry, Found, History, Look, Presence,
     Present, Put, Stay, Store, Vacancies, Wanted, Watched, Written,
 };
-pub use self::tally::Tally;
 pub use self::timing::{Timing, TimingError};
 pub use self::url::{PASSWORD_VARIABLE, PemFiles, Scheme, Secret, StoreUrl, UrlError, duration};
 pub use self::watching::Watching;

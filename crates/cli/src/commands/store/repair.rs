@@ -6,7 +6,9 @@ use frazil::coord::keeper::repair_command;
 use frazil::coord::rules::{WINDOW_MAX_MS, is_plainly_wrong};
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Claim, Group, Leasing, Meta, Put, Standing, Store, UnixMs, Versioned, repair};
+use frazil::coord::{
+    Claim, Group, Leasing, Meta, Put, SlotState, Store, UnixMs, Versioned, repair,
+};
 use serde::Serialize;
 
 use super::new_meta::Wish;
@@ -38,7 +40,7 @@ pub(super) async fn run(args: &RepairArgs) -> Result<(), Failure> {
     say(format_args!("{} got a new one{blocked}", count(repaired, "lost record")));
     let is_wrong = warn_of_wrong_times(args, &meta.value, store.time().await?.unwrap_or(now));
     let pool = Pool::read(store.as_ref(), meta, now).await?;
-    let views = pool.views.iter().filter(|view| view.state == Standing::Poisoned);
+    let views = pool.views.iter().filter(|view| view.state == SlotState::Poisoned);
     let poisoned: Vec<_> = views.map(|view| view.worker).collect();
     for worker in &poisoned {
         say(format_args!(
