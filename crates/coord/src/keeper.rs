@@ -38,7 +38,7 @@ pub use self::status::{
     ClockSkew, Judge, LeaseState, LeaseStatus, Pool, Refusal, Waiting, repair_command,
 };
 pub use self::tenant::{Pause, Tenant, Woken};
-pub use crate::birth::FirstUse;
+pub use crate::new_namespace::FirstUse;
 pub use crate::rules::CLOCK_BOUND_MS;
 
 /// What a lease is kept for: it uses times, each at most once, within the bounds that it is given.

@@ -14,7 +14,6 @@
 //! | share or count a store | [`Prefixed`], [`Metered`] |
 
 mod anchor;
-mod birth;
 pub mod choose;
 mod error;
 mod failure;
@@ -24,6 +23,7 @@ pub mod keeper;
 mod lease;
 mod namespace;
 mod neighbours;
+mod new_namespace;
 mod nonce;
 mod open;
 pub mod protocol;
@@ -43,7 +43,6 @@ mod watching;
 mod wrappers;
 pub mod wrong_times;
 
-pub use self::birth::{Birth, FirstUse};
 pub use self::error::{Error, ErrorKind};
 pub use self::finding::{Finding, Severity};
 pub use self::guarantees::{Guarantees, Strength};
@@ -53,6 +52,7 @@ pub use self::lease::{
 };
 pub use self::namespace::{Namespace, NamespaceError, etcd_prefix};
 pub use self::neighbours::{Neighbour, neighbours, warn_of_neighbours};
+pub use self::new_namespace::{FirstUse, NewNamespace};
 pub use self::nonce::{Nonce, NonceError};
 pub use self::open::{look, open};
 pub use self::protocol::Leasing;

@@ -19,7 +19,7 @@ fn held(nonce: &str, horizon: u64) -> String {
     )
 }
 
-/// Writes a slot as the version before did: created empty and then set, with its mark of birth.
+/// Writes a slot as the version before did: created empty and then set, with its mark of use.
 async fn write(place: &Place, number: u32, record: &str, owner: Option<&str>) {
     let persistent = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
     let ephemeral = zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all());

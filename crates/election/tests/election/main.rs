@@ -2,7 +2,7 @@
 
 mod adding;
 mod asking;
-mod births;
+mod new_namespaces;
 mod callbacks;
 mod frozen;
 mod heartbeats;

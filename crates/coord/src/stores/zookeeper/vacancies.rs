@@ -85,13 +85,13 @@ impl Tree {
         let mut gets = vec![
             Get::Children(self.paths.owners()),
             Get::Children(self.paths.group(Group::Workers)),
-            Get::Children(self.paths.births()),
+            Get::Children(self.paths.use_marks()),
         ];
         let slots = guesses(wanted);
         gets.extend(Snapshot::gets(&self.paths, &slots));
         let mut read = self.session.read(&gets, fresh, deadline).await?;
-        let (owners, records, births) = (read.names(), read.names(), read.names());
-        let mut used: HashSet<_> = births.iter().filter_map(|mark| worker_of_mark(mark)).collect();
+        let (owners, records, marks) = (read.names(), read.names(), read.names());
+        let mut used: HashSet<_> = marks.iter().filter_map(|mark| worker_of_mark(mark)).collect();
         used.extend(records.iter().filter_map(|name| worker_of(name)));
         let held = owners.iter().filter_map(|mark| worker_of_mark(mark)).collect();
         Ok(Pool { wanted, held, used, seen: Snapshot::from_read(&slots, read) })

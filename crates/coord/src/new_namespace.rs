@@ -1,4 +1,4 @@
-//! The birth of a namespace: its meta record, created and created anew by this one function, whoever
+//! The meta record of a new namespace. This one function creates it and creates it anew, whoever
 //! comes first. Workers, leaders and scopes share it, and with it one rule of quarantine.
 
 use crate::nonce::Nonce;
@@ -37,7 +37,7 @@ impl FirstUse {
 
 /// What is known when a namespace is created.
 #[derive(Clone, Copy, Debug)]
-pub struct Birth<'a> {
+pub struct NewNamespace<'a> {
     /// What times and numbers mean, and the workers; `None` where nobody leases workers yet.
     pub layout: Option<(&'a str, (u32, u32))>,
     /// No horizon is further from now than this, in milliseconds.
@@ -54,7 +54,7 @@ pub struct Birth<'a> {
     pub incarnation: Nonce,
 }
 
-impl Birth<'_> {
+impl NewNamespace<'_> {
     /// The meta record to be written.
     #[must_use]
     pub fn meta(&self) -> Meta {
