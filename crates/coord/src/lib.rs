@@ -13,7 +13,7 @@
 //! | know what a store promises | [`Guarantees`] |
 //! | share or count a store | [`Prefixed`], [`Metered`] |
 
-mod anchor;
+mod clock_step;
 pub mod choose;
 mod error;
 mod failure;

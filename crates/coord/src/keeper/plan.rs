@@ -22,7 +22,7 @@ use self::worker::Worker;
 use super::Grant;
 use super::setup::{Candidacy, Setup};
 use super::status::{LeaseState, LeaseStatus, Refusal, Waiting};
-use crate::anchor::Anchor;
+use crate::clock_step::StepFilter;
 use crate::error::Error;
 use crate::lease::{Ask, Choice, Claim, Tenure};
 use crate::new_namespace::FirstUse;
@@ -131,7 +131,7 @@ pub struct Plan {
     meta_not_before: Duration,
     /// Whether all holders are on this machine: then all have one clock.
     is_local: bool,
-    anchor: Anchor,
+    step_filter: StepFilter,
     /// Whether the store judges our clock by its own.
     store_has_clock: bool,
     /// When the request was made that may make this a holder or renew it: of a claim that is repeated
@@ -210,7 +210,7 @@ impl Plan {
             meta_seen: now.boot,
             meta_not_before: now.boot,
             is_local: false,
-            anchor: Anchor::new(now.unix, now.boot),
+            step_filter: StepFilter::new(now.unix, now.boot),
             store_has_clock: false,
             sent: now.boot,
             not_before: now.boot,

@@ -19,14 +19,14 @@ const STEP_MS: u64 = 1000;
 /// A horizon is asked for no further than the line allows, so that a clock that jumped ahead for a
 /// moment does not block a slot for as long as it jumped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Anchor {
+pub(crate) struct StepFilter {
     unix: UnixMs,
     boot: Duration,
     /// Since when the clock is ahead of the line.
     ahead_since: Option<Duration>,
 }
 
-impl Anchor {
+impl StepFilter {
     /// A line through now.
     pub(crate) const fn new(unix: UnixMs, boot: Duration) -> Self {
         Self { unix, boot, ahead_since: None }
