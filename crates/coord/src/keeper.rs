@@ -7,11 +7,11 @@
 
 mod driver;
 mod journal;
-mod leash;
 mod plan;
 mod setup;
 mod status;
 mod tenant;
+mod watchdog;
 mod worker;
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use self::journal::Journal;
-use self::leash::Leash;
+use self::watchdog::Watchdog;
 use self::worker::Worker;
 use crate::lease::Loss;
 use crate::record::{Token, UnixMs};
@@ -31,13 +31,13 @@ use crate::store::{Store, Watched};
 use crate::watching::Watching;
 
 pub use self::driver::{Driver, present};
-pub use self::leash::{LaneNow, Reach};
 pub use self::plan::{Effect, Next, Now, Plan};
 pub use self::setup::{Candidacy, Setup};
 pub use self::status::{
     ClockSkew, Judge, LeaseState, LeaseStatus, Pool, Refusal, Waiting, repair_command,
 };
 pub use self::tenant::{Pause, Tenant, Woken};
+pub use self::watchdog::{LaneNow, Reach};
 pub use crate::new_namespace::FirstUse;
 pub use crate::rules::CLOCK_BOUND_MS;
 
@@ -142,9 +142,9 @@ impl Keeper {
         resumes: bool,
     ) -> Result<Self, Refusal> {
         let (stop, stopped) = watch::channel(());
-        let leash = Arc::new(Leash::new(lane, store.clone()));
+        let watchdog = Arc::new(Watchdog::new(lane, store.clone()));
         let worker = Worker {
-            leash: leash.clone(),
+            watchdog: watchdog.clone(),
             publish: watch::Sender::new(LeaseStatus::at_first()),
             stop: stopped.clone(),
             is_stopped: false,
@@ -164,7 +164,7 @@ impl Keeper {
                         worker::closed(&mut stopped.clone()).await;
                     }
                 }
-                () = leash.run() => {}
+                () = watchdog.run() => {}
                 () = out_of_patience(stopped.clone()) => {
                     tracing::warn!("no answer to the release: the worker lapses by itself");
                 }

@@ -13,8 +13,8 @@
 //! | know what a store promises | [`Guarantees`] |
 //! | share or count a store | [`Prefixed`], [`Metered`] |
 
-mod clock_step;
 pub mod choose;
+mod clock_step;
 mod error;
 mod failure;
 mod finding;

@@ -7,10 +7,10 @@ use tokio::sync::watch;
 
 use super::StoreTime;
 use super::journal::{Journal, SAY_AGAIN};
-use super::leash::Leash;
 use super::plan::{Now, Plan};
 use super::status::{LeaseState, LeaseStatus, Waiting};
 use super::tenant::{Pause, Tenant, Woken};
+use super::watchdog::Watchdog;
 use crate::choose::last_worker_of;
 use crate::error::Error;
 use crate::lease::{Choice, Claim, Loss, Released, Tenure};
@@ -20,9 +20,9 @@ use crate::store::{Store, Watched};
 use crate::time::boot_time;
 use crate::watching::Watching;
 
-/// A lane on its leash, and all that is told of its lease.
+/// A lane on its watchdog, and all that is told of its lease.
 pub(super) struct Worker {
-    pub(super) leash: Arc<Leash>,
+    pub(super) watchdog: Arc<Watchdog>,
     pub(super) publish: watch::Sender<LeaseStatus>,
     /// Closed when the owner wants the lease to end.
     pub(super) stop: watch::Receiver<()>,
@@ -42,7 +42,7 @@ impl Worker {
         }
         closed(&mut self.stop).await;
         self.is_stopped = true;
-        Woken::ToEnd(Some(self.leash.close()))
+        Woken::ToEnd(Some(self.watchdog.close()))
     }
 
     /// Waits, and while a slot is sought also for the store to say that something changed.
@@ -69,11 +69,11 @@ impl Worker {
 
 impl Tenant for Worker {
     fn now(&self) -> UnixMs {
-        self.leash.lane.now()
+        self.watchdog.lane.now()
     }
 
     fn last(&self) -> UnixMs {
-        self.leash.lane.last()
+        self.watchdog.lane.last()
     }
 
     /// Lets the first claim ask for the worker that a holder of the same name had last.
@@ -93,22 +93,22 @@ impl Tenant for Worker {
         let (Some(grant), Some(tenure)) = (plan.status().grant, plan.tenure()) else { return };
         self.watching = Watching::new(Watched::Group(Group::Workers));
         self.journal.leased(grant);
-        self.leash.open(grant, tenure.nonce, asked);
+        self.watchdog.open(grant, tenure.nonce, asked);
     }
 
     fn raise(&mut self, horizon: UnixMs, asked: Duration) {
-        self.leash.raise(horizon, asked);
+        self.watchdog.raise(horizon, asked);
     }
 
     fn close(&mut self) {
         if !self.is_stopped {
-            self.leash.close();
+            self.watchdog.close();
         }
     }
 
     fn lost(&mut self, tenure: &Tenure, loss: &Loss) {
         self.journal.lost(tenure, loss);
-        self.leash.lane.lost(loss);
+        self.watchdog.lane.lost(loss);
     }
 
     fn released(&mut self, tenure: &Tenure, last: UnixMs, answer: &Result<Released, Error>) {
@@ -120,15 +120,15 @@ impl Tenant for Worker {
     }
 
     fn hear(&mut self, store: StoreTime) {
-        self.leash.lane.hear(store);
+        self.watchdog.lane.hear(store);
     }
 
     fn request_ended(&mut self, plan: &Plan) {
         // First: nothing of what was granted before is handed out any more.
         if plan.status().grant.is_none() {
-            self.leash.revoke();
+            self.watchdog.revoke();
         }
-        self.leash.request_ended(plan.heard());
+        self.watchdog.request_ended(plan.heard());
     }
 
     fn tell(&mut self, plan: &Plan) {
@@ -143,14 +143,14 @@ impl Tenant for Worker {
 
     async fn wait(&mut self, wait: Pause<'_>) -> Woken {
         self.journal.waits(wait.plan.status(), wait.store, wait.now);
-        let leash = self.leash.clone();
+        let watchdog = self.watchdog.clone();
         let mut stop = self.stop.clone();
         let is_stopped = self.is_stopped;
         tokio::select! {
             biased;
             _ = closed(&mut stop), if !is_stopped => {}
             woken = self.rest(wait) => return woken,
-            () = leash.woken() => return Woken::AfterStop,
+            () = watchdog.woken() => return Woken::AfterStop,
         }
         self.stopped().await
     }

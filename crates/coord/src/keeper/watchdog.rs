@@ -1,8 +1,8 @@
-//! The leash of a lane: how far it may go without its keeper.
+//! The watchdog of a lane: it limits how far the lane goes without its keeper.
 //!
-//! A horizon is good for minutes, and a store can be wiped within them. Its holders notice, but not
-//! while they are frozen; so a lane gets its times a few seconds at a time, and a process that was
-//! stopped for longer than that uses none before its keeper has heard from the store, or in vain.
+//! A horizon is good for minutes, and a store can be wiped within them. Holders notice that, but not
+//! while their process is frozen. So the watchdog hands a lane its times a few seconds at a time, and a
+//! process that was stopped for longer uses none before a request of its keeper has ended.
 
 mod reach;
 
@@ -15,13 +15,13 @@ pub use self::reach::{LaneNow, Reach};
 use super::{Grant, Lane};
 use crate::nonce::Nonce;
 use crate::record::UnixMs;
-use crate::rules::{LOCAL_LEASH, REMOTE_LEASH};
+use crate::rules::{LOCAL_WATCHDOG, REMOTE_WATCHDOG};
 use crate::slot::Slot;
 use crate::store::Store;
 use crate::time::boot_time;
 
 /// Hands a lane its times.
-pub(super) struct Leash {
+pub(super) struct Watchdog {
     pub(super) lane: Arc<dyn Lane>,
     store: Arc<dyn Store>,
     state: Mutex<State>,
@@ -35,9 +35,9 @@ struct State {
     place: Option<(Slot, Nonce)>,
 }
 
-impl Leash {
+impl Watchdog {
     pub(super) fn new(lane: Arc<dyn Lane>, store: Arc<dyn Store>) -> Self {
-        let length = if store.is_bound_to_process() { LOCAL_LEASH } else { REMOTE_LEASH };
+        let length = if store.is_bound_to_process() { LOCAL_WATCHDOG } else { REMOTE_WATCHDOG };
         let state = State { reach: Reach::new(length, boot_time()), place: None };
         Self { lane, store, state: Mutex::new(state), woken: Notify::new() }
     }

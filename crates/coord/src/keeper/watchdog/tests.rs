@@ -15,7 +15,7 @@ use crate::stores::memory::MemoryStore;
 
 const START: UnixMs = 1_800_000_000_000;
 const HORIZON: UnixMs = START + 600_000;
-const LEASH_MS: u64 = 10_000;
+const LIMIT_MS: u64 = 10_000;
 
 /// A lane with a clock that the test sets, and a bound that it looks at.
 #[derive(Default)]
@@ -108,7 +108,7 @@ impl std::fmt::Display for Movable {
 struct Scene {
     lane: Arc<Still>,
     store: Arc<Movable>,
-    leash: Leash,
+    watchdog: Watchdog,
     /// When the keeper's task ran last, in boot time.
     turned: Duration,
 }
@@ -117,11 +117,11 @@ impl Scene {
     fn new() -> Self {
         let (lane, store) = (Arc::new(Still::default()), Arc::new(Movable::default()));
         lane.now.store(START, Ordering::Relaxed);
-        let leash = Leash::new(lane.clone(), store.clone());
-        leash.open(grant(), Nonce::from_bits(1), boot_time());
+        let watchdog = Watchdog::new(lane.clone(), store.clone());
+        watchdog.open(grant(), Nonce::from_bits(1), boot_time());
         let turned = boot_time();
-        leash.turn(turned);
-        Self { lane, store, leash, turned }
+        watchdog.turn(turned);
+        Self { lane, store, watchdog, turned }
     }
 
     /// Time goes by, in one piece; then the keeper's task runs.
@@ -132,7 +132,7 @@ impl Scene {
 
     fn turn(&mut self, seconds: u64) {
         self.turned += Duration::from_secs(seconds);
-        self.leash.turn(self.turned);
+        self.watchdog.turn(self.turned);
     }
 
     /// How far the lane may go, counted from the start.
@@ -148,19 +148,19 @@ fn grant() -> Grant {
 #[test]
 fn a_lane_whose_keeper_does_not_run_gets_no_further_than_its_leash() {
     let scene = Scene::new();
-    assert_eq!(scene.bound(), LEASH_MS);
+    assert_eq!(scene.bound(), LIMIT_MS);
     scene.lane.now.fetch_add(3000, Ordering::Relaxed);
-    scene.leash.raise(HORIZON + 1, boot_time());
-    assert_eq!(scene.bound(), 3000 + LEASH_MS, "whatever was acknowledged");
+    scene.watchdog.raise(HORIZON + 1, boot_time());
+    assert_eq!(scene.bound(), 3000 + LIMIT_MS, "whatever was acknowledged");
 }
 
 #[test]
 fn a_lane_whose_keeper_runs_gets_all_that_was_acknowledged_and_no_more() {
     let mut scene = Scene::new();
     for seconds in 1..=590 {
-        scene.leash.request_ended(scene.turned);
+        scene.watchdog.request_ended(scene.turned);
         scene.pass(1);
-        assert_eq!(scene.bound(), seconds * 1000 + LEASH_MS);
+        assert_eq!(scene.bound(), seconds * 1000 + LIMIT_MS);
     }
     scene.pass(5);
     assert_eq!(scene.bound(), HORIZON - START);
@@ -174,9 +174,9 @@ fn a_lane_whose_keeper_hears_nothing_stops_before_newcomers_start() {
     }
     let heard_for = u64::try_from(HEARD_FOR.as_millis()).unwrap();
     assert!(scene.bound() <= heard_for, "{} ms", scene.bound());
-    scene.leash.request_ended(scene.turned);
+    scene.watchdog.request_ended(scene.turned);
     scene.pass(2);
-    assert_eq!(scene.bound(), 22_000 + LEASH_MS);
+    assert_eq!(scene.bound(), 22_000 + LIMIT_MS);
 }
 
 #[test]
@@ -184,22 +184,22 @@ fn after_a_stop_a_lane_waits_for_the_answer_to_a_request_made_since() {
     let mut scene = Scene::new();
     let before_stop = scene.turned;
     scene.pass(60);
-    assert_eq!(scene.bound(), LEASH_MS, "nobody was asked");
-    scene.leash.request_ended(before_stop);
+    assert_eq!(scene.bound(), LIMIT_MS, "nobody was asked");
+    scene.watchdog.request_ended(before_stop);
     scene.pass(2);
-    assert_eq!(scene.bound(), LEASH_MS, "the answer is as old as the stop");
-    scene.leash.request_ended(scene.turned);
+    assert_eq!(scene.bound(), LIMIT_MS, "the answer is as old as the stop");
+    scene.watchdog.request_ended(scene.turned);
     scene.pass(2);
-    assert_eq!(scene.bound(), 64_000 + LEASH_MS);
+    assert_eq!(scene.bound(), 64_000 + LIMIT_MS);
 }
 
 #[test]
 fn a_keeper_that_woke_up_before_its_leash_need_not_ask_again() {
     let mut scene = Scene::new();
     let woke_up = scene.turned + Duration::from_secs(59);
-    scene.leash.request_ended(woke_up);
+    scene.watchdog.request_ended(woke_up);
     scene.pass(60);
-    assert_eq!(scene.bound(), 60_000 + LEASH_MS);
+    assert_eq!(scene.bound(), 60_000 + LIMIT_MS);
 }
 
 #[test]
@@ -207,9 +207,9 @@ fn an_answer_that_waited_for_the_end_of_a_stop_moves_nothing() {
     let scene = Scene::new();
     let before_stop = boot_time().saturating_sub(Duration::from_secs(11));
     scene.lane.now.fetch_add(11_000, Ordering::Relaxed);
-    scene.leash.raise(HORIZON + 1, before_stop);
-    assert_eq!(scene.bound(), LEASH_MS);
-    scene.leash.open(grant(), Nonce::from_bits(2), before_stop);
+    scene.watchdog.raise(HORIZON + 1, before_stop);
+    assert_eq!(scene.bound(), LIMIT_MS);
+    scene.watchdog.open(grant(), Nonce::from_bits(2), before_stop);
     assert_eq!(scene.lane.bound.load(Ordering::Relaxed), grant().floor, "not even a first time");
 }
 
@@ -218,16 +218,16 @@ fn a_lane_stops_where_its_store_was_moved_away() {
     let mut scene = Scene::new();
     scene.store.is_away.store(true, Ordering::Relaxed);
     scene.pass(2);
-    assert_eq!(scene.bound(), LEASH_MS);
+    assert_eq!(scene.bound(), LIMIT_MS);
     scene.store.is_away.store(false, Ordering::Relaxed);
     scene.pass(2);
-    assert_eq!(scene.bound(), 4000 + LEASH_MS);
+    assert_eq!(scene.bound(), 4000 + LIMIT_MS);
 }
 
 #[test]
 fn a_lane_that_was_closed_gets_nothing() {
     let mut scene = Scene::new();
-    scene.leash.close();
+    scene.watchdog.close();
     scene.pass(2);
     assert_eq!(scene.lane.bound.load(Ordering::Relaxed), 0);
 }
@@ -238,14 +238,14 @@ fn a_clock_that_stepped_back_is_not_waited_for_by_a_lane_that_rides() {
     scene.lane.now.store(START - 3_600_000, Ordering::Relaxed);
     scene.lane.steady.store(START + 4000, Ordering::Relaxed);
     scene.turn(4);
-    assert_eq!(scene.bound(), 4000 + LEASH_MS);
+    assert_eq!(scene.bound(), 4000 + LIMIT_MS);
 }
 
 #[test]
 fn a_lane_that_runs_ahead_of_now_has_times_at_once() {
     let scene = Scene::new();
-    let ahead = Grant { floor: START + 2 * LEASH_MS, ..grant() };
-    scene.leash.open(ahead, Nonce::from_bits(2), boot_time());
+    let ahead = Grant { floor: START + 2 * LIMIT_MS, ..grant() };
+    scene.watchdog.open(ahead, Nonce::from_bits(2), boot_time());
     // No further than it needs: a directory that is replaced right away starts as far ahead.
-    assert_eq!(scene.bound(), 2 * LEASH_MS + LEASH_MS / 5);
+    assert_eq!(scene.bound(), 2 * LIMIT_MS + LIMIT_MS / 5);
 }

@@ -1,4 +1,4 @@
-//! The rule of a leash, without a task, a clock or a store of its own.
+//! The rule of the watchdog, pure: no task, no clock, no store.
 
 use std::time::Duration;
 
