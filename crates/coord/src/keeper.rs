@@ -1,16 +1,16 @@
 //! Keeps one lane in a worker: acquires, renews, replaces what is lost, releases.
 //!
 //! All decisions are in [`Plan`], which is pure: it is told what time it is and what the store
-//! answered, and says what to do next. A [`Driver`] carries that out, and tells the [`Tenant`] for whom
+//! answered, and says what to do next. A [`Driver`] carries that out, and tells the [`Holder`] for whom
 //! the lease is kept: a [`Lane`], for which there is the [`Keeper`], or a leader, for whom there are
 //! elections.
 
 mod driver;
+mod holder;
 mod journal;
 mod plan;
 mod setup;
 mod status;
-mod tenant;
 mod watchdog;
 mod worker;
 
@@ -31,12 +31,12 @@ use crate::store::{Store, Watched};
 use crate::watching::Watching;
 
 pub use self::driver::{Driver, present};
+pub use self::holder::{Holder, Pause, Woken};
 pub use self::plan::{Effect, Next, Now, Plan};
 pub use self::setup::{Candidacy, Setup};
 pub use self::status::{
     ClockSkew, Judge, LeaseState, LeaseStatus, Pool, Refusal, Waiting, repair_command,
 };
-pub use self::tenant::{Pause, Tenant, Woken};
 pub use self::watchdog::{LaneNow, Reach};
 pub use crate::new_namespace::FirstUse;
 pub use crate::rules::CLOCK_BOUND_MS;

@@ -1,4 +1,4 @@
-//! A lane in a worker, as the tenant of a lease.
+//! A lane in a worker, as the holder of a lease.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::StoreTime;
+use super::holder::{Holder, Pause, Woken};
 use super::journal::{Journal, SAY_AGAIN};
 use super::plan::{Now, Plan};
 use super::status::{LeaseState, LeaseStatus, Waiting};
-use super::tenant::{Pause, Tenant, Woken};
 use super::watchdog::Watchdog;
 use crate::choose::last_worker_of;
 use crate::error::Error;
@@ -67,7 +67,7 @@ impl Worker {
     }
 }
 
-impl Tenant for Worker {
+impl Holder for Worker {
     fn now(&self) -> UnixMs {
         self.watchdog.lane.now()
     }

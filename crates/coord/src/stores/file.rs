@@ -15,7 +15,7 @@
 mod cell;
 mod commit;
 mod directory;
-mod promise;
+mod guarantees;
 mod shared;
 mod vacancies;
 mod watch;
@@ -30,7 +30,7 @@ use async_trait::async_trait;
 use self::directory::Allowed;
 pub use self::directory::Copied;
 pub(crate) use self::directory::Entrance;
-pub(crate) use self::promise::Purpose;
+pub(crate) use self::guarantees::Purpose;
 use self::shared::Shared;
 use crate::error::{Error, ErrorKind};
 use crate::failure::Failure;

@@ -17,11 +17,11 @@
 
 mod answer;
 mod failure;
+mod guarantees;
 mod history;
 mod keys;
 mod link;
 mod neighbours;
-mod promise;
 mod replicas;
 mod scripts;
 mod server;
@@ -178,13 +178,13 @@ fn writing(act: Act, script: &'static Script, group: Group) -> Step {
 #[async_trait]
 impl Store for RedisStore {
     fn guarantees(&self) -> Guarantees {
-        promise::guarantees(&self.session)
+        guarantees::guarantees(&self.session)
     }
 
     async fn diagnose(&self, _timing: &Timing) -> Result<Vec<Finding>, Error> {
         // If the connection was lost, it is made anew, and the server asked again.
         let answer = self.look(Act::Read, Group::Workers, Vec::new()).await?;
-        let mut found = promise::findings(&self.session);
+        let mut found = guarantees::findings(&self.session);
         // Whether sentinels answer is not what is asked here.
         found.extend(replicas::findings(&self.session, &answer).await.unwrap_or_default());
         Ok(found)

@@ -2,12 +2,12 @@
 
 mod adding;
 mod asking;
-mod new_namespaces;
 mod callbacks;
 mod frozen;
 mod heartbeats;
 mod leading;
 mod log;
+mod new_namespaces;
 mod outages;
 mod running;
 mod stage;

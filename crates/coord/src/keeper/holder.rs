@@ -1,4 +1,4 @@
-//! Whoever a lease is kept for, as its driver sees it.
+//! The holder of a lease as its driver sees it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::record::UnixMs;
 use crate::store::{Look, Store};
 
 /// Whoever a lease is kept for: a lane that uses times in the name of a worker, or a leader.
-pub trait Tenant: Send + 'static {
+pub trait Holder: Send + 'static {
     /// Now, by the clock that the times come from.
     fn now(&self) -> UnixMs;
 

@@ -1,4 +1,4 @@
-//! The promises of ZooKeeper as it was found at connecting.
+//! The guarantees of ZooKeeper as it was found at connecting.
 
 use std::time::Duration;
 

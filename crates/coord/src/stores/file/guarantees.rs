@@ -1,4 +1,4 @@
-//! The promises of a directory: for all processes of a machine, and for one fixed worker.
+//! The guarantees of a directory: for all processes of a machine, and for one fixed worker.
 
 use crate::guarantees::{Guarantees, Strength};
 

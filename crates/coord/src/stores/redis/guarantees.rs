@@ -1,4 +1,4 @@
-//! The promises of Redis, as it is set up.
+//! The guarantees of Redis, as it is set up.
 
 use super::session::Session;
 use super::settings::Durability;
