@@ -61,8 +61,8 @@ pub use self::replicas::{ForgottenReplica, forget_command};
 pub use self::slot::{Group, NameError, Slot};
 pub use self::slot_state::{SlotCounts, SlotState};
 pub use self::store::{
-    Act, Announcer, Change, Changes, Commit, Committed, Entry, Found, History, Look, Presence,
-    Present, Put, Stay, Store, Vacancies, Wanted, Watched, Written,
+    Act, Announcer, Change, Changes, Commit, Committed, Entry, Found, FreeSlots, History, Look,
+    Presence, Present, Put, Stay, Store, Wanted, Watched, Written,
 };
 pub use self::timing::{Timing, TimingError};
 pub use self::url::{PASSWORD_VARIABLE, PemFiles, Scheme, Secret, StoreUrl, UrlError, duration};

@@ -11,7 +11,7 @@ mod meta;
 mod peers;
 #[cfg(test)]
 mod tests;
-mod vacancy;
+mod wanted_slot;
 mod worker;
 
 use std::collections::BTreeMap;

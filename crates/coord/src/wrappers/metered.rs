@@ -16,7 +16,7 @@ use crate::record::{Meta, Version};
 use crate::replicas::ForgottenReplica;
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Act, Changes, Commit, Committed, Entry, Look, Put, Store, Vacancies, Wanted, Watched, Written,
+    Act, Changes, Commit, Committed, Entry, FreeSlots, Look, Put, Store, Wanted, Watched, Written,
 };
 use crate::time::boot_time;
 use crate::timing::Timing;
@@ -138,7 +138,7 @@ impl Outcome {
 
     /// Whether an act can end so.
     const fn can_end(self, act: Act) -> bool {
-        let reads = matches!(act, Act::Read | Act::List | Act::Vacancies | Act::Watch);
+        let reads = matches!(act, Act::Read | Act::List | Act::FreeSlots | Act::Watch);
         !(reads && matches!(self, Self::Conflict))
     }
 }
@@ -188,8 +188,8 @@ impl Store for Metered {
         self.count(Act::List, self.inner.list(group), |_| Outcome::Done).await
     }
 
-    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
-        self.count(Act::Vacancies, self.inner.vacancies(wanted), |_| Outcome::Done).await
+    async fn free_slots(&self, wanted: &Wanted) -> Result<FreeSlots, Error> {
+        self.count(Act::FreeSlots, self.inner.free_slots(wanted), |_| Outcome::Done).await
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {

@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard};
 use async_trait::async_trait;
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::{
-    Act, Changes, Commit, Committed, Entry, Error, ErrorKind, Group, Guarantees, Look, Meta, Put,
-    Slot, Store, Vacancies, Version, Wanted, Watched,
+    Act, Changes, Commit, Committed, Entry, Error, ErrorKind, FreeSlots, Group, Guarantees, Look,
+    Meta, Put, Slot, Store, Version, Wanted, Watched,
 };
 
 use crate::lane::{Diary, Event};
@@ -64,9 +64,9 @@ impl Store for MoodyStore {
         self.store.list(group).await
     }
 
-    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
-        self.ask(Act::Vacancies)?;
-        self.store.vacancies(wanted).await
+    async fn free_slots(&self, wanted: &Wanted) -> Result<FreeSlots, Error> {
+        self.ask(Act::FreeSlots)?;
+        self.store.free_slots(wanted).await
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use frazil_coord::{
-    Act, Announcer, Change, Changes, Commit, Committed, Entry, Error, ErrorKind, Found, Group,
-    Guarantees, History, Look, Meta, Presence, Present, Put, Record, Slot, Stay, Store, Strength,
-    Token, UnixMs, Vacancies, Version, Versioned, Wanted, Watched,
+    Act, Announcer, Change, Changes, Commit, Committed, Entry, Error, ErrorKind, Found, FreeSlots,
+    Group, Guarantees, History, Look, Meta, Presence, Present, Put, Record, Slot, Stay, Store,
+    Strength, Token, UnixMs, Version, Versioned, Wanted, Watched,
 };
 
 use crate::defect::Defect;
@@ -256,18 +256,18 @@ impl Store for Naive {
         Ok(self.look(&state, slots).entries)
     }
 
-    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
+    async fn free_slots(&self, wanted: &Wanted) -> Result<FreeSlots, Error> {
         if !self.reachable && self.is(Defect::OutageIsFull) {
             let look = Look { meta: self.lock().meta.clone(), ..Look::default() };
             let held = wanted.last - wanted.first + 1;
-            return Ok(Vacancies { look, is_complete: false, held });
+            return Ok(FreeSlots { look, is_complete: false, held });
         }
-        let state = self.reach(Act::Vacancies)?;
+        let state = self.reach(Act::FreeSlots)?;
         let mut look = self.look(&state, state.workers().iter());
         if self.is(Defect::ForgetsClaims) {
             look.entries.retain(|entry| entry.nonce() != Some(wanted.nonce));
         }
-        Ok(Vacancies { look, is_complete: true, held: 0 })
+        Ok(FreeSlots { look, is_complete: true, held: 0 })
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {

@@ -5,8 +5,8 @@ use std::fmt;
 use async_trait::async_trait;
 use frazil_coord::stores::redis::RedisStore;
 use frazil_coord::{
-    Changes, Commit, Committed, Entry, Error, Group, Guarantees, Look, Meta, Put, Slot, Store,
-    Vacancies, Version, Wanted, Watched,
+    Changes, Commit, Committed, Entry, Error, FreeSlots, Group, Guarantees, Look, Meta, Put, Slot,
+    Store, Version, Wanted, Watched,
 };
 use frazil_rig::Proxy;
 
@@ -30,8 +30,8 @@ impl Store for Deaf<'_> {
         self.store.list(group).await
     }
 
-    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
-        self.store.vacancies(wanted).await
+    async fn free_slots(&self, wanted: &Wanted) -> Result<FreeSlots, Error> {
+        self.store.free_slots(wanted).await
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {

@@ -202,15 +202,15 @@ async fn vacancies_have_the_favourite_and_one_to_take_and_count_the_others() {
         let nonce = Nonce::mint().unwrap();
         Wanted { first, last, favourite: Some(first), nonce, now: unix_ms() }
     };
-    let vacancies = store.vacancies(&wanted(10, 40)).await.unwrap();
-    assert_eq!((vacancies.held, vacancies.is_complete), (10, false));
-    let favourite = vacancies.look.entry(&Slot::worker(10)).unwrap();
+    let free_slots = store.free_slots(&wanted(10, 40)).await.unwrap();
+    assert_eq!((free_slots.held, free_slots.is_complete), (10, false));
+    let favourite = free_slots.look.entry(&Slot::worker(10)).unwrap();
     assert_ne!(favourite.presence, Presence::Free);
     let is_unused = |entry: &&Entry| entry.found == Found::New && entry.presence == Presence::Free;
-    assert!(vacancies.look.entries.iter().any(|entry| is_unused(&entry)));
-    let vacancies = store.vacancies(&wanted(0, 19)).await.unwrap();
-    assert_eq!(vacancies.held, 20);
-    assert!(vacancies.look.entries.iter().all(|entry| entry.presence != Presence::Free));
+    assert!(free_slots.look.entries.iter().any(|entry| is_unused(&entry)));
+    let free_slots = store.free_slots(&wanted(0, 19)).await.unwrap();
+    assert_eq!(free_slots.held, 20);
+    assert!(free_slots.look.entries.iter().all(|entry| entry.presence != Presence::Free));
     let full = claim(meta, Choice::Any { first: 0, last: 19, favourite: None });
     let Acquired::Full(census) = store.acquire(&full).await.unwrap() else { panic!() };
     assert_eq!((census.held, census.blocked), (20, 0));

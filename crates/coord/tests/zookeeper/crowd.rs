@@ -80,7 +80,7 @@ async fn claim_all(
                     acquired => break acquired,
                 }
             };
-            let looks = metered.operations(Act::Vacancies, Outcome::Done).count;
+            let looks = metered.operations(Act::FreeSlots, Outcome::Done).count;
             (index, acquired, looks)
         });
     }

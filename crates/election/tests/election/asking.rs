@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::{
-    Changes, Commit, Committed, Entry, Error, Group, Guarantees, Look, Meta, Presence, Put, Slot,
-    Store, Vacancies, Version, Wanted, Watched,
+    Changes, Commit, Committed, Entry, Error, FreeSlots, Group, Guarantees, Look, Meta, Presence,
+    Put, Slot, Store, Version, Wanted, Watched,
 };
 use frazil_election::{Candidate, Elections};
 
@@ -56,8 +56,8 @@ impl Store for Diary {
         self.store.list(group).await
     }
 
-    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
-        self.store.vacancies(wanted).await
+    async fn free_slots(&self, wanted: &Wanted) -> Result<FreeSlots, Error> {
+        self.store.free_slots(wanted).await
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use frazil_coord::{
-    Act, Changes, Commit, Committed, Entry, Error, ErrorKind, Group, Guarantees, Look, Meta, Nonce,
-    Put, Slot, Store, Vacancies, Version, Wanted, Watched, Written,
+    Act, Changes, Commit, Committed, Entry, Error, ErrorKind, FreeSlots, Group, Guarantees, Look,
+    Meta, Nonce, Put, Slot, Store, Version, Wanted, Watched, Written,
 };
 use tokio::sync::watch;
 
@@ -84,9 +84,9 @@ impl Store for Gate {
         self.store.list(group).await
     }
 
-    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
+    async fn free_slots(&self, wanted: &Wanted) -> Result<FreeSlots, Error> {
         self.pass("look for free workers")?;
-        self.store.vacancies(wanted).await
+        self.store.free_slots(wanted).await
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {

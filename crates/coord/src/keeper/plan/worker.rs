@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use super::peers::Peers;
 use super::{Next, Now, Phase, Plan, Policy};
-use crate::choose::candidates;
+use crate::choose::rank_free;
 use crate::error::Error;
 use crate::keeper::setup::Setup;
 use crate::keeper::status::{ClockSkew, Judge, LeaseState, Pool, Waiting};
 use crate::lease::{Census, Choice, Claim};
 use crate::record::UnixMs;
 use crate::rules::{RUN_AHEAD_MS, WINDOW_MAX_MS};
-use crate::store::{Entry, Look, Vacancies, Wanted};
+use crate::store::{Entry, FreeSlots, Look, Wanted};
 
 /// Before a full pool is asked again; each further pause is twice as long.
 const POOL_PAUSE: Duration = Duration::from_millis(500);
@@ -234,8 +234,8 @@ impl Plan {
             now: now.unix,
         };
         let look = Look { entries, ..Look::default() };
-        let vacancies = Vacancies { look, is_complete: true, held: 0 };
-        let (_, census) = candidates(vacancies, &wanted, &judge);
+        let free_slots = FreeSlots { look, is_complete: true, held: 0 };
+        let (_, census) = rank_free(free_slots, &wanted, &judge);
         self.counted(census);
     }
 

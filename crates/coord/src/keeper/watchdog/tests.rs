@@ -10,7 +10,7 @@ use crate::guarantees::Guarantees;
 use crate::record::{Meta, Token, Version};
 use crate::rules::HEARD_FOR;
 use crate::slot::Group;
-use crate::store::{Changes, Commit, Committed, Entry, Look, Put, Vacancies, Wanted, Watched};
+use crate::store::{Changes, Commit, Committed, Entry, FreeSlots, Look, Put, Wanted, Watched};
 use crate::stores::memory::MemoryStore;
 
 const START: UnixMs = 1_800_000_000_000;
@@ -73,8 +73,8 @@ impl Store for Movable {
         self.store.list(group).await
     }
 
-    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
-        self.store.vacancies(wanted).await
+    async fn free_slots(&self, wanted: &Wanted) -> Result<FreeSlots, Error> {
+        self.store.free_slots(wanted).await
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {

@@ -10,7 +10,7 @@ use crate::choose::shuffle;
 use crate::failure::Failure;
 use crate::record::UnixMs;
 use crate::slot::{Group, Slot};
-use crate::store::{Vacancies, Wanted};
+use crate::store::{FreeSlots, Wanted};
 
 /// How many workers are read before all free ones are: enough to find one whose horizon has passed,
 /// unless the pool is nearly exhausted.
@@ -31,11 +31,11 @@ impl Tree {
     ///
     /// A worker that carries the wanted nonce is noticed among those that are read, and not looked
     /// for: a commit here has one change, so a claim of unknown outcome asks for its slot by name.
-    pub(super) async fn vacancies(
+    pub(super) async fn free_slots(
         &self,
         wanted: &Wanted,
         deadline: Deadline,
-    ) -> Result<Vacancies, Failure> {
+    ) -> Result<FreeSlots, Failure> {
         self.keep_clock(deadline).await?;
         let mut pool = self.pool(wanted, false, deadline).await?;
         if let Some(number) = pool.free(|number| !pool.used.contains(&number)).first() {
@@ -58,7 +58,7 @@ impl Tree {
         self.found(pool)
     }
 
-    fn found(&self, pool: Pool<'_>) -> Result<Vacancies, Failure> {
+    fn found(&self, pool: Pool<'_>) -> Result<FreeSlots, Failure> {
         let look = self.look(&pool.seen)?;
         let mut held = pool.held;
         let present = pool.seen.cells.iter().filter(|cell| cell.own.is_some());
@@ -66,7 +66,7 @@ impl Tree {
         held.retain(|number| (pool.wanted.first..=pool.wanted.last).contains(number));
         self.remember(pool.seen);
         let held = u32::try_from(held.len()).unwrap_or(u32::MAX);
-        Ok(Vacancies { look, is_complete: false, held })
+        Ok(FreeSlots { look, is_complete: false, held })
     }
 
     async fn workers(&self, numbers: &[u32], deadline: Deadline) -> Result<Snapshot, Failure> {

@@ -6,19 +6,19 @@ use super::shared::Shared;
 use crate::choose::walk;
 use crate::failure::Failure;
 use crate::slot::{Group, Slot};
-use crate::store::{Entry, Look, Presence, Vacancies, Wanted};
+use crate::store::{Entry, FreeSlots, Look, Presence, Wanted};
 
 /// Numbers to look at before all are. One look costs microseconds, a look at a pool of 1,024
 /// milliseconds; while a pool fills up, one claim in 65 needs all.
 const GUESSES: u64 = 64;
 
 impl Shared {
-    pub(super) fn vacancies(&self, wanted: &Wanted, enough: usize) -> Result<Vacancies, Failure> {
+    pub(super) fn free_slots(&self, wanted: &Wanted, enough: usize) -> Result<FreeSlots, Failure> {
         self.enter()?;
         let meta = self.meta()?;
         let offer = |entries, is_complete, held| {
             let look = Look { meta, entries, ..Look::default() };
-            Ok(Vacancies { look, is_complete, held })
+            Ok(FreeSlots { look, is_complete, held })
         };
         if let Some(served) = self.served(wanted.nonce)? {
             return offer(vec![served], false, 0);

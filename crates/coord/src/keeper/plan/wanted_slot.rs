@@ -7,7 +7,7 @@ use crate::store::{Entry, Found, Presence};
 
 /// What a candidate remembers of the slot that it wants. All times are boot times.
 #[derive(Clone, Debug)]
-pub(super) struct Vacancy {
+pub(super) struct WantedSlot {
     lock_delay: Duration,
     ttl: Duration,
     /// Whether the slot was ever there: one that is gone afterwards was forgotten, and whoever held
@@ -49,7 +49,7 @@ pub(super) enum Wait {
     ForALook,
 }
 
-impl Vacancy {
+impl WantedSlot {
     pub(super) const fn new(lock_delay: Duration, ttl: Duration) -> Self {
         let (asked, seen, stale_before) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
         let (was_there, free, pace) = (false, None, None);
