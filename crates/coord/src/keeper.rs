@@ -7,7 +7,7 @@
 
 mod driver;
 mod holder;
-mod journal;
+mod lease_log;
 mod plan;
 mod setup;
 mod status;
@@ -21,7 +21,7 @@ use frazil_fork::Birthmark;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use self::journal::Journal;
+use self::lease_log::LeaseLog;
 use self::watchdog::Watchdog;
 use self::worker::Worker;
 use crate::lease::Loss;
@@ -149,7 +149,7 @@ impl Keeper {
             stop: stopped.clone(),
             is_stopped: false,
             watching: Watching::new(Watched::Group(Group::Workers)),
-            journal: Journal::default(),
+            lease_log: LeaseLog::default(),
             resumes,
         };
         let status = worker.publish.subscribe();

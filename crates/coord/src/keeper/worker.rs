@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::StoreTime;
 use super::holder::{Holder, Pause, Woken};
-use super::journal::{Journal, SAY_AGAIN};
+use super::lease_log::{LeaseLog, SAY_AGAIN};
 use super::plan::{Now, Plan};
 use super::status::{LeaseState, LeaseStatus, Waiting};
 use super::watchdog::Watchdog;
@@ -29,7 +29,7 @@ pub(super) struct Worker {
     pub(super) is_stopped: bool,
     /// Open while a slot is sought and none is free.
     pub(super) watching: Watching,
-    pub(super) journal: Journal,
+    pub(super) lease_log: LeaseLog,
     /// Whether the first claim asks for the last worker of a holder of the same name.
     pub(super) resumes: bool,
 }
@@ -92,7 +92,7 @@ impl Holder for Worker {
     fn open(&mut self, plan: &Plan, asked: Duration) {
         let (Some(grant), Some(tenure)) = (plan.status().grant, plan.tenure()) else { return };
         self.watching = Watching::new(Watched::Group(Group::Workers));
-        self.journal.leased(grant);
+        self.lease_log.leased(grant);
         self.watchdog.open(grant, tenure.nonce, asked);
     }
 
@@ -107,13 +107,13 @@ impl Holder for Worker {
     }
 
     fn lost(&mut self, tenure: &Tenure, loss: &Loss) {
-        self.journal.lost(tenure, loss);
+        self.lease_log.lost(tenure, loss);
         self.watchdog.lane.lost(loss);
     }
 
     fn released(&mut self, tenure: &Tenure, last: UnixMs, answer: &Result<Released, Error>) {
         match answer {
-            Ok(Released::Done) => self.journal.released(tenure, last),
+            Ok(Released::Done) => self.lease_log.released(tenure, last),
             Ok(Released::NotHeld) => {}
             Err(error) => tracing::warn!(%error, "a worker is not released yet"),
         }
@@ -142,7 +142,7 @@ impl Holder for Worker {
     }
 
     async fn wait(&mut self, wait: Pause<'_>) -> Woken {
-        self.journal.waits(wait.plan.status(), wait.store, wait.now);
+        self.lease_log.waits(wait.plan.status(), wait.store, wait.now);
         let watchdog = self.watchdog.clone();
         let mut stop = self.stop.clone();
         let is_stopped = self.is_stopped;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use frazil_coord::Token;
-use frazil_election::fence::{FenceError, FencedFile, Verdict};
+use frazil_election::fence::{FenceError, FencedFile, WriteOutcome};
 use tempfile::TempDir;
 
 use super::{Register, faults};
@@ -64,8 +64,8 @@ fn the_fence_is_raised_without_a_write() {
     let directory = tempfile::tempdir().unwrap();
     let file = FencedFile::new(directory.path().join("guarded"));
     assert_eq!(file.highest().unwrap(), Token(0));
-    assert_eq!(file.raise(Token(8)).unwrap(), Verdict::Accepted);
-    assert_eq!(file.write(Token(7), b"").unwrap(), Verdict::Refused { highest: Token(8) });
+    assert_eq!(file.raise(Token(8)).unwrap(), WriteOutcome::Accepted);
+    assert_eq!(file.write(Token(7), b"").unwrap(), WriteOutcome::Refused { highest: Token(8) });
     assert_eq!(file.highest().unwrap(), Token(8));
     assert!(!directory.path().join("guarded").exists());
 }
@@ -104,9 +104,9 @@ fn of_many_who_write_at_once_the_highest_token_is_left() {
                     // All come by at different heights, some of them late.
                     let token = Token(1 + (round * 7 + writer * 5) % 97);
                     let file = FencedFile::new(path.as_path());
-                    let verdict = file.write(token, token.to_string().as_bytes()).unwrap();
+                    let outcome = file.write(token, token.to_string().as_bytes()).unwrap();
                     let seen: u64 = fs::read_to_string(path.as_path()).unwrap().parse().unwrap();
-                    assert!(seen >= token.0, "{seen} after {token}: {verdict:?}");
+                    assert!(seen >= token.0, "{seen} after {token}: {outcome:?}");
                 }
             })
         })

@@ -33,7 +33,7 @@ impl<'a> Guarded<'a> {
     fn is_accepted(&self, call: &RedisCall) -> bool {
         let reply = self.call(call);
         let (accepted, highest) = reply.trim_end().split_once('\n').expect("two lines");
-        FencedKey::verdict(accepted.parse().unwrap(), highest).unwrap().is_accepted()
+        FencedKey::outcome(accepted.parse().unwrap(), highest).unwrap().is_accepted()
     }
 }
 

@@ -9,14 +9,14 @@ use super::placement::ClusterView;
 /// The jobs of one node. Nothing in it outlives what it counts, so that nothing leaks: who
 /// reaches for a job that another has is not counted, and a job is struck off when it stopped.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct Quota {
     node: String,
     quota: Option<usize>,
-    pages: Mutex<Pages>,
+    jobs: Mutex<Jobs>,
 }
 
 #[derive(Debug, Default)]
-struct Pages {
+struct Jobs {
     /// Since when, in boot time.
     running: BTreeMap<String, Duration>,
     reaching: BTreeSet<String>,
@@ -24,32 +24,32 @@ struct Pages {
     leaving: BTreeSet<String>,
 }
 
-impl Ledger {
+impl Quota {
     pub(super) fn new(node: String, quota: Option<usize>) -> Self {
-        Self { node, quota, pages: Mutex::default() }
+        Self { node, quota, jobs: Mutex::default() }
     }
 
     /// Whether this node may campaign for a job that nobody has. If so it is counted from now on,
     /// until it is [begun](Self::begin), [given up](Self::give_up), or seen to be another's.
     pub(super) fn reach(&self, job: &str, cluster: &ClusterView) -> bool {
-        let mut pages = self.lock();
-        pages.reaching.retain(|reached| !self.is_anothers(reached, cluster));
-        pages.reaching.remove(job);
-        let may = self.has_room(pages.running.len() + pages.reaching.len());
+        let mut jobs = self.lock();
+        jobs.reaching.retain(|reached| !self.is_anothers(reached, cluster));
+        jobs.reaching.remove(job);
+        let may = self.has_room(jobs.running.len() + jobs.reaching.len());
         if may {
-            pages.reaching.insert(job.to_owned());
+            jobs.reaching.insert(job.to_owned());
         }
         may
     }
 
     /// Counts a job that was won. `false`: there is no room for it after all.
     pub(super) fn begin(&self, job: &str, now: Duration) -> bool {
-        let mut pages = self.lock();
-        pages.reaching.remove(job);
-        pages.leaving.remove(job);
-        let may = self.has_room(pages.running.len());
+        let mut jobs = self.lock();
+        jobs.reaching.remove(job);
+        jobs.leaving.remove(job);
+        let may = self.has_room(jobs.running.len());
         if may {
-            pages.running.insert(job.to_owned(), now);
+            jobs.running.insert(job.to_owned(), now);
         }
         may
     }
@@ -57,16 +57,16 @@ impl Ledger {
     /// Whether giving a job up would make loads more even, once all that were given up before have
     /// arrived. If so it counts as given up from now on.
     pub(super) fn leave(&self, job: &str, cluster: &ClusterView) -> bool {
-        let mut pages = self.lock();
-        pages.leaving.retain(|left| !self.is_anothers(left, cluster));
+        let mut jobs = self.lock();
+        jobs.leaving.retain(|left| !self.is_anothers(left, cluster));
         let mut expected = cluster.clone();
-        for left in pages.leaving.iter().filter(|left| *left != job) {
+        for left in jobs.leaving.iter().filter(|left| *left != job) {
             let to = expected.lighter(&self.node).map(str::to_owned);
             expected.jobs.insert(left.clone(), to);
         }
         let helps = expected.lighter(&self.node).is_some();
         if helps {
-            pages.leaving.insert(job.to_owned());
+            jobs.leaving.insert(job.to_owned());
         }
         helps
     }
@@ -95,9 +95,9 @@ impl Ledger {
         self.quota.is_none_or(|quota| taken < quota)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Pages> {
+    fn lock(&self) -> MutexGuard<'_, Jobs> {
         // Every change is complete before anything can panic.
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

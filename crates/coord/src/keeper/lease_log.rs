@@ -1,4 +1,4 @@
-//! The journal of a lease: what happens to it and what it waits for, as lines of the log.
+//! The log lines of a lease: what happens to it, and what it waits for.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(super) const SAY_AGAIN: Duration = Duration::from_secs(5);
 
 /// What was said of a lease so far.
 #[derive(Debug, Default)]
-pub(super) struct Journal {
+pub(super) struct LeaseLog {
     told: Option<Told>,
 }
 
@@ -29,7 +29,7 @@ struct Told {
     since: Duration,
 }
 
-impl Journal {
+impl LeaseLog {
     /// A worker was leased.
     pub(super) fn leased(&mut self, grant: Grant) {
         self.told = None;
