@@ -54,7 +54,7 @@ pub(crate) const HUNTS: &[Hunt] = &[
     hunt("stale-leader", Kind::Redis, &leader::ROW, &["belief"]),
     hunt(leader::BLIND_REGISTER, Kind::Redis, &leader::ROW, &["fence"]),
     hunt("take-if-free", Kind::Etcd, &churn::TRAP, &["tenure", "token"]),
-    hunt("no-leash", Kind::File, &directory_removed::ROW, TWO_HOLDERS),
+    hunt("no-watchdog", Kind::File, &directory_removed::ROW, TWO_HOLDERS),
     hunt("own-heartbeat-wait", Kind::Redis, &unequal_heartbeats::ROW, TWO_HOLDERS),
     hunt("no-incarnation", Kind::Etcd, &wiped_twice::ROW, TWO_HOLDERS),
     hunt("no-history-floor", Kind::Redis, &redis_loss::cut_off::TRAP, TWO_HOLDERS),

@@ -2,7 +2,7 @@
 
 use frazil_coord::{
     Acquired, Committed, Entry, Forgotten, Found, Group, Leasing, Look, Nonce, Presence, Put,
-    Record, Released, Slot, Token, Version, Watched, mend,
+    Record, Released, Slot, Token, Version, Watched, repair,
 };
 
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
@@ -164,7 +164,7 @@ async fn forgotten_tokens(bench: &Bench<'_>) -> Result<(), Violation> {
     let slot = Slot::named(Group::Elections, "ahead").map_err(Violation::new)?;
     // A leader whose clock was an hour ahead was elected a minute ago.
     let token = Token(bench.now + 3_600_000);
-    let led = Record { token, renewed: bench.now - 60_000, ..mend::replacement(&bench.any()?) };
+    let led = Record { token, renewed: bench.now - 60_000, ..repair::replacement(&bench.any()?) };
     let led = Record { horizon: 0, ..led };
     want!(bench.a.put(&slot, Version(0), &led).await?, Put::Done(_) => ());
     want!(bench.b.forget_finished(&slot, bench.now).await?, Forgotten::Done => ());

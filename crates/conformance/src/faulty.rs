@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use frazil_coord::{
-    Act, Changes, Commit, Committed, Entry, Error, ErrorKind, Finding, ForgottenReplica, Group,
-    Guarantees, Look, Meta, Namespace, Nonce, Put, Slot, Store, Timing, Vacancies, Version, Wanted,
+    Act, Changes, Commit, Committed, Entry, Error, ErrorKind, Finding, ForgottenReplica, FreeSlots,
+    Group, Guarantees, Look, Meta, Namespace, Nonce, Put, Slot, Store, Timing, Version, Wanted,
     Watched, Written,
 };
 
@@ -228,8 +228,8 @@ impl Store for Faulty {
         self.ask(Act::List.word(), self.inner.list(group)).await
     }
 
-    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
-        self.ask(Act::Vacancies.word(), self.inner.vacancies(wanted)).await
+    async fn free_slots(&self, wanted: &Wanted) -> Result<FreeSlots, Error> {
+        self.ask(Act::FreeSlots.word(), self.inner.free_slots(wanted)).await
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {

@@ -30,10 +30,10 @@ pub struct Case {
     pub name: &'static str,
     /// The defects that it catches, by their numbers in docs/guarantees.md.
     pub catches: &'static [&'static str],
-    run: for<'a> fn(&'a Bench) -> Verdict<'a>,
+    run: for<'a> fn(&'a Bench) -> CaseResult<'a>,
 }
 
-type Verdict<'a> = Pin<Box<dyn Future<Output = Result<(), Violation>> + Send + 'a>>;
+type CaseResult<'a> = Pin<Box<dyn Future<Output = Result<(), Violation>> + Send + 'a>>;
 
 /// How a store broke the contract.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::lease::{Census, Claim};
 use crate::rules::{Outlook, floor_of, is_takeover, outlook};
 use crate::slot::Slot;
-use crate::store::{Entry, Found, History, Presence, Vacancies, Wanted};
+use crate::store::{Entry, Found, FreeSlots, History, Presence, Wanted};
 
 /// The free workers of a range in the order to try them, and a count of those that cannot be taken.
 ///
@@ -14,9 +14,9 @@ use crate::store::{Entry, Found, History, Presence, Vacancies, Wanted};
 /// writes settle, those whose holder did not release them come last.
 /// The nonce breaks ties, so that many who start at once do not all want the same worker.
 #[must_use]
-pub fn candidates(vacancies: Vacancies, wanted: &Wanted, claim: &Claim) -> (Vec<Entry>, Census) {
+pub fn rank_free(free_slots: FreeSlots, wanted: &Wanted, claim: &Claim) -> (Vec<Entry>, Census) {
     let size = wanted.last.saturating_sub(wanted.first).saturating_add(1);
-    let Vacancies { look, is_complete, held } = vacancies;
+    let FreeSlots { look, is_complete, held } = free_slots;
     let history = look.history;
     let mut census = Census::default();
     let mut ranked = Vec::new();
@@ -31,11 +31,11 @@ pub fn candidates(vacancies: Vacancies, wanted: &Wanted, claim: &Claim) -> (Vec<
             census.count(outlook);
             continue;
         }
-        let loved = wanted.favourite == Some(number) && outlook == Outlook::Passed;
+        let is_favourite = wanted.favourite == Some(number) && outlook == Outlook::Passed;
         // What may be used only once it has settled is waited for.
         let waits = is_takeover(&entry.found, claim, &history);
         let floor = floor_of(&entry.found, claim, &history);
-        ranked.push(((waits, !loved, floor, shuffle(wanted.nonce.bits(), number)), entry));
+        ranked.push(((waits, !is_favourite, floor, shuffle(wanted.nonce.bits(), number)), entry));
     }
     if !is_complete {
         // Those that were not looked at are no better than the best that were.

@@ -9,7 +9,7 @@ pub struct Finding {
     pub severity: Severity,
     /// What was found, in a sentence.
     pub what: String,
-    /// What mends it: a command or a setting. Empty where `what` says it.
+    /// What repairs it: a command or a setting. Empty where `what` says it.
     pub fix: String,
 }
 

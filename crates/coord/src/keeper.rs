@@ -1,17 +1,17 @@
 //! Keeps one lane in a worker: acquires, renews, replaces what is lost, releases.
 //!
 //! All decisions are in [`Plan`], which is pure: it is told what time it is and what the store
-//! answered, and says what to do next. A [`Driver`] carries that out, and tells the [`Tenant`] for whom
+//! answered, and says what to do next. A [`Driver`] carries that out, and tells the [`Holder`] for whom
 //! the lease is kept: a [`Lane`], for which there is the [`Keeper`], or a leader, for whom there are
 //! elections.
 
 mod driver;
-mod journal;
-mod leash;
+mod holder;
+mod lease_log;
 mod plan;
 mod setup;
 mod status;
-mod tenant;
+mod watchdog;
 mod worker;
 
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use frazil_fork::Birthmark;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use self::journal::Journal;
-use self::leash::Leash;
+use self::lease_log::LeaseLog;
+use self::watchdog::Watchdog;
 use self::worker::Worker;
 use crate::lease::Loss;
 use crate::record::{Token, UnixMs};
@@ -31,14 +31,14 @@ use crate::store::{Store, Watched};
 use crate::watching::Watching;
 
 pub use self::driver::{Driver, present};
-pub use self::leash::{LaneNow, Reach};
+pub use self::holder::{Holder, Pause, Woken};
 pub use self::plan::{Effect, Next, Now, Plan};
 pub use self::setup::{Candidacy, Setup};
 pub use self::status::{
     ClockSkew, Judge, LeaseState, LeaseStatus, Pool, Refusal, Waiting, repair_command,
 };
-pub use self::tenant::{Pause, Tenant, Woken};
-pub use crate::birth::FirstUse;
+pub use self::watchdog::{LaneNow, Reach};
+pub use crate::new_namespace::FirstUse;
 pub use crate::rules::CLOCK_BOUND_MS;
 
 /// What a lease is kept for: it uses times, each at most once, within the bounds that it is given.
@@ -142,14 +142,14 @@ impl Keeper {
         resumes: bool,
     ) -> Result<Self, Refusal> {
         let (stop, stopped) = watch::channel(());
-        let leash = Arc::new(Leash::new(lane, store.clone()));
+        let watchdog = Arc::new(Watchdog::new(lane, store.clone()));
         let worker = Worker {
-            leash: leash.clone(),
+            watchdog: watchdog.clone(),
             publish: watch::Sender::new(LeaseStatus::at_first()),
             stop: stopped.clone(),
             is_stopped: false,
             watching: Watching::new(Watched::Group(Group::Workers)),
-            journal: Journal::default(),
+            lease_log: LeaseLog::default(),
             resumes,
         };
         let status = worker.publish.subscribe();
@@ -164,7 +164,7 @@ impl Keeper {
                         worker::closed(&mut stopped.clone()).await;
                     }
                 }
-                () = leash.run() => {}
+                () = watchdog.run() => {}
                 () = out_of_patience(stopped.clone()) => {
                     tracing::warn!("no answer to the release: the worker lapses by itself");
                 }

@@ -13,30 +13,29 @@
 //! | know what a store promises | [`Guarantees`] |
 //! | share or count a store | [`Prefixed`], [`Metered`] |
 
-mod anchor;
-mod birth;
 pub mod choose;
+mod clock_step;
 mod error;
 mod failure;
 mod finding;
 mod guarantees;
 pub mod keeper;
 mod lease;
-pub mod mend;
 mod namespace;
 mod neighbours;
+mod new_namespace;
 mod nonce;
 mod open;
 pub mod protocol;
 mod record;
+pub mod repair;
 mod replicas;
 pub mod rules;
 mod slot;
-mod standing;
+mod slot_state;
 mod store;
 pub mod stores;
 mod sync;
-mod tally;
 pub mod time;
 mod timing;
 mod url;
@@ -44,7 +43,6 @@ mod watching;
 mod wrappers;
 pub mod wrong_times;
 
-pub use self::birth::{Birth, FirstUse};
 pub use self::error::{Error, ErrorKind};
 pub use self::finding::{Finding, Severity};
 pub use self::guarantees::{Guarantees, Strength};
@@ -54,18 +52,18 @@ pub use self::lease::{
 };
 pub use self::namespace::{Namespace, NamespaceError, etcd_prefix};
 pub use self::neighbours::{Neighbour, neighbours, warn_of_neighbours};
+pub use self::new_namespace::{FirstUse, NewNamespace};
 pub use self::nonce::{Nonce, NonceError};
 pub use self::open::{look, open};
 pub use self::protocol::Leasing;
 pub use self::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
 pub use self::replicas::{ForgottenReplica, forget_command};
 pub use self::slot::{Group, NameError, Slot};
-pub use self::standing::Standing;
+pub use self::slot_state::{SlotCounts, SlotState};
 pub use self::store::{
-    Act, Announcer, Change, Changes, Commit, Committed, Entry, Found, History, Look, Presence,
-    Present, Put, Stay, Store, Vacancies, Wanted, Watched, Written,
+    Act, Announcer, Change, Changes, Commit, Committed, Entry, Found, FreeSlots, History, Look,
+    Presence, Present, Put, Stay, Store, Wanted, Watched, Written,
 };
-pub use self::tally::Tally;
 pub use self::timing::{Timing, TimingError};
 pub use self::url::{PASSWORD_VARIABLE, PemFiles, Scheme, Secret, StoreUrl, UrlError, duration};
 pub use self::watching::Watching;

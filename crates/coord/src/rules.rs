@@ -57,12 +57,12 @@ pub const REQUEST_MAX: Duration = Duration::from_secs(5);
 /// other than its own: newcomers of a namespace that seems new wait for longer.
 pub const HEARD_FOR: Duration = META_EVERY.saturating_add(REQUEST_MAX);
 /// How far a lane goes without its keeper, where the store is on another machine or may be.
-pub const REMOTE_LEASH: Duration = META_EVERY;
+pub const REMOTE_WATCHDOG: Duration = META_EVERY;
 /// How far a lane goes without its keeper, where the store is a directory of this machine: less than
 /// what a new directory starts ahead.
-pub const LOCAL_LEASH: Duration = Duration::from_millis(1500);
+pub const LOCAL_WATCHDOG: Duration = Duration::from_millis(1500);
 
-const _: () = assert!(LOCAL_LEASH.as_millis() < RUN_AHEAD_MS as u128);
+const _: () = assert!(LOCAL_WATCHDOG.as_millis() < RUN_AHEAD_MS as u128);
 
 /// For how long nobody uses a namespace that seems new, in milliseconds: its holders, if it has any,
 /// read meta within this time and raise the quarantine. A quarantine is left a little early.

@@ -50,7 +50,7 @@ pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
     /// Workers that look free. It may be out of date: a commit finds out. Where a commit tries more
     /// than one change, the worker that carries the wanted nonce, if it was given to this process, is
     /// always among the entries, and its entry is not out of date.
-    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error>;
+    async fn free_slots(&self, wanted: &Wanted) -> Result<FreeSlots, Error>;
 
     /// Writes the first change whose conditions hold, atomically, and no other.
     ///
@@ -278,7 +278,7 @@ pub struct Wanted {
 
 /// Workers that look free.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Vacancies {
+pub struct FreeSlots {
     /// Meta, and the workers. If all were looked at, those without an entry are unused.
     pub look: Look,
     /// Whether all workers of the range were looked at; if not, a worker without an entry may be
@@ -288,7 +288,7 @@ pub struct Vacancies {
     pub held: u32,
 }
 
-impl Vacancies {
+impl FreeSlots {
     /// All workers of the range were looked at.
     #[must_use]
     pub const fn of_all(look: Look) -> Self {
@@ -373,7 +373,7 @@ pub enum Act {
     /// Listing slots.
     List,
     /// Looking for free workers.
-    Vacancies,
+    FreeSlots,
     /// Committing an acquisition.
     Acquire,
     /// Committing an extension.
@@ -397,7 +397,7 @@ impl Act {
     pub const ALL: &'static [Self] = &[
         Self::Read,
         Self::List,
-        Self::Vacancies,
+        Self::FreeSlots,
         Self::Acquire,
         Self::Extend,
         Self::Release,
@@ -414,7 +414,7 @@ impl Act {
         match self {
             Self::Read => "read",
             Self::List => "list",
-            Self::Vacancies => "vacancies",
+            Self::FreeSlots => "free_slots",
             Self::Acquire => "acquire",
             Self::Extend => "extend",
             Self::Release => "release",

@@ -5,8 +5,8 @@
 //! the records of its workers keep their horizons, so that nobody uses them before. Only the
 //! quarantine, which stops all workers, comes down.
 
-use crate::birth::{Birth, FirstUse};
 use crate::error::{Error, ErrorKind};
+use crate::new_namespace::{FirstUse, NewNamespace};
 use crate::nonce::Nonce;
 use crate::record::{Meta, Record, UnixMs, Versioned};
 use crate::rules::is_plainly_wrong;
@@ -131,7 +131,7 @@ fn lowered(
     first_use: FirstUse,
     (now, incarnation): (UnixMs, Nonce),
 ) -> Meta {
-    let birth = Birth {
+    let new = NewNamespace {
         layout: None,
         window_ms: meta.value.window_ms,
         first_use,
@@ -140,7 +140,7 @@ fn lowered(
         now,
         incarnation,
     };
-    let Meta { quarantine, created, incarnation, .. } = birth.meta();
+    let Meta { quarantine, created, incarnation, .. } = new.meta();
     match found.is_all {
         true => Meta { quarantine, created, incarnation, ..meta.value.clone() },
         // Those who hold something here go on.
@@ -158,9 +158,9 @@ impl From<Error> for NotLowered {
 mod tests {
     use super::*;
     use crate::lease::Claim;
-    use crate::mend::replacement;
     use crate::protocol::Leasing;
     use crate::record::Version;
+    use crate::repair::replacement;
     use crate::rules::{SILENCE_MS, WINDOW_MAX_MS};
     use crate::stores::memory::MemoryStore;
 

@@ -63,7 +63,7 @@ pub use self::candidate::{Candidate, Pace};
 pub use self::clock::Clock;
 pub use self::elector::Elector;
 pub use self::environment::{Variable, VariableError};
-pub use self::info::{LeaderInfo, Standings};
+pub use self::info::{ElectionInfo, LeaderInfo};
 pub use self::leadership::{Leadership, NotLeader, Proof};
 pub use self::observer::Observer;
 pub use self::run::{run, run_until};
@@ -176,19 +176,19 @@ impl Elections {
     ///
     /// # Errors
     /// If the store does not answer.
-    pub async fn leaders(&self) -> Result<Vec<Standings>, Error> {
-        self.standings(Group::Elections).await
+    pub async fn leaders(&self) -> Result<Vec<ElectionInfo>, Error> {
+        self.list(Group::Elections).await
     }
 
     /// Every slot of a kind that there ever was, with who holds it, as the store has it now.
     ///
     /// # Errors
     /// If the store does not answer.
-    pub async fn standings(&self, group: Group) -> Result<Vec<Standings>, Error> {
+    pub async fn list(&self, group: Group) -> Result<Vec<ElectionInfo>, Error> {
         let entries = self.shared.store.list(group).await?;
-        let mut standings: Vec<_> = entries.iter().map(Standings::of).collect();
-        standings.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Ok(standings)
+        let mut found: Vec<_> = entries.iter().map(ElectionInfo::of).collect();
+        found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
     }
 
     /// The leader of one election, as the store has it now.

@@ -32,7 +32,7 @@ pub use self::sql::{FencedTable, Parameter, Placeholders, Statement, StatementEr
 /// What became of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a refused write has not happened"]
-pub enum Verdict {
+pub enum WriteOutcome {
     /// It was carried out.
     Accepted,
     /// It was not: somebody with a higher token has written.
@@ -42,7 +42,7 @@ pub enum Verdict {
     },
 }
 
-impl Verdict {
+impl WriteOutcome {
     /// Of a write under a token to what has seen others.
     pub(crate) fn of(token: Token, highest: Token) -> Self {
         if token >= highest { Self::Accepted } else { Self::Refused { highest } }

@@ -12,7 +12,7 @@ mod panicked;
 pub mod processor;
 
 pub use self::election::{
-    Callbacks, Candidate, CandidateError, Clock, Elections, Elector, Forgotten, LeaderInfo,
-    LeaderLoss, Leadership, NotLeader, Observer, Pace, Proof, Settings, SettingsError, Standings,
+    Callbacks, Candidate, CandidateError, Clock, ElectionInfo, Elections, Elector, Forgotten,
+    LeaderInfo, LeaderLoss, Leadership, NotLeader, Observer, Pace, Proof, Settings, SettingsError,
     State, Variable, VariableError, View, run, run_until, store_url,
 };

@@ -49,11 +49,11 @@
 mod attempt;
 pub mod balance;
 mod job;
-mod ledger;
 mod membership;
 mod node;
 mod options;
 pub mod placement;
+mod quota;
 mod rebalance;
 mod refusal;
 mod restart;

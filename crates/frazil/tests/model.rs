@@ -6,7 +6,7 @@
 //! every reading of a clock is arbitrary. After that each rule is broken in turn, and the search
 //! must find the harm: a model that cannot fail shows nothing.
 //!
-//! In `over_time` clocks go as time does, and the nodes are the production plan, protocol and leash.
+//! In `over_time` clocks go as time does, and the nodes are the production plan, protocol and watchdog.
 
 #[path = "model/node.rs"]
 mod node;

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use frazil::Node;
 use frazil::coord::time::{boot_time, unix_ms};
-use frazil::coord::{Claim, Entry, Error, Found, Group, History, Meta, Standing, Tally, rules};
+use frazil::coord::{
+    Claim, Entry, Error, Found, Group, History, Meta, SlotCounts, SlotState, rules,
+};
 use frazil_id::rfc3339;
 use frazil_wire::{ApiError, Cluster, ClusterNode, Reason, ScopeInfo, WorkerCounts};
 use serde::Serialize;
@@ -114,8 +116,8 @@ async fn look(node: &Node) -> Result<Cluster, Error> {
 }
 
 fn count(entries: &[Entry], meta: &Meta, judge: &Claim, history: &History) -> WorkerCounts {
-    let tally = Tally::of(entries, meta, judge, history);
-    let Tally { never_used, held, free, blocked, quarantined, poisoned, lost } = tally;
+    let tally = SlotCounts::of(entries, meta, judge, history);
+    let SlotCounts { never_used, held, free, blocked, quarantined, poisoned, lost } = tally;
     // A quarantine covers those that nobody ever had too, until times may run ahead into it.
     let (resting, ready) = if judge.quarantine > judge.now + rules::RUN_AHEAD_MS {
         (never_used, 0)
@@ -140,7 +142,7 @@ fn nodes(entries: &[Entry], judge: &Claim, history: &History) -> Vec<ClusterNode
         let (Some(worker), Found::Known(record)) = (entry.slot.number(), &entry.found) else {
             continue;
         };
-        if Standing::of(entry, judge, history) != Standing::Held {
+        if SlotState::of(entry, judge, history) != SlotState::Held {
             continue;
         }
         let info = |name: &str| record.info.get(name).cloned();

@@ -12,7 +12,7 @@ pub enum NodeState {
     Starting,
     /// All is well.
     Ready,
-    /// It issues, but something is wrong that will end this unless it is mended.
+    /// It issues, but something is wrong that will end this unless it is repaired.
     Degraded,
     /// It cannot issue.
     Refusing,

@@ -41,7 +41,7 @@ const DUTIES: [Duty; 1] = [Duty {
     hand_over: |shared| shared.stale.clear(),
 }];
 
-/// After a campaign that failed for good: an operator may mend what is wrong.
+/// After a campaign that failed for good: an operator may repair what is wrong.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
 
 /// Does the duties as often as this node is elected, until it drains.

@@ -120,7 +120,7 @@ impl NodeElections {
         }
         let mut seen = Vec::new();
         for (group, prefix) in [(Group::Elections, ""), (Group::Scopes, SCOPE_LABEL)] {
-            let standings = elections.standings(group).await.map_err(|error| {
+            let standings = elections.list(group).await.map_err(|error| {
                 ApiError::new(Reason::StoreUnavailable, error).retry_after(LOOK_AGAIN)
             })?;
             seen.extend(standings.into_iter().map(|standing| {

@@ -24,7 +24,7 @@ use self::refusal::refusal;
 /// much others ask for, whoever asks for little finds some.
 const LEFT: u64 = 4;
 
-/// When to ask again for a scope that nodes do not agree on: somebody has to mend that first.
+/// When to ask again for a scope that nodes do not agree on: somebody has to repair that first.
 const DISPUTED: Duration = Duration::from_secs(10);
 
 /// Issues IDs for every protocol.

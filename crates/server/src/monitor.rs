@@ -83,7 +83,7 @@ pub(crate) fn note_change(publish: &watch::Sender<Condition>, condition: &Condit
     });
 }
 
-/// What only an operator can mend before the node has issued anything.
+/// What only an operator can repair before the node has issued anything.
 fn hopeless(
     condition: &Condition,
     statuses: &[frazil::coord::keeper::LeaseStatus],

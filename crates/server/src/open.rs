@@ -12,7 +12,7 @@ pub(crate) const RETRY: Duration = Duration::from_secs(1);
 /// `tell` hears of each failure.
 ///
 /// # Errors
-/// What trying again does not mend.
+/// What trying again does not repair.
 pub(crate) async fn open(
     builder: &Builder,
     tell: impl Fn(&StartError),

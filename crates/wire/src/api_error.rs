@@ -18,7 +18,7 @@ pub struct ApiError {
 }
 
 impl ApiError {
-    /// A failure that waiting does not mend.
+    /// A failure that waiting does not repair.
     pub fn new(reason: Reason, detail: impl fmt::Display) -> Self {
         Self { reason, detail: detail.to_string(), retry_after: None }
     }

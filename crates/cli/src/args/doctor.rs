@@ -4,12 +4,12 @@ use clap::Args as ClapArgs;
 
 use super::{ServeArgs, ServerArg};
 
-/// Check all that a server needs, and say how to mend what is wrong.
+/// Check all that a server needs, and say how to repair what is wrong.
 ///
 /// Takes the flags, the environment and the file of `serve`, starts nothing and writes nothing:
 /// neither to the store nor to the disk. Every check is made, whatever the others found. Each prints
 /// a line: ok, warn or fail, its name and what was found; a line with the fix follows where
-/// something is to be mended. What cannot be checked is skipped, with the reason. The exit code is 1
+/// something is to be repaired. What cannot be checked is skipped, with the reason. The exit code is 1
 /// if a check failed; warnings do not count.
 ///
 /// With --server a server that runs is examined too.

@@ -149,7 +149,7 @@ pub(crate) struct WorkersRepairArgs {
     pub(crate) json: bool,
 }
 
-/// Look at a namespace's records, move them, and mend them.
+/// Look at a namespace's records, move them, and repair them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
     Init(InitArgs),

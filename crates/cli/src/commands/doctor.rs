@@ -1,4 +1,4 @@
-//! `frazil doctor`: is all as it should be, and if not, what mends it?
+//! `frazil doctor`: is all as it should be, and if not, what repairs it?
 //!
 //! A check looks and gives rows; it never writes, neither to the store nor to the disk.
 

@@ -64,8 +64,8 @@ mod tests {
     use async_trait::async_trait;
     use frazil::coord::stores::memory::MemoryStore;
     use frazil::coord::{
-        Changes, Commit, Committed, Entry, Group, Guarantees, History, Look, Meta, Put, Slot,
-        UnixMs, Vacancies, Version, Wanted, Watched, Written,
+        Changes, Commit, Committed, Entry, FreeSlots, Group, Guarantees, History, Look, Meta, Put,
+        Slot, UnixMs, Version, Wanted, Watched, Written,
     };
 
     use super::*;
@@ -111,8 +111,8 @@ mod tests {
             self.memory.list(group).await
         }
 
-        async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
-            self.memory.vacancies(wanted).await
+        async fn free_slots(&self, wanted: &Wanted) -> Result<FreeSlots, Error> {
+            self.memory.free_slots(wanted).await
         }
 
         async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {

@@ -65,7 +65,7 @@ impl Findings<'_> {
         self.settings.setting(path).texts.is_some()
     }
 
-    /// The library names the first relation that does not hold; with that one mended it is asked
+    /// The library names the first relation that does not hold; with that one repaired it is asked
     /// for the next.
     fn timing(&mut self) {
         let mut timing = timing(&self.settings.args);

@@ -1,4 +1,4 @@
-//! `frazil doctor` on real servers: what is well, what is not, and what mends it.
+//! `frazil doctor` on real servers: what is well, what is not, and what repairs it.
 
 mod configuration;
 mod examination;

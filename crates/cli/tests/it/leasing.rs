@@ -190,7 +190,7 @@ fn a_lost_record_is_mended_and_a_poisoned_one_is_repaired() {
     assert_eq!(shell.json_lines(&["workers", "ls", "--json"])[0]["state"], "lost");
     let repaired = shell.output(&["store", "repair", "--json"]);
     let repaired: Value = serde_json::from_slice(&repaired.stdout).unwrap();
-    assert_eq!(repaired["mended"], 1);
+    assert_eq!(repaired["repaired"], 1);
     assert_eq!(shell.json_lines(&["workers", "ls", "--json"])[0]["state"], "blocked");
     shell.fails(&["next"], 3, &["1 blocked, the first until 20"]);
 }

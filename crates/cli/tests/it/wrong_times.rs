@@ -1,4 +1,4 @@
-//! A namespace whose first node had a clock a year ahead: who says so, and the command that mends it.
+//! A namespace whose first node had a clock a year ahead: who says so, and the command that repairs it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -7,15 +7,15 @@ use std::time::Duration;
 use frazil_fork::Birthmark;
 
 use super::StoreTime;
+use super::holder::{Holder, Pause, Woken};
 use super::plan::{Effect, Next, Now, Plan};
 use super::status::{Pool, Refusal};
-use super::tenant::{Pause, Tenant, Woken};
 use crate::error::{Error, ErrorKind};
 use crate::lease::{Acquired, Claim, Extended, Loss, Released, Tenure};
-use crate::mend;
 use crate::nonce::Nonce;
 use crate::protocol::Leasing;
 use crate::record::UnixMs;
+use crate::repair;
 use crate::slot::Group;
 use crate::store::{Entry, Look, Put, Store};
 use crate::time::{boot_time, millis};
@@ -28,7 +28,7 @@ const RELEASE_PATIENCE: Duration = Duration::from_secs(5);
 pub struct Driver<T> {
     store: Arc<dyn Store>,
     plan: Plan,
-    tenant: T,
+    holder: T,
     /// Of the process that the lease belongs to.
     mark: Arc<Birthmark>,
 }
@@ -40,15 +40,15 @@ enum Answer {
     Acquired(Claim, Result<Acquired, Error>),
     Extended(Tenure, Result<Extended, Error>),
     Released(Tenure, UnixMs, Result<Released, Error>),
-    Mended(Result<(), Error>),
+    Repaired(Result<(), Error>),
     Looked(Result<Vec<Entry>, Error>),
 }
 
-impl<T: Tenant> Driver<T> {
-    /// Drives a plan for a tenant over a store, in the process of the mark alone.
+impl<T: Holder> Driver<T> {
+    /// Drives a plan for a holder over a store, in the process of the mark alone.
     #[must_use]
-    pub const fn new(store: Arc<dyn Store>, plan: Plan, tenant: T, mark: Arc<Birthmark>) -> Self {
-        Self { store, plan, tenant, mark }
+    pub const fn new(store: Arc<dyn Store>, plan: Plan, holder: T, mark: Arc<Birthmark>) -> Self {
+        Self { store, plan, holder, mark }
     }
 
     /// Goes on until the lease has ended.
@@ -71,36 +71,36 @@ impl<T: Tenant> Driver<T> {
     }
 
     fn finish(mut self) {
-        self.tenant.close();
-        self.tenant.tell(&self.plan);
+        self.holder.close();
+        self.holder.tell(&self.plan);
     }
 
     /// Does the next thing. `true`: there is nothing more to do.
     async fn turn(&mut self) -> Result<bool, Refusal> {
-        self.tenant.inform(&mut self.plan);
-        let now = present(&self.tenant)?;
+        self.holder.inform(&mut self.plan);
+        let now = present(&self.holder)?;
         match self.plan.next(now) {
             Next::Stop => return Ok(true),
             Next::Wait(until) => self.wait(until, false, now).await?,
             Next::Watch(until) => self.wait(until, true, now).await?,
-            Next::Lapse(tenure) => self.tenant.lost(&tenure, &Loss::Lapsed),
+            Next::Lapse(tenure) => self.holder.lost(&tenure, &Loss::Lapsed),
             next => self.request(next, now).await?,
         }
-        self.tenant.tell(&self.plan);
+        self.holder.tell(&self.plan);
         Ok(false)
     }
 
     async fn wait(&mut self, until: Duration, looks: bool, now: Now) -> Result<(), Refusal> {
         // What is waited for is told before, not after.
-        self.tenant.tell(&self.plan);
+        self.holder.tell(&self.plan);
         let pause = until.saturating_sub(now.boot);
         let (plan, store) = (&self.plan, self.store.as_ref());
-        let woken = self.tenant.wait(Pause { pause, looks, plan, store, now }).await;
+        let woken = self.holder.wait(Pause { pause, looks, plan, store, now }).await;
         self.wake(woken)
     }
 
     fn wake(&mut self, woken: Woken) -> Result<(), Refusal> {
-        let now = present(&self.tenant)?;
+        let now = present(&self.holder)?;
         match woken {
             Woken::ByTime => {}
             Woken::ByExpiry => self.plan.expire(now),
@@ -111,15 +111,15 @@ impl<T: Tenant> Driver<T> {
         Ok(())
     }
 
-    /// Asks the store, unless the tenant has something else in mind meanwhile: what the store was
+    /// Asks the store, unless the holder has something else in mind meanwhile: what the store was
     /// asked, the plan has not counted on yet.
     async fn request(&mut self, mut next: Next, asked: Now) -> Result<(), Refusal> {
         if let Next::Acquire(claim) = &mut next {
-            self.tenant.complete(self.store.as_ref(), claim, asked).await;
+            self.holder.complete(self.store.as_ref(), claim, asked).await;
         }
         let early = tokio::select! {
             biased;
-            woken = self.tenant.interrupted() => Some(woken),
+            woken = self.holder.interrupted() => Some(woken),
             () = std::future::ready(()) => None,
         };
         if let Some(woken) = early {
@@ -127,11 +127,11 @@ impl<T: Tenant> Driver<T> {
         }
         let (store, is_claim) = (self.store.clone(), matches!(next, Next::Acquire(_)));
         let leases_workers = self.plan.leases_workers();
-        let seen = if is_claim { self.tenant.seen() } else { None };
+        let seen = if is_claim { self.holder.seen() } else { None };
         let mut answer = std::pin::pin!(ask(store.as_ref(), next, seen, leases_workers, asked));
         tokio::select! {
             biased;
-            woken = self.tenant.interrupted() => {
+            woken = self.holder.interrupted() => {
                 self.wake(woken)?;
                 // A claim may be carried out whether or not somebody waits for the answer. Without it
                 // nobody would release the slot, and while this process lives it may never lapse.
@@ -146,13 +146,13 @@ impl<T: Tenant> Driver<T> {
     }
 
     fn answered(&mut self, answer: Answer, asked: Now) -> Result<(), Refusal> {
-        let now = present(&self.tenant)?;
+        let now = present(&self.holder)?;
         match answer {
             Answer::Meta(read, orphans) => {
                 let held = self.plan.tenure().cloned();
                 let loss = self.plan.meta_read(now, read, orphans);
                 if let (Some(tenure), Some(loss)) = (held, loss) {
-                    self.tenant.lost(&tenure, &loss);
+                    self.holder.lost(&tenure, &loss);
                 }
             }
             Answer::Written(written) => self.plan.meta_written(now, written),
@@ -169,7 +169,7 @@ impl<T: Tenant> Driver<T> {
                 let clock = match &answer {
                     Ok(Extended::Held(tenure)) => tenure.store_now,
                     Ok(Extended::Lost(loss)) if !self.plan.has_lapsed(now) => {
-                        self.tenant.lost(&tenure, loss);
+                        self.holder.lost(&tenure, loss);
                         None
                     }
                     _ => None,
@@ -179,18 +179,18 @@ impl<T: Tenant> Driver<T> {
                 self.pass_on(clock, asked, now);
             }
             Answer::Released(tenure, last, answer) => {
-                self.tenant.released(&tenure, last, &answer);
+                self.holder.released(&tenure, last, &answer);
                 self.plan.released(now, &answer);
             }
-            Answer::Mended(answer) => {
+            Answer::Repaired(answer) => {
                 if let Err(error) = answer {
-                    tracing::warn!(%error, "lost records were not mended");
+                    tracing::warn!(%error, "lost records were not repaired");
                 }
-                self.plan.mended();
+                self.plan.repaired();
             }
             Answer::Looked(seen) => self.looked(now, seen),
         }
-        self.tenant.request_ended(&self.plan);
+        self.holder.request_ended(&self.plan);
         Ok(())
     }
 
@@ -209,16 +209,16 @@ impl<T: Tenant> Driver<T> {
     fn apply(&mut self, effect: Effect, asked: Duration) {
         match effect {
             Effect::None => {}
-            Effect::Open(_) | Effect::Lead => self.tenant.open(&self.plan, asked),
-            Effect::Raise(horizon) => self.tenant.raise(horizon, asked),
-            Effect::Close => self.tenant.close(),
+            Effect::Open(_) | Effect::Lead => self.holder.open(&self.plan, asked),
+            Effect::Raise(horizon) => self.holder.raise(horizon, asked),
+            Effect::Close => self.holder.close(),
         }
     }
 
-    /// Lets the tenant hear the store's clock, if that was in the answer.
+    /// Lets the holder hear the store's clock, if that was in the answer.
     fn pass_on(&mut self, clock: Option<UnixMs>, asked: Now, answered: Now) {
         if let Some(unix) = clock.filter(|_| self.plan.reaches(answered)) {
-            self.tenant.hear(StoreTime { unix, asked: asked.boot, answered: answered.boot });
+            self.holder.hear(StoreTime { unix, asked: asked.boot, answered: answered.boot });
         }
     }
 }
@@ -248,9 +248,9 @@ async fn ask(
             let answer = release(store, &tenure, last).await;
             Answer::Released(tenure, last, answer)
         }
-        Next::Mend(claim) => {
+        Next::Repair(claim) => {
             let now = || asked.unix.saturating_add(millis(boot_time().saturating_sub(asked.boot)));
-            Answer::Mended(mend::lost_records(store, &claim, now).await.map(|_| ()))
+            Answer::Repaired(repair::lost_records(store, &claim, now).await.map(|_| ()))
         }
         Next::Look => Answer::Looked(store.list(Group::Workers).await),
         // The others are no requests.
@@ -284,11 +284,11 @@ async fn read_meta(store: &dyn Store, leases_workers: bool) -> (Result<Look, Err
     }
 }
 
-/// The present of a tenant.
+/// The present of a holder.
 ///
 /// # Errors
 /// If the operating system gives no random bits.
-pub fn present(tenant: &impl Tenant) -> Result<Now, Refusal> {
+pub fn present(holder: &impl Holder) -> Result<Now, Refusal> {
     let nonce = Nonce::mint().map_err(|error| Refusal::NoRandomBits(error.to_string()))?;
-    Ok(Now { boot: boot_time(), unix: tenant.now(), last: tenant.last(), nonce })
+    Ok(Now { boot: boot_time(), unix: holder.now(), last: holder.last(), nonce })
 }

@@ -11,7 +11,7 @@ mod meta;
 mod peers;
 #[cfg(test)]
 mod tests;
-mod vacancy;
+mod wanted_slot;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -22,10 +22,10 @@ use self::worker::Worker;
 use super::Grant;
 use super::setup::{Candidacy, Setup};
 use super::status::{LeaseState, LeaseStatus, Refusal, Waiting};
-use crate::anchor::Anchor;
-use crate::birth::FirstUse;
+use crate::clock_step::StepFilter;
 use crate::error::Error;
 use crate::lease::{Ask, Choice, Claim, Tenure};
+use crate::new_namespace::FirstUse;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Token, UnixMs, Version, Versioned};
 use crate::rules::META_EVERY;
@@ -66,8 +66,8 @@ pub enum Next {
     /// Give a slot back, of which times up to this one were used; answer with [`Plan::released`].
     Release(Tenure, UnixMs),
     /// Give records that were lost a floor, so that their slots can be used again some day; answer
-    /// with [`Plan::mended`].
-    Mend(Claim),
+    /// with [`Plan::repaired`].
+    Repair(Claim),
     /// List the workers; answer with [`Plan::looked`].
     Look,
     /// Tell whoever leads that its time has run out; there is nothing to answer.
@@ -131,7 +131,7 @@ pub struct Plan {
     meta_not_before: Duration,
     /// Whether all holders are on this machine: then all have one clock.
     is_local: bool,
-    anchor: Anchor,
+    step_filter: StepFilter,
     /// Whether the store judges our clock by its own.
     store_has_clock: bool,
     /// When the request was made that may make this a holder or renew it: of a claim that is repeated
@@ -157,8 +157,8 @@ enum Phase {
     Holding { tenure: Box<Tenure>, since: Duration },
     /// About to give a slot back, and then to seek another one or to end.
     Leaving { tenure: Box<Tenure>, last: UnixMs, goes_on: bool },
-    /// About to mend a pool that had nothing to give.
-    Mending,
+    /// About to repair a pool that had nothing to give.
+    Repairing,
     /// About to keep others off times that were used, until this boot time at most.
     Owing { until: Duration },
     /// Over.
@@ -210,7 +210,7 @@ impl Plan {
             meta_seen: now.boot,
             meta_not_before: now.boot,
             is_local: false,
-            anchor: Anchor::new(now.unix, now.boot),
+            step_filter: StepFilter::new(now.unix, now.boot),
             store_has_clock: false,
             sent: now.boot,
             not_before: now.boot,
@@ -317,7 +317,7 @@ impl Plan {
             Phase::Holding { .. } => self.extend(now),
             Phase::Leaving { tenure, last, .. } => Next::Release(tenure.as_ref().clone(), *last),
             Phase::Owing { until } => self.owe(*until, now),
-            Phase::Seeking { .. } | Phase::Mending => self.seek(now),
+            Phase::Seeking { .. } | Phase::Repairing => self.seek(now),
             Phase::Ended => Next::Stop,
         }
     }
@@ -353,8 +353,8 @@ impl Plan {
 
     fn failed(&mut self, now: Now, error: Error) {
         let kind = error.kind();
-        let is_seeking = matches!(self.phase, Phase::Seeking { .. } | Phase::Mending);
-        // Before anything was held, whoever started this is told what to mend.
+        let is_seeking = matches!(self.phase, Phase::Seeking { .. } | Phase::Repairing);
+        // Before anything was held, whoever started this is told what to repair.
         if !kind.is_retryable() && self.granted.is_none() && is_seeking {
             self.refuse(error.into());
             return;

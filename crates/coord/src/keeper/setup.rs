@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::status::Refusal;
-use crate::birth::FirstUse;
+use crate::new_namespace::FirstUse;
 use crate::record::Meta;
 use crate::slot::Slot;
 use crate::timing::Timing;

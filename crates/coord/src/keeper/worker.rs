@@ -1,4 +1,4 @@
-//! A lane in a worker, as the tenant of a lease.
+//! A lane in a worker, as the holder of a lease.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::StoreTime;
-use super::journal::{Journal, SAY_AGAIN};
-use super::leash::Leash;
+use super::holder::{Holder, Pause, Woken};
+use super::lease_log::{LeaseLog, SAY_AGAIN};
 use super::plan::{Now, Plan};
 use super::status::{LeaseState, LeaseStatus, Waiting};
-use super::tenant::{Pause, Tenant, Woken};
+use super::watchdog::Watchdog;
 use crate::choose::last_worker_of;
 use crate::error::Error;
 use crate::lease::{Choice, Claim, Loss, Released, Tenure};
@@ -20,16 +20,16 @@ use crate::store::{Store, Watched};
 use crate::time::boot_time;
 use crate::watching::Watching;
 
-/// A lane on its leash, and all that is told of its lease.
+/// A lane on its watchdog, and all that is told of its lease.
 pub(super) struct Worker {
-    pub(super) leash: Arc<Leash>,
+    pub(super) watchdog: Arc<Watchdog>,
     pub(super) publish: watch::Sender<LeaseStatus>,
     /// Closed when the owner wants the lease to end.
     pub(super) stop: watch::Receiver<()>,
     pub(super) is_stopped: bool,
     /// Open while a slot is sought and none is free.
     pub(super) watching: Watching,
-    pub(super) journal: Journal,
+    pub(super) lease_log: LeaseLog,
     /// Whether the first claim asks for the last worker of a holder of the same name.
     pub(super) resumes: bool,
 }
@@ -42,7 +42,7 @@ impl Worker {
         }
         closed(&mut self.stop).await;
         self.is_stopped = true;
-        Woken::ToEnd(Some(self.leash.close()))
+        Woken::ToEnd(Some(self.watchdog.close()))
     }
 
     /// Waits, and while a slot is sought also for the store to say that something changed.
@@ -67,13 +67,13 @@ impl Worker {
     }
 }
 
-impl Tenant for Worker {
+impl Holder for Worker {
     fn now(&self) -> UnixMs {
-        self.leash.lane.now()
+        self.watchdog.lane.now()
     }
 
     fn last(&self) -> UnixMs {
-        self.leash.lane.last()
+        self.watchdog.lane.last()
     }
 
     /// Lets the first claim ask for the worker that a holder of the same name had last.
@@ -92,43 +92,43 @@ impl Tenant for Worker {
     fn open(&mut self, plan: &Plan, asked: Duration) {
         let (Some(grant), Some(tenure)) = (plan.status().grant, plan.tenure()) else { return };
         self.watching = Watching::new(Watched::Group(Group::Workers));
-        self.journal.leased(grant);
-        self.leash.open(grant, tenure.nonce, asked);
+        self.lease_log.leased(grant);
+        self.watchdog.open(grant, tenure.nonce, asked);
     }
 
     fn raise(&mut self, horizon: UnixMs, asked: Duration) {
-        self.leash.raise(horizon, asked);
+        self.watchdog.raise(horizon, asked);
     }
 
     fn close(&mut self) {
         if !self.is_stopped {
-            self.leash.close();
+            self.watchdog.close();
         }
     }
 
     fn lost(&mut self, tenure: &Tenure, loss: &Loss) {
-        self.journal.lost(tenure, loss);
-        self.leash.lane.lost(loss);
+        self.lease_log.lost(tenure, loss);
+        self.watchdog.lane.lost(loss);
     }
 
     fn released(&mut self, tenure: &Tenure, last: UnixMs, answer: &Result<Released, Error>) {
         match answer {
-            Ok(Released::Done) => self.journal.released(tenure, last),
+            Ok(Released::Done) => self.lease_log.released(tenure, last),
             Ok(Released::NotHeld) => {}
             Err(error) => tracing::warn!(%error, "a worker is not released yet"),
         }
     }
 
     fn hear(&mut self, store: StoreTime) {
-        self.leash.lane.hear(store);
+        self.watchdog.lane.hear(store);
     }
 
     fn request_ended(&mut self, plan: &Plan) {
         // First: nothing of what was granted before is handed out any more.
         if plan.status().grant.is_none() {
-            self.leash.revoke();
+            self.watchdog.revoke();
         }
-        self.leash.request_ended(plan.heard());
+        self.watchdog.request_ended(plan.heard());
     }
 
     fn tell(&mut self, plan: &Plan) {
@@ -142,15 +142,15 @@ impl Tenant for Worker {
     }
 
     async fn wait(&mut self, wait: Pause<'_>) -> Woken {
-        self.journal.waits(wait.plan.status(), wait.store, wait.now);
-        let leash = self.leash.clone();
+        self.lease_log.waits(wait.plan.status(), wait.store, wait.now);
+        let watchdog = self.watchdog.clone();
         let mut stop = self.stop.clone();
         let is_stopped = self.is_stopped;
         tokio::select! {
             biased;
             _ = closed(&mut stop), if !is_stopped => {}
             woken = self.rest(wait) => return woken,
-            () = leash.woken() => return Woken::AfterStop,
+            () = watchdog.woken() => return Woken::AfterStop,
         }
         self.stopped().await
     }

@@ -1,7 +1,7 @@
 //! Taking a slot.
 
 use super::{ROUNDS_MAX, crowded, written};
-use crate::choose::candidates;
+use crate::choose::rank_free;
 use crate::error::{Error, ErrorKind};
 use crate::lease::{Acquired, Census, Choice, Claim};
 use crate::record::{Record, UnixMs, Version};
@@ -93,12 +93,12 @@ async fn any<S: Store + ?Sized>(
     wanted: &Wanted,
 ) -> Result<Acquired, Error> {
     for _ in 0..ROUNDS_MAX {
-        let vacancies = store.vacancies(wanted).await?;
-        if let Some(answer) = answered(store, claim, &vacancies.look).await? {
+        let free_slots = store.free_slots(wanted).await?;
+        if let Some(answer) = answered(store, claim, &free_slots.look).await? {
             return Ok(answer);
         }
-        let history = vacancies.look.history.clone();
-        let (best, census) = candidates(vacancies, wanted, claim);
+        let history = free_slots.look.history.clone();
+        let (best, census) = rank_free(free_slots, wanted, claim);
         let attempts: Vec<Attempt> = best
             .into_iter()
             .filter_map(|entry| {

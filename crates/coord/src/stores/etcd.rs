@@ -37,7 +37,7 @@ use crate::guarantees::Guarantees;
 use crate::record::{Meta, Version, json};
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Act, Changes, Commit, Committed, Entry, Look, Put, Store, Vacancies, Wanted, Watched,
+    Act, Changes, Commit, Committed, Entry, FreeSlots, Look, Put, Store, Wanted, Watched,
 };
 use crate::timing::Timing;
 use crate::url::StoreUrl;
@@ -122,10 +122,10 @@ impl Store for EtcdStore {
         Ok(call.end(Snapshot::of_group(&call, &self.keys, group).await)?.entries())
     }
 
-    async fn vacancies(&self, _wanted: &Wanted) -> Result<Vacancies, Error> {
-        let call = self.remote.call(Act::Vacancies.word());
+    async fn free_slots(&self, _wanted: &Wanted) -> Result<FreeSlots, Error> {
+        let call = self.remote.call(Act::FreeSlots.word());
         let snapshot = call.end(Snapshot::of_group(&call, &self.keys, Group::Workers).await)?;
-        call.end(snapshot.look(&self.keys)).map(Vacancies::of_all)
+        call.end(snapshot.look(&self.keys)).map(FreeSlots::of_all)
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {

@@ -15,9 +15,9 @@
 mod cell;
 mod commit;
 mod directory;
-mod promise;
+mod free_slots;
+mod guarantees;
 mod shared;
-mod vacancies;
 mod watch;
 
 use std::fmt;
@@ -30,7 +30,7 @@ use async_trait::async_trait;
 use self::directory::Allowed;
 pub use self::directory::Copied;
 pub(crate) use self::directory::Entrance;
-pub(crate) use self::promise::Purpose;
+pub(crate) use self::guarantees::Purpose;
 use self::shared::Shared;
 use crate::error::{Error, ErrorKind};
 use crate::failure::Failure;
@@ -41,7 +41,7 @@ use crate::nonce::Nonce;
 use crate::record::{Meta, Version};
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Changes, Commit, Committed, Entry, Look, Put, Store, Vacancies, Wanted, Watched,
+    Changes, Commit, Committed, Entry, FreeSlots, Look, Put, Store, Wanted, Watched,
 };
 use crate::timing::Timing;
 use crate::url::StoreUrl;
@@ -176,9 +176,9 @@ impl Store for FileStore {
         self.act("list slots", list).await
     }
 
-    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
+    async fn free_slots(&self, wanted: &Wanted) -> Result<FreeSlots, Error> {
         let wanted = wanted.clone();
-        let look = move |shared: &Shared| shared.vacancies(&wanted, CHANGES_MAX);
+        let look = move |shared: &Shared| shared.free_slots(&wanted, CHANGES_MAX);
         self.act("look for free workers", look).await
     }
 

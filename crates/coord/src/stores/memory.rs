@@ -15,8 +15,8 @@ use crate::namespace::Namespace;
 use crate::record::{Meta, Record, Version, Versioned};
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Announcer, Change, Changes, Commit, Committed, Entry, Found, Look, Presence, Present, Put,
-    Stay, Store, Vacancies, Wanted, Watched,
+    Announcer, Change, Changes, Commit, Committed, Entry, Found, FreeSlots, Look, Presence,
+    Present, Put, Stay, Store, Wanted, Watched,
 };
 use crate::sync::lock;
 use crate::time::boot_time;
@@ -170,10 +170,10 @@ impl Store for MemoryStore {
         Ok(state.look(slots).entries)
     }
 
-    async fn vacancies(&self, _wanted: &Wanted) -> Result<Vacancies, Error> {
+    async fn free_slots(&self, _wanted: &Wanted) -> Result<FreeSlots, Error> {
         let state = self.lock();
         let workers = state.cells.keys().filter(|slot| slot.group() == Group::Workers);
-        Ok(Vacancies::of_all(state.look(workers)))
+        Ok(FreeSlots::of_all(state.look(workers)))
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {

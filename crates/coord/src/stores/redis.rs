@@ -17,11 +17,11 @@
 
 mod answer;
 mod failure;
+mod guarantees;
 mod history;
 mod keys;
 mod link;
 mod neighbours;
-mod promise;
 mod replicas;
 mod scripts;
 mod server;
@@ -52,7 +52,7 @@ use crate::record::{Meta, Record, Version, json};
 use crate::replicas::ForgottenReplica;
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Act, Changes, Commit, Committed, Entry, Look, Present, Put, Stay, Store, Vacancies, Wanted,
+    Act, Changes, Commit, Committed, Entry, FreeSlots, Look, Present, Put, Stay, Store, Wanted,
     Watched, Written,
 };
 use crate::time::millis;
@@ -178,13 +178,13 @@ fn writing(act: Act, script: &'static Script, group: Group) -> Step {
 #[async_trait]
 impl Store for RedisStore {
     fn guarantees(&self) -> Guarantees {
-        promise::guarantees(&self.session)
+        guarantees::guarantees(&self.session)
     }
 
     async fn diagnose(&self, _timing: &Timing) -> Result<Vec<Finding>, Error> {
         // If the connection was lost, it is made anew, and the server asked again.
         let answer = self.look(Act::Read, Group::Workers, Vec::new()).await?;
-        let mut found = promise::findings(&self.session);
+        let mut found = guarantees::findings(&self.session);
         // Whether sentinels answer is not what is asked here.
         found.extend(replicas::findings(&self.session, &answer).await.unwrap_or_default());
         Ok(found)
@@ -225,12 +225,12 @@ impl Store for RedisStore {
         Ok(self.look(Act::List, group, vec!["*".to_owned()]).await?.entries)
     }
 
-    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
+    async fn free_slots(&self, wanted: &Wanted) -> Result<FreeSlots, Error> {
         let size = u64::from(wanted.last.saturating_sub(wanted.first)) + 1;
         if size <= RANGE_READ_MAX {
             let all: Vec<Slot> = (wanted.first..=wanted.last).map(Slot::worker).collect();
             let look = self.read(&all).await?;
-            return Ok(Vacancies::of_all(look));
+            return Ok(FreeSlots::of_all(look));
         }
         let (start, step) = walk(wanted);
         let arguments = vec![
@@ -246,16 +246,16 @@ impl Store for RedisStore {
             arguments,
             more: 1,
             is_acknowledged: true,
-            ..reading(Act::Vacancies, &VACANCIES, Group::Workers)
+            ..reading(Act::FreeSlots, &VACANCIES, Group::Workers)
         };
         let answer = self.run_begun(&step).await?;
         if answer.status == "unindexed" {
             // An index was lost: nobody would find the workers that are in none.
-            let all = self.look(Act::Vacancies, Group::Workers, vec!["*".to_owned()]).await?;
-            return Ok(Vacancies::of_all(self.look_of(all)));
+            let all = self.look(Act::FreeSlots, Group::Workers, vec!["*".to_owned()]).await?;
+            return Ok(FreeSlots::of_all(self.look_of(all)));
         }
         let held = answer.more.first().and_then(|held| held.parse().ok()).unwrap_or(0);
-        Ok(Vacancies { look: self.look_of(answer), is_complete: false, held })
+        Ok(FreeSlots { look: self.look_of(answer), is_complete: false, held })
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {

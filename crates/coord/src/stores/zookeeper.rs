@@ -11,12 +11,12 @@ mod clock;
 mod commit;
 mod endpoints;
 mod failure;
+mod free_slots;
+mod guarantees;
 mod paths;
 mod probe;
-mod promise;
 mod session;
 mod tree;
-mod vacancies;
 mod watching;
 
 use std::fmt;
@@ -26,8 +26,8 @@ use tokio::time::timeout_at;
 use zookeeper_client as zk;
 
 use self::endpoints::Endpoints;
+use self::guarantees::Setup;
 use self::paths::Paths;
-use self::promise::Setup;
 use self::session::{Get, Session};
 use self::tree::Tree;
 use crate::error::{Error, ErrorKind};
@@ -38,7 +38,7 @@ use crate::namespace::Namespace;
 use crate::record::{Meta, Version};
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Act, Changes, Commit, Committed, Entry, Look, Put, Stay, Store, Vacancies, Wanted, Watched,
+    Act, Changes, Commit, Committed, Entry, FreeSlots, Look, Put, Stay, Store, Wanted, Watched,
 };
 use crate::timing::Timing;
 use crate::url::StoreUrl;
@@ -147,9 +147,9 @@ impl Store for ZooKeeperStore {
         self.tree.list(group, deadline).await.map_err(self.fails(Act::List))
     }
 
-    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
+    async fn free_slots(&self, wanted: &Wanted) -> Result<FreeSlots, Error> {
         let deadline = self.tree.session.deadline();
-        self.tree.vacancies(wanted, deadline).await.map_err(self.fails(Act::Vacancies))
+        self.tree.free_slots(wanted, deadline).await.map_err(self.fails(Act::FreeSlots))
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {

@@ -16,7 +16,7 @@ use crate::record::{Meta, Version};
 use crate::replicas::ForgottenReplica;
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Act, Changes, Commit, Committed, Entry, Look, Put, Store, Vacancies, Wanted, Watched, Written,
+    Act, Changes, Commit, Committed, Entry, FreeSlots, Look, Put, Store, Wanted, Watched, Written,
 };
 use crate::time::boot_time;
 use crate::timing::Timing;
@@ -26,7 +26,7 @@ use crate::timing::Timing;
 pub struct Metered {
     inner: Arc<dyn Store>,
     /// One for each act and outcome, made at once so that counting takes no lock.
-    tallies: [[Tally; Outcome::COUNT]; Act::ALL.len()],
+    counters: [[Counter; Outcome::COUNT]; Act::ALL.len()],
 }
 
 /// How often something was done so far, and how long that took in all.
@@ -55,7 +55,7 @@ pub enum Outcome {
 }
 
 #[derive(Debug, Default)]
-struct Tally {
+struct Counter {
     count: AtomicU64,
     nanos: AtomicU64,
 }
@@ -64,7 +64,7 @@ impl Metered {
     /// Counts what is done through the wrapper from now on.
     #[must_use]
     pub fn new(inner: Arc<dyn Store>) -> Self {
-        Self { inner, tallies: Default::default() }
+        Self { inner, counters: Default::default() }
     }
 
     /// Every pair of act and outcome that can occur, in a fixed order, those that did not yet too.
@@ -79,14 +79,14 @@ impl Metered {
     /// How often an act ended so.
     #[must_use]
     pub fn operations(&self, act: Act, outcome: Outcome) -> Operations {
-        let tally = &self.tallies[act as usize][outcome.index()];
+        let counter = &self.counters[act as usize][outcome.index()];
         // Relaxed: statistics. The two may differ by an operation that is being counted.
         let (count, nanos) =
-            (tally.count.load(Ordering::Relaxed), tally.nanos.load(Ordering::Relaxed));
+            (counter.count.load(Ordering::Relaxed), counter.nanos.load(Ordering::Relaxed));
         Operations { act, outcome, count, spent: Duration::from_nanos(nanos) }
     }
 
-    async fn tally<T>(
+    async fn count<T>(
         &self,
         act: Act,
         request: impl Future<Output = Result<T, Error>>,
@@ -99,10 +99,10 @@ impl Metered {
             Err(error) => Outcome::Failed(error.kind()),
         };
         let nanos = u64::try_from(boot_time().saturating_sub(began).as_nanos()).unwrap_or(u64::MAX);
-        let tally = &self.tallies[act as usize][outcome.index()];
+        let counter = &self.counters[act as usize][outcome.index()];
         // Relaxed: nothing is read by the strength of these.
-        tally.count.fetch_add(1, Ordering::Relaxed);
-        tally.nanos.fetch_add(nanos, Ordering::Relaxed);
+        counter.count.fetch_add(1, Ordering::Relaxed);
+        counter.nanos.fetch_add(nanos, Ordering::Relaxed);
         result
     }
 }
@@ -138,7 +138,7 @@ impl Outcome {
 
     /// Whether an act can end so.
     const fn can_end(self, act: Act) -> bool {
-        let reads = matches!(act, Act::Read | Act::List | Act::Vacancies | Act::Watch);
+        let reads = matches!(act, Act::Read | Act::List | Act::FreeSlots | Act::Watch);
         !(reads && matches!(self, Self::Conflict))
     }
 }
@@ -181,19 +181,19 @@ impl Store for Metered {
     }
 
     async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {
-        self.tally(Act::Read, self.inner.read(slots), |_| Outcome::Done).await
+        self.count(Act::Read, self.inner.read(slots), |_| Outcome::Done).await
     }
 
     async fn list(&self, group: Group) -> Result<Vec<Entry>, Error> {
-        self.tally(Act::List, self.inner.list(group), |_| Outcome::Done).await
+        self.count(Act::List, self.inner.list(group), |_| Outcome::Done).await
     }
 
-    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
-        self.tally(Act::Vacancies, self.inner.vacancies(wanted), |_| Outcome::Done).await
+    async fn free_slots(&self, wanted: &Wanted) -> Result<FreeSlots, Error> {
+        self.count(Act::FreeSlots, self.inner.free_slots(wanted), |_| Outcome::Done).await
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {
-        self.tally(commit.act, self.inner.commit(commit), |got| match got {
+        self.count(commit.act, self.inner.commit(commit), |got| match got {
             Committed::Done { .. } => Outcome::Done,
             Committed::Conflict(_) => Outcome::Conflict,
         })
@@ -201,12 +201,12 @@ impl Store for Metered {
     }
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
-        self.tally(Act::PutMeta, self.inner.put_meta(expected, meta), of_put).await
+        self.count(Act::PutMeta, self.inner.put_meta(expected, meta), of_put).await
     }
 
     async fn settle(&self, written: &Written) -> Result<bool, Error> {
         let outcome = |settled: &bool| if *settled { Outcome::Done } else { Outcome::Conflict };
-        self.tally(Act::Settle, self.inner.settle(written), outcome).await
+        self.count(Act::Settle, self.inner.settle(written), outcome).await
     }
 
     async fn missing_replicas(&self) -> Result<Vec<String>, Error> {
@@ -218,11 +218,11 @@ impl Store for Metered {
     }
 
     async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {
-        self.tally(Act::Forget, self.inner.forget(slot, version), of_put).await
+        self.count(Act::Forget, self.inner.forget(slot, version), of_put).await
     }
 
     async fn watch(&self, watched: &Watched) -> Result<Changes, Error> {
-        self.tally(Act::Watch, self.inner.watch(watched), |_| Outcome::Done).await
+        self.count(Act::Watch, self.inner.watch(watched), |_| Outcome::Done).await
     }
 }
 

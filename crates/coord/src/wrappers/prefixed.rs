@@ -14,7 +14,7 @@ use crate::record::{Meta, Version};
 use crate::replicas::ForgottenReplica;
 use crate::slot::{Group, NameError, Slot};
 use crate::store::{
-    Act, Change, Changes, Commit, Committed, Entry, Look, Put, Store, Vacancies, Wanted, Watched,
+    Act, Change, Changes, Commit, Committed, Entry, FreeSlots, Look, Put, Store, Wanted, Watched,
     Written,
 };
 use crate::timing::Timing;
@@ -118,9 +118,9 @@ impl Store for Prefixed {
         Ok(self.outward_entries(self.inner.list(group).await?))
     }
 
-    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
+    async fn free_slots(&self, wanted: &Wanted) -> Result<FreeSlots, Error> {
         // Only workers are chosen from, and they are shared.
-        self.inner.vacancies(wanted).await
+        self.inner.free_slots(wanted).await
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {

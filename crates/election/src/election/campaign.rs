@@ -1,4 +1,4 @@
-//! A campaign and the leadership that comes of it, as the tenant of a lease.
+//! A campaign and the leadership that comes of it, as the holder of a lease.
 
 use std::future::pending;
 use std::mem::{Discriminant, discriminant};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use frazil_coord::keeper::{
-    Candidacy, Driver, LeaseState, LeaseStatus, Now, Pause, Plan, Refusal, Tenant, Waiting, Woken,
+    Candidacy, Driver, Holder, LeaseState, LeaseStatus, Now, Pause, Plan, Refusal, Waiting, Woken,
     present,
 };
 use frazil_coord::time::boot_time;
@@ -232,7 +232,7 @@ impl Campaign {
     }
 }
 
-impl Tenant for Campaign {
+impl Holder for Campaign {
     fn now(&self) -> UnixMs {
         self.settings.clock.now()
     }

@@ -36,7 +36,7 @@ pub struct LeaderInfo {
 
 /// An election and how it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Standings {
+pub struct ElectionInfo {
     /// The election.
     pub name: String,
     /// Its leader, if there is one.
@@ -118,7 +118,7 @@ impl LeaderInfo {
     }
 }
 
-impl Standings {
+impl ElectionInfo {
     /// How the election behind a slot stands.
     #[must_use]
     pub fn of(entry: &Entry) -> Self {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use frazil_coord::Token;
 
-use super::Verdict;
+use super::WriteOutcome;
 
 /// A file with the highest token that wrote it in a file beside it (`NAME.fence`), both behind one
 /// lock (`NAME.lock`) for the processes of one machine.
@@ -18,14 +18,14 @@ use super::Verdict;
 ///
 /// ```
 /// use frazil_coord::Token;
-/// use frazil_election::fence::{FencedFile, Verdict};
+/// use frazil_election::fence::{FencedFile, WriteOutcome};
 ///
 /// # let directory = tempfile::tempdir()?;
 /// # let path = directory.path().join("report");
 /// let report = FencedFile::new(&path);
-/// assert_eq!(report.write(Token(8), b"by the new leader")?, Verdict::Accepted);
+/// assert_eq!(report.write(Token(8), b"by the new leader")?, WriteOutcome::Accepted);
 /// let late = report.write(Token(7), b"by the old one")?;
-/// assert_eq!(late, Verdict::Refused { highest: Token(8) });
+/// assert_eq!(late, WriteOutcome::Refused { highest: Token(8) });
 /// assert_eq!(std::fs::read(&path)?, b"by the new leader");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -70,20 +70,20 @@ impl FencedFile {
     /// # Errors
     /// If the disk or a permission is in the way, or the fence is lost. After an error of the disk
     /// the content may be the old one or the new one.
-    pub fn write(&self, token: Token, content: &[u8]) -> Result<Verdict, FenceError> {
+    pub fn write(&self, token: Token, content: &[u8]) -> Result<WriteOutcome, FenceError> {
         let locked = self.lock()?;
-        let verdict = self.raise_locked(&locked, token)?;
-        if verdict.is_accepted() {
+        let outcome = self.raise_locked(&locked, token)?;
+        if outcome.is_accepted() {
             replace(&self.path, content)?;
         }
-        Ok(verdict)
+        Ok(outcome)
     }
 
     /// Raises the fence and leaves the content: what a new leader does before it reads.
     ///
     /// # Errors
     /// As for [`write`](Self::write).
-    pub fn raise(&self, token: Token) -> Result<Verdict, FenceError> {
+    pub fn raise(&self, token: Token) -> Result<WriteOutcome, FenceError> {
         let locked = self.lock()?;
         self.raise_locked(&locked, token)
     }
@@ -99,14 +99,14 @@ impl FencedFile {
 
     /// The fence is on disk before the content is: whoever finds the new content finds the new
     /// fence too.
-    fn raise_locked(&self, locked: &File, token: Token) -> Result<Verdict, FenceError> {
+    fn raise_locked(&self, locked: &File, token: Token) -> Result<WriteOutcome, FenceError> {
         let highest = self.read_fence(locked)?;
-        let verdict = Verdict::of(token, highest);
+        let outcome = WriteOutcome::of(token, highest);
         if token > highest {
             replace(&self.fence, format!("{token}\n").as_bytes())?;
             self.mark_used(locked)?;
         }
-        Ok(verdict)
+        Ok(outcome)
     }
 
     fn read_fence(&self, locked: &File) -> Result<Token, FenceError> {

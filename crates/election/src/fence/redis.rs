@@ -4,7 +4,7 @@ use std::fmt;
 
 use frazil_coord::Token;
 
-use super::Verdict;
+use super::WriteOutcome;
 
 /// A string in Redis with the highest token that wrote it in a key beside it. Both are in one hash
 /// slot, so that it works in a cluster too.
@@ -15,7 +15,7 @@ use super::Verdict;
 /// client `WAIT`, or guard with a database.
 ///
 /// ```
-/// use frazil_election::fence::{FencedKey, Verdict};
+/// use frazil_election::fence::{FencedKey, WriteOutcome};
 /// use frazil_coord::Token;
 ///
 /// let report = FencedKey::new("report")?;
@@ -25,8 +25,8 @@ use super::Verdict;
 /// //   let reply: (i64, String) =
 /// //       redis::Script::new(call.script).key(&call.keys[..]).arg(&call.arguments[..]).invoke(..)?;
 /// let reply = (0, "1794745660000".to_owned());
-/// let verdict = FencedKey::verdict(reply.0, &reply.1)?;
-/// assert_eq!(verdict, Verdict::Refused { highest: Token(1_794_745_660_000) });
+/// let outcome = FencedKey::outcome(reply.0, &reply.1)?;
+/// assert_eq!(outcome, WriteOutcome::Refused { highest: Token(1_794_745_660_000) });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,10 +90,10 @@ impl FencedKey {
     ///
     /// # Errors
     /// If the script does not answer like that.
-    pub fn verdict(accepted: i64, highest: &str) -> Result<Verdict, ReplyError> {
+    pub fn outcome(accepted: i64, highest: &str) -> Result<WriteOutcome, ReplyError> {
         match (accepted, highest.parse()) {
-            (1, Ok(_)) => Ok(Verdict::Accepted),
-            (0, Ok(highest)) => Ok(Verdict::Refused { highest: Token(highest) }),
+            (1, Ok(_)) => Ok(WriteOutcome::Accepted),
+            (0, Ok(highest)) => Ok(WriteOutcome::Refused { highest: Token(highest) }),
             _ => Err(ReplyError(format!("{accepted} {highest}"))),
         }
     }
@@ -141,10 +141,10 @@ mod tests {
 
     #[test]
     fn an_answer_that_the_script_does_not_give_is_no_verdict() {
-        assert_eq!(FencedKey::verdict(1, "7"), Ok(Verdict::Accepted));
-        assert_eq!(FencedKey::verdict(0, "7"), Ok(Verdict::Refused { highest: Token(7) }));
+        assert_eq!(FencedKey::outcome(1, "7"), Ok(WriteOutcome::Accepted));
+        assert_eq!(FencedKey::outcome(0, "7"), Ok(WriteOutcome::Refused { highest: Token(7) }));
         for (accepted, highest) in [(2, "7"), (1, ""), (0, "x"), (-1, "7")] {
-            assert!(FencedKey::verdict(accepted, highest).is_err());
+            assert!(FencedKey::outcome(accepted, highest).is_err());
         }
     }
 }

@@ -45,7 +45,7 @@ pub struct Balancer {
 
 /// What to do about loads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum BalanceStep {
     /// Nothing until something changes.
     Even,
     /// Look again at this boot time.
@@ -76,16 +76,16 @@ impl Balancer {
         node: &str,
         own: &BTreeMap<String, Duration>,
         now: Duration,
-    ) -> Verdict {
+    ) -> BalanceStep {
         self.note(cluster, now);
         let (true, Some(to)) = (cluster.is_heaviest(node), cluster.lighter(node)) else {
-            return Verdict::Even;
+            return BalanceStep::Even;
         };
         let Balance { window, pause, min_hold } = self.balance;
         let calm = (self.nodes_since + window).max(self.holders_since + pause);
         let calm = calm.max(self.not_before);
         if now < calm {
-            return Verdict::LookAt(calm);
+            return BalanceStep::LookAt(calm);
         }
         let arrived = |job: &String| {
             let holder = cluster.jobs.get(job).and_then(Option::as_deref);
@@ -94,18 +94,18 @@ impl Balancer {
         if self.last.take().is_some_and(|job| !arrived(&job)) {
             // Who should have it may be gone, with its presence still to lapse.
             self.not_before = now + window * 4;
-            return Verdict::LookAt(self.not_before);
+            return BalanceStep::LookAt(self.not_before);
         }
         let is_settled = |job: &str| own.get(job).is_some_and(|since| now >= *since + min_hold);
         match cluster.to_move(node, to, is_settled) {
             Some(job) => {
                 self.last = Some(job.to_owned());
                 self.holders_since = now;
-                Verdict::GiveAway(job.to_owned())
+                BalanceStep::GiveAway(job.to_owned())
             }
             None => match own.values().min() {
-                Some(since) => Verdict::LookAt((*since + min_hold).max(now + pause)),
-                None => Verdict::Even,
+                Some(since) => BalanceStep::LookAt((*since + min_hold).max(now + pause)),
+                None => BalanceStep::Even,
             },
         }
     }

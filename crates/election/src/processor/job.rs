@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::attempt::{Attempt, Ended, Stopped};
 use super::node::Node;
-use super::restart::{Failures, Verdict, WhenDone};
+use super::restart::{AfterFailure, Failures, WhenDone};
 use super::run::{Run, Work};
 use super::status::{JobState, Step, Why};
 use super::stopped;
@@ -49,7 +49,7 @@ struct Tenure<'a> {
     attempts: u32,
 }
 
-/// After the store refused something that only an operator can mend.
+/// After the store refused something that only an operator can repair.
 const REFUSED_PAUSE: Duration = Duration::from_secs(5);
 /// Whoever gave a job away lets others go first for this long: many ranks, and the way of the news.
 const STEP_BACK: Duration = Duration::from_millis(200);
@@ -88,7 +88,7 @@ impl Job {
                 }
             };
         }
-        self.node.ledger.give_up(&self.name);
+        self.node.quota.give_up(&self.name);
         self.tell(None, JobState::Ended);
     }
 
@@ -114,7 +114,7 @@ impl Job {
     async fn lead(&mut self, leadership: Leadership, failures: &mut Failures) -> Next {
         let (token, node, name) = (leadership.token(), self.node.clone(), self.name.clone());
         node.teller.step(&name, token, Step::Elected);
-        if !node.ledger.begin(&name, boot_time()) {
+        if !node.quota.begin(&name, boot_time()) {
             release(&node, &name, leadership).await;
             return Next::Campaign(STEP_BACK, JobState::Campaigning);
         }
@@ -123,7 +123,7 @@ impl Job {
         let mut tenure = Tenure { job: self, leadership: &leadership, voluntary, attempts: 0 };
         let next = tenure.work(failures).await;
         // Before the release: others of this node are asked as soon as the store tells of it.
-        node.ledger.end(&name);
+        node.quota.end(&name);
         release(&node, &name, leadership).await;
         next
     }
@@ -242,18 +242,20 @@ impl Tenure<'_> {
     }
 
     /// Tells of a failure; gives the pause until the next start, or what follows.
-    fn failed(&self, error: &str, verdict: Verdict) -> Result<Duration, Next> {
+    fn failed(&self, error: &str, next: AfterFailure) -> Result<Duration, Next> {
         let (teller, name, token) =
             (&self.job.node.teller, &self.job.name, self.leadership.token());
-        tracing::warn!(job = %name, error, ?verdict, "a job failed");
+        tracing::warn!(job = %name, error, ?next, "a job failed");
         teller.failed(name, Some(token), error);
         self.step(Step::Failed(error.to_owned()));
-        match verdict {
-            Verdict::Restart(pause) => {
+        match next {
+            AfterFailure::Restart(pause) => {
                 teller.restarted(name, token);
                 Ok(pause)
             }
-            Verdict::LeaveToOthers(hold_off) => Err(Next::Campaign(hold_off, JobState::HeldOff)),
+            AfterFailure::LeaveToOthers(hold_off) => {
+                Err(Next::Campaign(hold_off, JobState::HeldOff))
+            }
         }
     }
 
@@ -283,7 +285,7 @@ async fn voluntary(node: &Node, name: &str, at: &mut Option<Instant>) {
     let views = node.elections.view();
     loop {
         sleep_until(*at).await;
-        let is_wanted = || node.ledger.leave(name, &node.understood(&views.borrow()).cluster);
+        let is_wanted = || node.quota.leave(name, &node.understood(&views.borrow()).cluster);
         if node.options.strict || is_wanted() {
             return;
         }

@@ -18,7 +18,7 @@ use super::stopped;
 use crate::election::at_once;
 use crate::{LeaderInfo, Leadership, View};
 
-/// After the store did not answer, or refused something that only an operator can mend.
+/// After the store did not answer, or refused something that only an operator can repair.
 const REFUSED_PAUSE: Duration = Duration::from_secs(1);
 /// The work of a node that is being stopped does not wait for longer than this until the others
 /// know of it: to be ranked last is a matter of milliseconds.

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use frazil_coord::Token;
 
-use super::ledger::Ledger;
 use super::options::Options;
 use super::placement::{ClusterView, Peer, fingerprint};
+use super::quota::Quota;
 use super::status::Teller;
 use crate::{Elections, LeaderInfo, Settings, View};
 
@@ -21,7 +21,7 @@ pub(super) struct Node {
     pub(super) mark: String,
     pub(super) elections: Elections,
     pub(super) options: Options,
-    pub(super) ledger: Ledger,
+    pub(super) quota: Quota,
     pub(super) teller: Teller,
     jobs: BTreeSet<String>,
     draining: AtomicBool,
@@ -53,9 +53,9 @@ impl Node {
         jobs: BTreeSet<String>,
         teller: Teller,
     ) -> Self {
-        let ledger = Ledger::new(mark.clone(), options.quota);
+        let quota = Quota::new(mark.clone(), options.quota);
         let (draining, understood) = (AtomicBool::new(false), Mutex::new(None));
-        Self { app, mark, elections, options, ledger, teller, jobs, draining, understood }
+        Self { app, mark, elections, options, quota, teller, jobs, draining, understood }
     }
 
     /// The election of a job.
@@ -114,7 +114,7 @@ impl Node {
         let understood = self.understood(view);
         // A job that is not free any more is not asked about.
         let rank = understood.ranks.get(job).copied()?;
-        if !self.ledger.reach(job, &understood.cluster) {
+        if !self.quota.reach(job, &understood.cluster) {
             return None;
         }
         let rank = u32::try_from(rank).unwrap_or(u32::MAX);

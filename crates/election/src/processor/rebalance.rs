@@ -9,7 +9,7 @@ use frazil_coord::time::boot_time;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::balance::{Balance, Balancer, Verdict};
+use super::balance::{Balance, BalanceStep, Balancer};
 use super::node::Node;
 use super::stopped;
 
@@ -28,11 +28,11 @@ pub(super) async fn run(
     loop {
         let understood = node.understood(&views.borrow_and_update());
         let now = boot_time();
-        let verdict = balancer.look(&understood.cluster, &node.mark, &node.ledger.running(), now);
-        let pause = match verdict {
-            Verdict::Even => Duration::from_hours(24),
-            Verdict::LookAt(at) => at.saturating_sub(now),
-            Verdict::GiveAway(job) => {
+        let step = balancer.look(&understood.cluster, &node.mark, &node.quota.running(), now);
+        let pause = match step {
+            BalanceStep::Even => Duration::from_hours(24),
+            BalanceStep::LookAt(at) => at.saturating_sub(now),
+            BalanceStep::GiveAway(job) => {
                 // The leadership that was seen, and no other.
                 if let (Some(order), Some(token)) = (orders.get(&job), understood.tokens.get(&job))
                 {

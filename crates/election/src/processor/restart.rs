@@ -61,7 +61,7 @@ pub(super) struct Failures {
 
 /// What follows on a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum AfterFailure {
     /// Start it again after a pause.
     Restart(Duration),
     /// Release it, and leave it to others for a while.
@@ -70,18 +70,18 @@ pub(super) enum Verdict {
 
 impl Failures {
     /// Counts a failure after a run of this length.
-    pub(super) fn failed(&mut self, restart: &Restart, ran: Duration) -> Verdict {
+    pub(super) fn failed(&mut self, restart: &Restart, ran: Duration) -> AfterFailure {
         if ran >= restart.steady {
             *self = Self::default();
         }
         if self.tried < restart.tries {
             let pause = doubled(restart.first_pause, self.tried, restart.pause_max);
             self.tried += 1;
-            return Verdict::Restart(pause);
+            return AfterFailure::Restart(pause);
         }
         let hold_off = doubled(restart.hold_off, self.rounds, restart.hold_off_max);
         *self = Self { tried: 0, rounds: self.rounds.saturating_add(1) };
-        Verdict::LeaveToOthers(hold_off)
+        AfterFailure::LeaveToOthers(hold_off)
     }
 }
 

@@ -73,12 +73,12 @@ pub(crate) fn release(scope: &Scope, state: &mut State, node: usize) -> Option<(
 }
 
 /// Gives a lost record a successor, counted from when the loss was seen.
-pub(crate) fn mend(state: &mut State, now: u64) -> Option<()> {
+pub(crate) fn repair(state: &mut State, now: u64) -> Option<()> {
     let (read, found, present) = look(state);
     if found != Found::Lost || present {
         return None;
     }
-    send(state, Request::Mend { read, now });
+    send(state, Request::Repair { read, now });
     Some(())
 }
 

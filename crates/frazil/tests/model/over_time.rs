@@ -206,7 +206,7 @@ fn a_holder_that_does_not_raise_the_quarantine_is_caught() {
 
 #[test]
 fn a_lane_without_a_leash_is_caught() {
-    is_caught_without(Omitted::Leash, FROZEN);
+    is_caught_without(Omitted::Watchdog, FROZEN);
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub(crate) enum Action {
     Strike,
     /// Meta is created anew.
     Recreate,
-    Mend {
+    Repair {
         now: u64,
     },
 }
@@ -154,7 +154,7 @@ impl Scope {
                 Variant::MendedByAnOldClock => 1,
                 _ => state.clock,
             };
-            actions.extend((seen..=state.clock).map(|now| Action::Mend { now }));
+            actions.extend((seen..=state.clock).map(|now| Action::Repair { now }));
         }
     }
 
@@ -179,7 +179,7 @@ impl Scope {
             Action::Copy => store::copy(state),
             Action::Strike => store::strike(self, state),
             Action::Recreate => store::quarantine(self, state),
-            Action::Mend { now } => node::mend(state, now)?,
+            Action::Repair { now } => node::repair(state, now)?,
         }
         Some(())
     }

@@ -82,7 +82,7 @@ pub(crate) enum Request {
     Acquire { stint: usize, node: usize, read: Version, meta: MetaState, now: u64 },
     Extend { stint: usize, tenure: Token, now: u64 },
     Release { stint: usize, tenure: Token, last: u64 },
-    Mend { read: Version, now: u64 },
+    Repair { read: Version, now: u64 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -108,7 +108,7 @@ pub(crate) enum Note {
     Reattached,
     /// A claim that was repeated got the tenure that it already had.
     Repeated,
-    /// A slot was taken above a quarantine or a mended record.
+    /// A slot was taken above a quarantine or a repaired record.
     TakenAfterCalamity,
 }
 
@@ -157,7 +157,7 @@ impl State {
                 holds(stint) || nodes.iter().any(cares)
             }
             Request::Release { stint, .. } => holds(stint),
-            Request::Mend { read, .. } => is_at(read),
+            Request::Repair { read, .. } => is_at(read),
         });
     }
 
@@ -220,7 +220,7 @@ impl Request {
 
     fn each_version(&mut self, visit: &mut dyn FnMut(&mut Version)) {
         match self {
-            Self::Acquire { read, .. } | Self::Mend { read, .. } => visit(read),
+            Self::Acquire { read, .. } | Self::Repair { read, .. } => visit(read),
             Self::Extend { .. } | Self::Release { .. } => {}
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use frazil_coord::rules::{self, Outlook, RUN_AHEAD_MS};
 use frazil_coord::{
     Ask, Choice, Claim, Found, History, Loss, Nonce, Record, Settling, Slot, Tenure, Token, UnixMs,
-    Version, mend,
+    Version, repair,
 };
 
 use crate::state::{Cell, MetaState, Note, Reply, Request, State, nonce};
@@ -33,8 +33,8 @@ pub(crate) fn execute(scope: &Scope, state: &mut State, request: Request) -> Opt
             release(state, stint, tenure, last);
             None
         }
-        Request::Mend { read, now } => {
-            mend(scope, state, read, now);
+        Request::Repair { read, now } => {
+            repair(scope, state, read, now);
             None
         }
     }
@@ -120,11 +120,11 @@ fn release(state: &mut State, stint: usize, token: Token, last: u64) {
     }
 }
 
-fn mend(scope: &Scope, state: &mut State, read: Version, now: u64) {
+fn repair(scope: &Scope, state: &mut State, read: Version, now: u64) {
     let (version, _, present) = look(state);
     let Some(meta) = state.store.meta else { return };
     if version == read && !present {
-        let record = mend::replacement(&claim(scope, 0, 0, read, meta, now));
+        let record = repair::replacement(&claim(scope, 0, 0, read, meta, now));
         put(state, record, false);
     }
 }

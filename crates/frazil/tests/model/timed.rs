@@ -1,4 +1,4 @@
-//! Leases while time goes by: the production plan, protocol and leash of two nodes on one store that
+//! Leases while time goes by: the production plan, protocol and watchdog of two nodes on one store that
 //! may lose the end of what it acknowledged, or all of it.
 
 #[path = "timed/process.rs"]

@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::switchboard::{Direction, Key, Switchboard, Verdict};
+use super::switchboard::{Action, Direction, Key, Switchboard};
 use crate::waiting::now;
 
 /// How much is read at a time; of no importance.
@@ -30,7 +30,7 @@ pub(super) fn serve(client: TcpStream, board: &Switchboard) {
 fn forward(client: &TcpStream, key: Key, board: &Switchboard) -> io::Result<()> {
     client.set_nodelay(true)?;
     // A black hole swallows also the connection itself.
-    if board.judge(key, Direction::Up, now()) != Verdict::Forward {
+    if board.judge(key, Direction::Up, now()) != Action::Forward {
         return Ok(());
     }
     let target = board.read(|state| state.target);
@@ -95,12 +95,12 @@ impl Pipe<'_> {
         let mut to = self.to;
         for parcel in inbox {
             match self.board.judge(self.key, self.direction, parcel.arrival) {
-                Verdict::Close => return Ok(()),
-                Verdict::Drop => {
+                Action::Close => return Ok(()),
+                Action::Drop => {
                     self.board.update(|state| state.bytes_dropped += parcel.bytes.len() as u64);
                 }
-                Verdict::Forward if parcel.bytes.is_empty() => to.shutdown(Shutdown::Write)?,
-                Verdict::Forward => {
+                Action::Forward if parcel.bytes.is_empty() => to.shutdown(Shutdown::Write)?,
+                Action::Forward => {
                     let length = parcel.bytes.len();
                     let allowed = self.board.allowed(self.key, self.direction, length);
                     to.write_all(&parcel.bytes[..allowed])?;

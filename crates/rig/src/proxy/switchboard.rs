@@ -69,7 +69,7 @@ pub(super) enum Direction {
 
 /// What to do with bytes whose time has come.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Action {
     Forward,
     Drop,
     /// The connection is closed.
@@ -174,11 +174,11 @@ impl Switchboard {
     }
 
     /// Waits until bytes that came at `arrival` may go on, and says where to.
-    pub(super) fn judge(&self, key: Key, direction: Direction, arrival: Instant) -> Verdict {
+    pub(super) fn judge(&self, key: Key, direction: Direction, arrival: Instant) -> Action {
         let mut state = self.lock();
         loop {
             if !state.open.contains_key(&key) {
-                return Verdict::Close;
+                return Action::Close;
             }
             if !state.holds(direction) {
                 let due = arrival + state.delay(direction);
@@ -231,14 +231,14 @@ impl State {
         }
     }
 
-    fn release(&mut self, key: Key, direction: Direction) -> Verdict {
+    fn release(&mut self, key: Key, direction: Direction) -> Action {
         if self.mode == Mode::DropReplies && direction == Direction::Down {
             if let Some(open) = self.open.get_mut(&key) {
                 open.has_hole = true;
             }
-            return Verdict::Drop;
+            return Action::Drop;
         }
-        Verdict::Forward
+        Action::Forward
     }
 
     fn limit(&mut self, bytes: Option<u64>) {

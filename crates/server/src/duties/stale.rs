@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Claim, Entry, Error, Found, Group, History, Presence, Standing};
+use frazil::coord::{Claim, Entry, Error, Found, Group, History, Presence, SlotState};
 
 use crate::app::Shared;
 
@@ -47,10 +47,10 @@ impl Stale {
     ) -> (Self, Vec<(&'a Entry, &'static str)>) {
         let (mut stale, mut named) = (Self::default(), Vec::new());
         for entry in entries {
-            let (count, kind) = match Standing::of(entry, judge, history) {
-                Standing::Quarantined => (&mut stale.quarantined, "quarantined"),
-                Standing::Poisoned => (&mut stale.poisoned, "poisoned"),
-                Standing::Lost => (&mut stale.lost, "lost"),
+            let (count, kind) = match SlotState::of(entry, judge, history) {
+                SlotState::Quarantined => (&mut stale.quarantined, "quarantined"),
+                SlotState::Poisoned => (&mut stale.poisoned, "poisoned"),
+                SlotState::Lost => (&mut stale.lost, "lost"),
                 _ if is_lapsed(entry) => (&mut stale.lapsed, "lapsed"),
                 _ => continue,
             };

@@ -8,7 +8,7 @@ use frazil::{Node, NotIssued};
 use frazil_id::{NotReady, StartError};
 use frazil_wire::{ApiError, Reason};
 
-/// When to look again after what an operator or a store has to mend.
+/// When to look again after what an operator or a store has to repair.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// When to look again after what passes within a request to the store.
 const SOON: Duration = Duration::from_millis(200);

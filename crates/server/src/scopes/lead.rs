@@ -19,7 +19,7 @@ const SPREAD_MS: u64 = 200;
 const PER_SCOPE: Duration = Duration::from_millis(50);
 /// A leader that cannot issue for so long makes room for one that can.
 const UNABLE_MAX: Duration = Duration::from_secs(3);
-/// After a campaign that failed for good: an operator may mend what is wrong.
+/// After a campaign that failed for good: an operator may repair what is wrong.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
 
 /// Leads the scope as often as this node is elected, until the node drains.

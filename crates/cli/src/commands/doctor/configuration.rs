@@ -10,7 +10,7 @@ use crate::words::printable;
 
 const CHECK: &str = "configuration";
 
-/// What was found in it. The library knows best how to mend durations that clash.
+/// What was found in it. The library knows best how to repair durations that clash.
 pub(super) fn rows(
     flags: &ServeArgs,
     problems: &[Problem],

@@ -2,7 +2,7 @@
 
 use frazil::coord::rules::RUN_AHEAD_MS;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Census, Standing, Store, Tally, keeper};
+use frazil::coord::{Census, SlotCounts, SlotState, Store, keeper};
 
 use super::case::Case;
 use super::reach::failed;
@@ -49,7 +49,7 @@ fn room(pool: &Pool, now: u64) -> Row {
     }
     let more = "stop nodes that are not needed, or run fewer lanes";
     if tally.free + tally.never_used == 0 {
-        let holders = named(pool, Standing::Held);
+        let holders = named(pool, SlotState::Held);
         if size == 1 && tally.held == 1 {
             let detail = format!("its only worker is held ({holders}): no other node gets one");
             return Row::warn(CHECK, detail, "nothing, if that node is the one; else stop it");
@@ -68,9 +68,9 @@ fn room(pool: &Pool, now: u64) -> Row {
     Row::ok(CHECK, counted)
 }
 
-/// Workers that somebody has to mend.
+/// Workers that somebody has to repair.
 fn broken(case: &Case, pool: &Pool) -> Vec<Row> {
-    let Tally { poisoned, lost, .. } = pool.tally;
+    let SlotCounts { poisoned, lost, .. } = pool.tally;
     let mut rows = Vec::new();
     if poisoned > 0 {
         rows.push(Row::warn(
@@ -78,7 +78,7 @@ fn broken(case: &Case, pool: &Pool) -> Vec<Row> {
             format!(
                 "{} poisoned by a wrong clock ({})",
                 count(poisoned, "worker"),
-                named(pool, Standing::Poisoned)
+                named(pool, SlotState::Poisoned)
             ),
             format!(
                 "{}, with the last ID that your data shows of it",
@@ -89,7 +89,11 @@ fn broken(case: &Case, pool: &Pool) -> Vec<Row> {
     if lost > 0 {
         rows.push(Row::warn(
             CHECK,
-            format!("{} without a record ({})", count(lost, "worker"), named(pool, Standing::Lost)),
+            format!(
+                "{} without a record ({})",
+                count(lost, "worker"),
+                named(pool, SlotState::Lost)
+            ),
             case.command("store repair"),
         ));
     }
@@ -97,7 +101,7 @@ fn broken(case: &Case, pool: &Pool) -> Vec<Row> {
 }
 
 /// The first few workers of a state, with who has or had them.
-fn named(pool: &Pool, state: Standing) -> String {
+fn named(pool: &Pool, state: SlotState) -> String {
     let mut names: Vec<String> = pool
         .views
         .iter()

@@ -32,7 +32,7 @@ pub(super) struct Row {
     check: &'static str,
     status: Status,
     detail: String,
-    /// What mends it, where something is to be mended.
+    /// What repairs it, where something is to be repaired.
     fix: Option<String>,
 }
 

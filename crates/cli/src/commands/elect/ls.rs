@@ -1,7 +1,7 @@
 //! `frazil elect ls`.
 
 use comfy_table::{Table, presets};
-use frazil::election::{Elections, Standings};
+use frazil::election::{ElectionInfo, Elections};
 use serde::Serialize;
 
 use super::observe::View;
@@ -42,7 +42,7 @@ struct Election<'a> {
 }
 
 impl<'a> Election<'a> {
-    fn of(standings: &'a Standings) -> Self {
+    fn of(standings: &'a ElectionInfo) -> Self {
         Self {
             election: &standings.name,
             state: state(standings),
@@ -54,7 +54,7 @@ impl<'a> Election<'a> {
     }
 }
 
-const fn state(standings: &Standings) -> &'static str {
+const fn state(standings: &ElectionInfo) -> &'static str {
     if standings.leader.is_some() { "led" } else { "free" }
 }
 
@@ -63,7 +63,7 @@ fn seconds(ms: u64) -> f64 {
     ms as f64 / 1000.0
 }
 
-fn table(standings: &[Standings]) -> String {
+fn table(standings: &[ElectionInfo]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     let header = ["ELECTION", "STATE", "LEADER", "HOST", "TOKEN", "SINCE", "HEARTBEAT"];

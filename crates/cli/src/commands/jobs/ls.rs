@@ -1,7 +1,7 @@
 //! `frazil jobs ls`.
 
 use comfy_table::{Table, presets};
-use frazil::election::{Elections, Standings};
+use frazil::election::{ElectionInfo, Elections};
 use serde::Serialize;
 
 use crate::args::JobsLsArgs;
@@ -51,7 +51,7 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    fn of(standings: &'a Standings) -> Option<Self> {
+    fn of(standings: &'a ElectionInfo) -> Option<Self> {
         let (app, job) = standings.name.split_once(MARK)?;
         let leader = standings.leader.as_ref();
         Some(Self {

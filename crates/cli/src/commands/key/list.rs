@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Birth, FirstUse, Nonce, Put, Scheme, Store};
+use frazil::coord::{FirstUse, NewNamespace, Nonce, Put, Scheme, Store};
 use frazil_server::keys::{self, KeyEntry, KeySource, StoredKeys, StoredKeysError};
 
 use super::document::Document;
@@ -121,7 +121,7 @@ async fn ensure_namespace(store: &Arc<dyn Store>, scheme: Scheme) -> Result<(), 
     let incarnation = Nonce::mint().map_err(|error| {
         Failure::new(Exit::Unavailable, format_args!("no random bits: {error}"))
     })?;
-    let birth = Birth {
+    let new = NewNamespace {
         layout: None,
         window_ms: 0,
         first_use: FirstUse::of(scheme),
@@ -131,7 +131,7 @@ async fn ensure_namespace(store: &Arc<dyn Store>, scheme: Scheme) -> Result<(), 
         incarnation,
     };
     // If somebody else was faster it is there as well.
-    let _: Put = store.put_meta(None, &birth.meta()).await?;
+    let _: Put = store.put_meta(None, &new.meta()).await?;
     Ok(())
 }
 

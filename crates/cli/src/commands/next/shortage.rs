@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use frazil::StartError;
 use frazil::coord::keeper::{Waiting, repair_command};
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Guard, Standing};
+use frazil::coord::{Guard, SlotState};
 
 use crate::args::NextArgs;
 use crate::commands::workers::{Pool, View};
@@ -83,21 +83,21 @@ async fn look(args: &NextArgs) -> Result<Pool, Failure> {
 
 /// What is the matter with each worker, and what helps.
 fn described(pool: &Pool) -> String {
-    let of = |state: Standing| pool.views.iter().filter(move |view| view.state == state);
-    let mut text = match of(Standing::Held).count() {
+    let of = |state: SlotState| pool.views.iter().filter(move |view| view.state == state);
+    let mut text = match of(SlotState::Held).count() {
         0 => String::new(),
-        held => format!("{held} held ({})", holders(of(Standing::Held))),
+        held => format!("{held} held ({})", holders(of(SlotState::Held))),
     };
     let mut add = |more: String| {
         let gap = if text.is_empty() { "" } else { ", " };
         // Writing into a string cannot fail.
         let _ = write!(text, "{gap}{more}");
     };
-    let blocked = of(Standing::Blocked).count();
-    if let Some(first) = of(Standing::Blocked).filter_map(|view| view.horizon_ms).min() {
+    let blocked = of(SlotState::Blocked).count();
+    if let Some(first) = of(SlotState::Blocked).filter_map(|view| view.horizon_ms).min() {
         add(format!("{blocked} blocked, the first until {}", instant(first)));
     }
-    let (lost, poisoned) = (of(Standing::Lost).count(), of(Standing::Poisoned).count());
+    let (lost, poisoned) = (of(SlotState::Lost).count(), of(SlotState::Poisoned).count());
     if lost > 0 {
         add(format!("{} without a record (frazil store repair)", count(lost, "worker")));
     }

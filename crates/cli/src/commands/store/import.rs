@@ -8,7 +8,7 @@ use frazil::coord::rules::WINDOW_MAX_MS;
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
 use frazil::coord::{
-    Found, Group, Leasing, Meta, Presence, Put, Record, Slot, Standing, Store, Token, Version,
+    Found, Group, Leasing, Meta, Presence, Put, Record, Slot, SlotState, Store, Token, Version,
     Versioned,
 };
 use serde::Serialize;
@@ -100,7 +100,7 @@ async fn poisoned(store: &Arc<dyn Store>) -> Result<Vec<u32>, Failure> {
     };
     let pool = Pool::read(store.as_ref(), meta, unix_ms()).await?;
     let mut poisoned = Vec::new();
-    for view in pool.views.iter().filter(|view| view.state == Standing::Poisoned) {
+    for view in pool.views.iter().filter(|view| view.state == SlotState::Poisoned) {
         let horizon = view.horizon.as_deref().unwrap_or("unknown");
         say(format_args!(
             "warning: worker {worker} is poisoned, its horizon is {horizon}: frazil workers repair \

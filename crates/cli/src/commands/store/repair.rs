@@ -6,7 +6,9 @@ use frazil::coord::keeper::repair_command;
 use frazil::coord::rules::{WINDOW_MAX_MS, is_plainly_wrong};
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Claim, Group, Leasing, Meta, Put, Standing, Store, UnixMs, Versioned, mend};
+use frazil::coord::{
+    Claim, Group, Leasing, Meta, Put, SlotState, Store, UnixMs, Versioned, repair,
+};
 use serde::Serialize;
 
 use super::new_meta::Wish;
@@ -19,7 +21,7 @@ use crate::words::{count, instant};
 
 #[derive(Serialize)]
 struct Repaired {
-    mended: usize,
+    repaired: usize,
     /// Whether meta was gone and is created anew.
     meta_created: bool,
     poisoned: Vec<u32>,
@@ -28,16 +30,17 @@ struct Repaired {
 pub(super) async fn run(args: &RepairArgs) -> Result<(), Failure> {
     let (store, meta, meta_created) = open(args).await?;
     let now = unix_ms();
-    let mended = mend::lost_records(store.as_ref(), &Claim::to_judge(&meta, now), unix_ms).await?;
+    let repaired =
+        repair::lost_records(store.as_ref(), &Claim::to_judge(&meta, now), unix_ms).await?;
     args.loss.settle(store.as_ref()).await?;
-    let blocked = match mended {
+    let blocked = match repaired {
         0 => String::new(),
         _ => format!(", which blocks them for {} s", meta.value.window_ms / 1000),
     };
-    say(format_args!("{} got a new one{blocked}", count(mended, "lost record")));
+    say(format_args!("{} got a new one{blocked}", count(repaired, "lost record")));
     let is_wrong = warn_of_wrong_times(args, &meta.value, store.time().await?.unwrap_or(now));
     let pool = Pool::read(store.as_ref(), meta, now).await?;
-    let views = pool.views.iter().filter(|view| view.state == Standing::Poisoned);
+    let views = pool.views.iter().filter(|view| view.state == SlotState::Poisoned);
     let poisoned: Vec<_> = views.map(|view| view.worker).collect();
     for worker in &poisoned {
         say(format_args!(
@@ -47,7 +50,7 @@ pub(super) async fn run(args: &RepairArgs) -> Result<(), Failure> {
     let is_well = poisoned.is_empty() && !is_wrong;
     if args.json {
         let mut data = Data::new();
-        data.json(&Repaired { mended, meta_created, poisoned })?;
+        data.json(&Repaired { repaired, meta_created, poisoned })?;
         data.flush()?;
     }
     if is_well { Ok(()) } else { Err(Failure::Reported(Exit::No)) }

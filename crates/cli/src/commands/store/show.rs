@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use frazil::coord::keeper::repair_command;
 use frazil::coord::rules::is_plainly_wrong;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Guarantees, Guard, Meta, Store, Tally};
+use frazil::coord::{Guarantees, Guard, Meta, SlotCounts, Store};
 use serde::Serialize;
 
 use crate::args::ShowArgs;
@@ -20,7 +20,7 @@ struct Shown {
     namespace: String,
     meta: Option<Meta>,
     guard: Option<ShownGuard>,
-    workers: Tally,
+    workers: SlotCounts,
     guarantees: Guarantees,
 }
 

@@ -1,6 +1,6 @@
 //! `frazil workers ls`.
 
-use frazil::coord::Standing;
+use frazil::coord::SlotState;
 
 use super::nodes::{Look, Nodes, listed};
 use super::table::table;
@@ -40,7 +40,8 @@ pub(super) async fn run(args: &WorkersLsArgs) -> Result<(), Failure> {
 /// What one node holds, and whether it can be stopped.
 fn of_node(args: &WorkersLsArgs, name: &str, views: Vec<View>) -> Result<(), Failure> {
     let nodes = Nodes::of(&views);
-    let is_its = |view: &View| view.state == Standing::Held && view.holder.as_deref() == Some(name);
+    let is_its =
+        |view: &View| view.state == SlotState::Held && view.holder.as_deref() == Some(name);
     let held: Vec<_> = views.into_iter().filter(is_its).collect();
     let shown = printable(name);
     if held.is_empty() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Meta, Standing, Store, Versioned};
+use frazil::coord::{Meta, SlotState, Store, Versioned};
 
 use super::pool::Pool;
 use super::view::View;
@@ -52,7 +52,7 @@ impl Nodes {
         for view in views {
             let Some(holder) = &view.holder else { continue };
             let node = nodes.entry(holder.clone()).or_default();
-            if view.state == Standing::Held {
+            if view.state == SlotState::Held {
                 node.workers.push(view.worker);
                 node.addresses.extend(view.info.get("advertise").cloned());
             }

@@ -1,6 +1,8 @@
 //! All workers of a namespace as a user sees them.
 
-use frazil::coord::{Claim, Error, Group, Guard, Meta, Store, Tally, UnixMs, Versioned, protocol};
+use frazil::coord::{
+    Claim, Error, Group, Guard, Meta, SlotCounts, Store, UnixMs, Versioned, protocol,
+};
 
 use super::view::View;
 use crate::output::say;
@@ -12,7 +14,7 @@ pub(crate) struct Pool {
     /// Why and until when the store lets nobody new in.
     pub(crate) guard: Option<Guard>,
     /// How many of them are good for what.
-    pub(crate) tally: Tally,
+    pub(crate) tally: SlotCounts,
     /// Every worker that was ever used, by number.
     pub(crate) views: Vec<View>,
 }
@@ -29,7 +31,7 @@ impl Pool {
         let mut judge = Claim::to_judge(&meta, now);
         // Whatever keeps everybody out is a quarantine to those outside.
         judge.quarantine = judge.quarantine.max(guard.as_ref().map_or(0, |guard| guard.until));
-        let tally = Tally::of(&entries, &meta.value, &judge, &look.history);
+        let tally = SlotCounts::of(&entries, &meta.value, &judge, &look.history);
         let views = entries.into_iter();
         let mut views: Vec<_> =
             views.filter_map(|entry| View::new(entry, &judge, &look.history)).collect();

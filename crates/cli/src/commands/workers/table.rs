@@ -4,7 +4,7 @@ use std::env;
 use std::io::{self, IsTerminal};
 
 use comfy_table::{Table, presets};
-use frazil::coord::Standing;
+use frazil::coord::SlotState;
 
 use super::view::View;
 use crate::words::printable;
@@ -75,7 +75,7 @@ fn row(view: &View, holder_max: usize) -> [String; COLUMNS.len()] {
         text(&view.horizon),
         match view.state {
             // It can be taken now; nothing runs out.
-            Standing::Free => "-".to_owned(),
+            SlotState::Free => "-".to_owned(),
             _ => format!("{:.1}", view.seconds_left),
         },
     ]
@@ -98,7 +98,7 @@ mod tests {
     fn view() -> View {
         View {
             worker: 7,
-            state: Standing::Held,
+            state: SlotState::Held,
             holder: Some("a-machine-with-a-long-name:4711\u{202e}".into()),
             host: Some("a-machine-with-a-long-name".into()),
             token: Some("1794745654763".into()),
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_free_worker_has_nothing_left_to_run_out() {
-        let table = fitted(&[View { state: Standing::Free, ..view() }], None);
+        let table = fitted(&[View { state: SlotState::Free, ..view() }], None);
         assert!(!table.contains("3.2") && table.ends_with('-'), "{table}");
     }
 }

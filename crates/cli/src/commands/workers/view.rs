@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use frazil::coord::rules::floor_of;
-use frazil::coord::{Claim, Entry, Found, History, Presence, Standing, UnixMs};
+use frazil::coord::{Claim, Entry, Found, History, Presence, SlotState, UnixMs};
 use serde::Serialize;
 
 use crate::words::instant;
@@ -12,7 +12,7 @@ use crate::words::instant;
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct View {
     pub(crate) worker: u32,
-    pub(crate) state: Standing,
+    pub(crate) state: SlotState,
     /// Who holds it or held it last.
     pub(crate) holder: Option<String>,
     pub(crate) host: Option<String>,
@@ -32,19 +32,19 @@ pub(crate) struct View {
 
 impl View {
     pub(super) fn is_free(&self) -> bool {
-        self.state == Standing::Free
+        self.state == SlotState::Free
     }
 
     pub(super) fn new(entry: Entry, judge: &Claim, history: &History) -> Option<Self> {
         let worker = entry.slot.number()?;
-        let state = Standing::of(&entry, judge, history);
+        let state = SlotState::of(&entry, judge, history);
         let expires_in_seconds = match entry.presence {
             Presence::Held { expires_in: Some(left) } => Some(left.as_secs_f64()),
             _ => None,
         };
         // How long a holder may go on; otherwise how long others have to wait.
         let until = match (state, &entry.found) {
-            (Standing::Held, Found::Known(record)) => record.horizon,
+            (SlotState::Held, Found::Known(record)) => record.horizon,
             _ => floor_of(&entry.found, judge, history),
         };
         let record = match entry.found {

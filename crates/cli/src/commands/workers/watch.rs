@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Changes, Error, Group, Leasing, Meta, Standing, Store, Versioned, Watched};
+use frazil::coord::{Changes, Error, Group, Leasing, Meta, SlotState, Store, Versioned, Watched};
 use terminal_size::terminal_size;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -38,7 +38,7 @@ struct Watch<'a> {
     store: &'a dyn Store,
     meta: Versioned<Meta>,
     /// State and token of each worker as they were shown last.
-    shown: BTreeMap<u32, (Standing, Option<String>)>,
+    shown: BTreeMap<u32, (SlotState, Option<String>)>,
 }
 
 impl Watch<'_> {

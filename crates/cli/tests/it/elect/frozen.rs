@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use frazil::election::fence::{FencedFile, FencedTable, Verdict};
+use frazil::election::fence::{FencedFile, FencedTable, WriteOutcome};
 use frazil_coord::Token;
 use frazil_rig::{Etcd, Redis, ZooKeeper, wait_until};
 
@@ -31,9 +31,9 @@ fn elect_alone_is_stopped(url: &str) {
     assert!(!is_dead(new.pid));
     let directory = tempfile::tempdir().unwrap();
     let register = FencedFile::new(directory.path().join("register"));
-    assert_eq!(register.write(Token(new.token), b"new").unwrap(), Verdict::Accepted);
+    assert_eq!(register.write(Token(new.token), b"new").unwrap(), WriteOutcome::Accepted);
     let late = register.write(Token(old.token), b"old").unwrap();
-    assert_eq!(late, Verdict::Refused { highest: Token(new.token) });
+    assert_eq!(late, WriteOutcome::Refused { highest: Token(new.token) });
 }
 
 /// A command that writes under its token to a database, in a language that knows nothing of us.

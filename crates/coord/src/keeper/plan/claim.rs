@@ -40,7 +40,7 @@ impl Plan {
             ControlFlow::Break(next) => return next,
         };
         match self.phase {
-            Phase::Mending => Next::Mend(claim),
+            Phase::Repairing => Next::Repair(claim),
             _ => {
                 // What makes this a holder, if anything does, may be the first of several sendings.
                 self.sent = now.boot;
@@ -137,7 +137,8 @@ impl Plan {
                 self.pause(now);
             }
         }
-        if self.is_ending && matches!(self.phase, Phase::Seeking { unsure: None } | Phase::Mending)
+        if self.is_ending
+            && matches!(self.phase, Phase::Seeking { unsure: None } | Phase::Repairing)
         {
             self.phase = Phase::Ended;
         }

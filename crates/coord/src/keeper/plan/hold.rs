@@ -50,7 +50,7 @@ impl Plan {
     fn believed(&mut self, now: Now) -> UnixMs {
         // A store with a clock confirms what is right with its next answer.
         let ages = !self.store_has_clock;
-        self.anchor.believe(now.unix.max(now.last), now.boot, ages)
+        self.step_filter.believe(now.unix.max(now.last), now.boot, ages)
     }
 
     /// A lane will follow a step of its clock that has lasted: the horizon goes before it.
@@ -58,7 +58,7 @@ impl Plan {
         let is_renewed = self.failures == 0 && self.tenure().is_some() && !self.store_has_clock;
         if is_renewed
             && self.leases_workers()
-            && self.anchor.notice(now.unix.max(now.last), now.boot)
+            && self.step_filter.notice(now.unix.max(now.last), now.boot)
         {
             self.not_before = self.not_before.min(now.boot);
         }
@@ -83,7 +83,7 @@ impl Plan {
         if now.unix.abs_diff(store_now) > CLOCK_BOUND_MS {
             return Err(ClockSkew::to_store(now.unix, store_now));
         }
-        let was_step = self.anchor.confirm(now.unix, now.boot);
+        let was_step = self.step_filter.confirm(now.unix, now.boot);
         Ok(was_step && !self.lasts(tenure.horizon, now))
     }
 

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use super::vacancy::{Vacancy, Wait};
+use super::wanted_slot::{Wait, WantedSlot};
 use super::{Next, Now, Phase, Plan, Policy, jittered};
 use crate::keeper::setup::Candidacy;
 use crate::keeper::status::LeaseState;
@@ -24,7 +24,7 @@ pub(super) struct Leader {
     /// For how long an acknowledgement is good from when it was asked for; `None` where no time ends
     /// presence.
     trust: Option<Duration>,
-    vacancy: Vacancy,
+    wanted_slot: WantedSlot,
     /// When it leads no more unless it is renewed, in boot time.
     lapses: Option<Duration>,
     /// When the last renewal was answered, in boot time: presence ends no later than a TTL after.
@@ -34,9 +34,9 @@ pub(super) struct Leader {
 impl Leader {
     pub(super) fn new(candidacy: Candidacy) -> Self {
         let Candidacy { slot, ttl, retry, lock_delay, window, trust, .. } = candidacy;
-        let vacancy = Vacancy::new(lock_delay, ttl);
+        let wanted_slot = WantedSlot::new(lock_delay, ttl);
         let (lapses, answered) = (None, Duration::ZERO);
-        Self { slot, lock_delay, retry, window, trust, vacancy, lapses, answered }
+        Self { slot, lock_delay, retry, window, trust, wanted_slot, lapses, answered }
     }
 }
 
@@ -50,7 +50,7 @@ impl Plan {
         pace: Option<Duration>,
     ) {
         if let Policy::Leader(leader) = &mut self.policy {
-            leader.vacancy.saw(entry, (asked, seen), pace);
+            leader.wanted_slot.saw(entry, (asked, seen), pace);
             if let Some(Found::Known(record)) = entry.map(|entry| &entry.found) {
                 self.token = self.token.max(record.token);
             }
@@ -60,7 +60,7 @@ impl Plan {
     /// What is seen from now on alone tells whether the slot is free.
     pub(super) fn look_again(&mut self, now: Now) {
         if let Policy::Leader(leader) = &mut self.policy {
-            leader.vacancy.look_again(now.boot);
+            leader.wanted_slot.look_again(now.boot);
         }
     }
 
@@ -68,11 +68,11 @@ impl Plan {
     pub(super) fn named_slot(&self, now: Now) -> ControlFlow<Next, Choice> {
         let Policy::Leader(leader) = &self.policy else { return ControlFlow::Break(Next::Stop) };
         let retry = now.boot + jittered(leader.retry, now);
-        match leader.vacancy.wait(now.boot, leader.retry) {
+        match leader.wanted_slot.wait(now.boot, leader.retry) {
             Wait::No(version) => ControlFlow::Continue(Choice::This(leader.slot.clone(), version)),
             Wait::For(pause) => {
                 let until = retry.min(now.boot + pause);
-                let is_old = leader.vacancy.is_old(now.boot, leader.retry);
+                let is_old = leader.wanted_slot.is_old(now.boot, leader.retry);
                 ControlFlow::Break(if is_old { Next::Watch(until) } else { Next::Wait(until) })
             }
             Wait::ForAChange => ControlFlow::Break(Next::Wait(retry)),

@@ -32,7 +32,7 @@ impl Plan {
             }
             Phase::Leaving { tenure, last, .. } => Phase::Leaving { tenure, last, goes_on: false },
             phase @ (Phase::Seeking { unsure: Some(_) } | Phase::Owing { .. }) => phase,
-            Phase::Seeking { unsure: None } | Phase::Mending | Phase::Ended => Phase::Ended,
+            Phase::Seeking { unsure: None } | Phase::Repairing | Phase::Ended => Phase::Ended,
         };
     }
 

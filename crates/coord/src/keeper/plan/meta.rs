@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::{Now, Phase, Plan, Policy, millis};
-use crate::birth::Birth;
 use crate::error::Error;
 use crate::keeper::status::{ClockSkew, Waiting};
 use crate::lease::Loss;
+use crate::new_namespace::NewNamespace;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Token, UnixMs, Versioned};
 use crate::rules::{CLOCK_BOUND_MS, HEARD_FOR, META_EVERY, WINDOW_MAX_MS};
@@ -152,7 +152,7 @@ impl Plan {
         // A clock that no times come from was not judged: the store's is nearer to everybody's.
         let own = now.unix;
         let now_ms = if self.uses_times() { own } else { clock.unwrap_or(own) };
-        let birth = Birth {
+        let new = NewNamespace {
             layout,
             window_ms,
             first_use: self.first_use,
@@ -161,7 +161,7 @@ impl Plan {
             now: now_ms,
             incarnation: now.nonce,
         };
-        Meta { token_floor: self.owed_token(now.nonce), ..birth.meta() }
+        Meta { token_floor: self.owed_token(now.nonce), ..new.meta() }
     }
 
     /// Meta was written, or not.

@@ -21,7 +21,7 @@ const PEERS_MIN: usize = 3;
 /// which is less than [`CLOCK_BOUND_MS`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Peers {
-    seen: HashMap<Slot, Seen>,
+    renewals: HashMap<Slot, Renewal>,
     /// When the last look was asked for, in boot time.
     looked: Option<Duration>,
     /// Whether a look was ever asked for.
@@ -30,7 +30,7 @@ pub(super) struct Peers {
 
 /// The last renewal of a peer.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct Renewal {
     /// By the peer's clock.
     renewed: UnixMs,
     /// Written after this, in boot time, if that is known.
@@ -62,21 +62,21 @@ impl Peers {
     ) {
         self.has_looked = true;
         let at_first = asked.checked_sub(window);
-        let known = std::mem::take(&mut self.seen);
+        let known = std::mem::take(&mut self.renewals);
         for entry in entries {
             let Found::Known(record) = &entry.found else { continue };
             if entry.presence == Presence::Free || record.holder == holder {
                 continue;
             }
-            let seen = match known.get(&entry.slot) {
-                Some(seen) if seen.renewed == record.renewed => *seen,
-                _ => Seen {
+            let renewal = match known.get(&entry.slot) {
+                Some(last) if last.renewed == record.renewed => *last,
+                _ => Renewal {
                     renewed: record.renewed,
                     after: self.looked.or(at_first),
                     before: now.boot,
                 },
             };
-            self.seen.insert(entry.slot.clone(), seen);
+            self.renewals.insert(entry.slot.clone(), renewal);
         }
         self.looked = Some(asked);
     }
@@ -86,7 +86,7 @@ impl Peers {
     /// # Errors
     /// How far it is ahead at least, if that is out of bounds.
     pub(super) fn agree(&self, now: Now) -> Result<(), ClockSkew> {
-        let mut skews: Vec<i64> = self.seen.values().map(|seen| seen.skew(now)).collect();
+        let mut skews: Vec<i64> = self.renewals.values().map(|renewal| renewal.skew(now)).collect();
         if skews.len() < PEERS_MIN {
             return Ok(());
         }
@@ -100,7 +100,7 @@ impl Peers {
     }
 }
 
-impl Seen {
+impl Renewal {
     /// How far our clock is ahead of the peer's at least, in milliseconds; 0 if it may agree.
     fn skew(&self, now: Now) -> i64 {
         // What our clock, as it goes now, would have shown then.

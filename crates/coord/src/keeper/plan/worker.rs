@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use super::peers::Peers;
 use super::{Next, Now, Phase, Plan, Policy};
-use crate::choose::candidates;
+use crate::choose::rank_free;
 use crate::error::Error;
 use crate::keeper::setup::Setup;
 use crate::keeper::status::{ClockSkew, Judge, LeaseState, Pool, Waiting};
 use crate::lease::{Census, Choice, Claim};
 use crate::record::UnixMs;
 use crate::rules::{RUN_AHEAD_MS, WINDOW_MAX_MS};
-use crate::store::{Entry, Look, Vacancies, Wanted};
+use crate::store::{Entry, FreeSlots, Look, Wanted};
 
 /// Before a full pool is asked again; each further pause is twice as long.
 const POOL_PAUSE: Duration = Duration::from_millis(500);
@@ -23,7 +23,7 @@ const POOL_PAUSE_MAX: Duration = Duration::from_secs(5);
 /// The least: a store may judge by another clock than ours when a floor has passed.
 const POOL_PAUSE_MIN: Duration = Duration::from_millis(50);
 /// Between two looks at all records of a pool that is full.
-const MEND_PAUSE: Duration = Duration::from_secs(60);
+const REPAIR_PAUSE: Duration = Duration::from_secs(60);
 
 /// Between two looks, at least: soon enough to tell of a pool that fills up.
 const LOOK_PAUSE: Duration = Duration::from_mins(2);
@@ -35,8 +35,8 @@ const LOOK_PAUSE_PER_SLOT: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub(super) struct Worker {
     pub(super) setup: Setup,
-    /// When a pool that is full is to be mended again.
-    mend_at: Duration,
+    /// When a pool that is full is to be repaired again.
+    repair_at: Duration,
     /// How often in a row the pool had nothing to give.
     refusals: u32,
     /// What judges our clock where the store has none.
@@ -52,7 +52,7 @@ impl Worker {
     pub(super) fn new(setup: Setup, now: Now) -> Self {
         Self {
             setup,
-            mend_at: now.boot,
+            repair_at: now.boot,
             refusals: 0,
             peers: Peers::default(),
             look_at: now.boot,
@@ -148,9 +148,9 @@ impl Plan {
         self.phase = Phase::Seeking { unsure: None };
         match &mut self.policy {
             Policy::Worker(worker) => {
-                if census.blocked > 0 && worker.mend_at <= now.boot {
-                    worker.mend_at = now.boot + MEND_PAUSE;
-                    self.phase = Phase::Mending;
+                if census.blocked > 0 && worker.repair_at <= now.boot {
+                    worker.repair_at = now.boot + REPAIR_PAUSE;
+                    self.phase = Phase::Repairing;
                 } else {
                     self.not_before = now.boot + worker.pool_pause(census, now.unix);
                 }
@@ -211,14 +211,14 @@ impl Plan {
     }
 
     /// The pool was looked after.
-    pub fn mended(&mut self) {
+    pub fn repaired(&mut self) {
         self.ended();
         self.phase = Phase::Seeking { unsure: None };
     }
 
     /// A slot may have become free: look at once.
     pub fn nudged(&mut self, now: Now) {
-        if matches!(self.phase, Phase::Seeking { .. } | Phase::Mending) && self.failures == 0 {
+        if matches!(self.phase, Phase::Seeking { .. } | Phase::Repairing) && self.failures == 0 {
             self.not_before = now.boot;
         }
     }
@@ -234,8 +234,8 @@ impl Plan {
             now: now.unix,
         };
         let look = Look { entries, ..Look::default() };
-        let vacancies = Vacancies { look, is_complete: true, held: 0 };
-        let (_, census) = candidates(vacancies, &wanted, &judge);
+        let free_slots = FreeSlots { look, is_complete: true, held: 0 };
+        let (_, census) = rank_free(free_slots, &wanted, &judge);
         self.counted(census);
     }
 

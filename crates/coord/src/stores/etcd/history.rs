@@ -14,38 +14,38 @@ use crate::sync::lock;
 /// whoever was told can write down that something was forgotten. Every other tenure finds out by
 /// its own record, which is gone or older than it was.
 #[derive(Debug, Default)]
-pub(super) struct History(Mutex<Seen>);
+pub(super) struct History(Mutex<Position>);
 
 /// What an answer to a request sent now must not fall behind of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(super) struct Seen {
+pub(super) struct Position {
     cluster: Option<u64>,
     revision: i64,
 }
 
 impl History {
     /// To be asked before a request is sent: answers may overtake each other.
-    pub(super) fn seen(&self) -> Seen {
+    pub(super) fn position(&self) -> Position {
         *lock(&self.0)
     }
 
     /// To be told what the answer was. Whether the store has not gone back.
-    pub(super) fn observe(&self, before: Seen, answer: &TxnResponse) -> bool {
+    pub(super) fn observe(&self, before: Position, answer: &TxnResponse) -> bool {
         answer.header().is_none_or(|header| {
-            let now = Seen { cluster: Some(header.cluster_id()), revision: header.revision() };
+            let now = Position { cluster: Some(header.cluster_id()), revision: header.revision() };
             self.advance(before, now, has_put(answer))
         })
     }
 
-    fn advance(&self, before: Seen, now: Seen, has_put: bool) -> bool {
-        let mut seen = lock(&self.0);
+    fn advance(&self, before: Position, now: Position, has_put: bool) -> bool {
+        let mut furthest = lock(&self.0);
         let is_same = before.cluster.is_none() || before.cluster == now.cluster;
         // What was put has a revision of its own, which must not hide one that was lost.
         if !is_same || now.revision - i64::from(has_put) < before.revision {
-            *seen = now;
+            *furthest = now;
             return false;
         }
-        *seen = Seen { revision: seen.revision.max(now.revision), ..now };
+        *furthest = Position { revision: furthest.revision.max(now.revision), ..now };
         true
     }
 }
@@ -63,40 +63,40 @@ fn has_put(answer: &TxnResponse) -> bool {
 mod tests {
     use super::*;
 
-    const fn at(cluster: u64, revision: i64) -> Seen {
-        Seen { cluster: Some(cluster), revision }
+    const fn at(cluster: u64, revision: i64) -> Position {
+        Position { cluster: Some(cluster), revision }
     }
 
     #[test]
     fn answers_that_overtake_each_other_are_no_regression() {
         let history = History::default();
-        let (first, second) = (history.seen(), history.seen());
+        let (first, second) = (history.position(), history.position());
         assert!(history.advance(second, at(1, 12), false));
         assert!(history.advance(first, at(1, 10), true));
-        assert_eq!(history.seen().revision, 12);
+        assert_eq!(history.position().revision, 12);
     }
 
     #[test]
     fn a_lower_revision_is_a_regression_and_then_where_history_goes_on() {
         let history = History::default();
-        assert!(history.advance(history.seen(), at(1, 12), true));
-        assert!(!history.advance(history.seen(), at(1, 11), false));
-        assert!(history.advance(history.seen(), at(1, 11), false));
-        assert!(!history.advance(history.seen(), at(1, 10), false));
+        assert!(history.advance(history.position(), at(1, 12), true));
+        assert!(!history.advance(history.position(), at(1, 11), false));
+        assert!(history.advance(history.position(), at(1, 11), false));
+        assert!(!history.advance(history.position(), at(1, 10), false));
     }
 
     #[test]
     fn what_is_written_does_not_hide_what_was_lost() {
         let history = History::default();
-        assert!(history.advance(history.seen(), at(1, 12), true));
-        assert!(history.advance(history.seen(), at(1, 13), true));
-        assert!(!history.advance(history.seen(), at(1, 13), true));
+        assert!(history.advance(history.position(), at(1, 12), true));
+        assert!(history.advance(history.position(), at(1, 13), true));
+        assert!(!history.advance(history.position(), at(1, 13), true));
     }
 
     #[test]
     fn another_cluster_is_a_regression() {
         let history = History::default();
-        assert!(history.advance(history.seen(), at(1, 12), false));
-        assert!(!history.advance(history.seen(), at(2, 13), false));
+        assert!(history.advance(history.position(), at(1, 12), false));
+        assert!(!history.advance(history.position(), at(2, 13), false));
     }
 }

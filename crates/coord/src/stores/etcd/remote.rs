@@ -156,7 +156,7 @@ impl Call<'_> {
 
     /// Carries out a transaction, and checks that the store has not gone back.
     pub(super) async fn transact(&self, nature: Nature, txn: Txn) -> Result<TxnResponse, Failure> {
-        let before = self.remote.history.seen();
+        let before = self.remote.history.position();
         let answer = self
             .request(nature, |member| {
                 let txn = txn.clone();

@@ -126,7 +126,7 @@ fn loses_data(version: &str) -> bool {
     matches!(parts(version), Some((3, 5, 0..=2)))
 }
 
-/// Whether nobody mends defects of a version any more.
+/// Whether nobody repairs defects of a version any more.
 fn is_unmaintained(version: &str) -> bool {
     parts(version).is_some_and(|(major, minor, _)| (major, minor) < (3, 5))
 }

@@ -1,4 +1,4 @@
-//! Writes: a slot's record together with its mark of birth and its presence, and meta.
+//! Writes: a slot's record together with its mark of use and its presence, and meta.
 
 use std::time::Duration;
 

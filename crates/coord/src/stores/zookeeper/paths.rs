@@ -58,7 +58,7 @@ impl Paths {
         format!("{}/own", self.base)
     }
 
-    pub(super) fn births(&self) -> String {
+    pub(super) fn use_marks(&self) -> String {
         format!("{}/born", self.base)
     }
 
@@ -76,7 +76,7 @@ impl Paths {
 
     /// The nodes that the others are under, parents first.
     pub(super) fn parents(&self) -> Vec<String> {
-        let mut parents = vec![self.base.clone(), self.owners(), self.births()];
+        let mut parents = vec![self.base.clone(), self.owners(), self.use_marks()];
         parents.extend(Group::ALL.map(|group| self.group(group)));
         parents
     }

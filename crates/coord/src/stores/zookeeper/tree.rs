@@ -66,17 +66,17 @@ impl Tree {
         Ok(Look { meta, entries, clock: self.clock.at(boot_time()), ..Look::default() })
     }
 
-    /// Every slot of a kind that has a record or a mark of birth.
+    /// Every slot of a kind that has a record or a mark of use.
     pub(super) async fn list(
         &self,
         group: Group,
         deadline: Deadline,
     ) -> Result<Vec<Entry>, Failure> {
-        let lists = [Get::Children(self.paths.group(group)), Get::Children(self.paths.births())];
+        let lists = [Get::Children(self.paths.group(group)), Get::Children(self.paths.use_marks())];
         let mut read = self.session.read(&lists, true, deadline).await?;
-        let (records, births) = (read.names(), read.names());
+        let (records, marks) = (read.names(), read.names());
         let named = records.iter().filter_map(|name| Slot::named(group, name).ok());
-        let marked = births.iter().filter_map(|mark| slot_of_mark(group, mark));
+        let marked = marks.iter().filter_map(|mark| slot_of_mark(group, mark));
         let mut slots: Vec<_> = named.chain(marked).collect();
         slots.sort_unstable();
         slots.dedup();

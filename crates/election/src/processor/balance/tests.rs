@@ -15,9 +15,9 @@ fn lopsided(jobs: usize) -> (ClusterView, BTreeMap<String, Duration>) {
     (cluster, own)
 }
 
-fn given(verdict: Verdict) -> String {
-    match verdict {
-        Verdict::GiveAway(job) => job,
+fn given(step: BalanceStep) -> String {
+    match step {
+        BalanceStep::GiveAway(job) => job,
         other => panic!("{other:?}"),
     }
 }
@@ -26,7 +26,7 @@ fn given(verdict: Verdict) -> String {
 fn a_job_is_given_away_once_the_nodes_have_been_the_same_for_the_window() {
     let (cluster, own) = lopsided(4);
     let mut balancer = Balancer::new(Balance::default());
-    let Verdict::LookAt(calm) = balancer.look(&cluster, "a", &own, SETTLED) else {
+    let BalanceStep::LookAt(calm) = balancer.look(&cluster, "a", &own, SETTLED) else {
         panic!("at once")
     };
     assert_eq!(calm, SETTLED + Balance::default().window);
@@ -37,7 +37,7 @@ fn a_job_is_given_away_once_the_nodes_have_been_the_same_for_the_window() {
 fn the_lighter_node_gives_nothing_away() {
     let (cluster, _) = lopsided(4);
     let mut balancer = Balancer::new(Balance::default());
-    assert_eq!(balancer.look(&cluster, "b", &BTreeMap::new(), SETTLED), Verdict::Even);
+    assert_eq!(balancer.look(&cluster, "b", &BTreeMap::new(), SETTLED), BalanceStep::Even);
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_difference_of_one_is_even() {
     let (mut cluster, own) = lopsided(3);
     cluster.jobs.insert("job-0".into(), Some("b".into()));
     let mut balancer = Balancer::new(Balance::default());
-    assert_eq!(balancer.look(&cluster, "a", &own, SETTLED), Verdict::Even);
+    assert_eq!(balancer.look(&cluster, "a", &own, SETTLED), BalanceStep::Even);
 }
 
 #[test]
@@ -58,11 +58,11 @@ fn the_next_job_moves_only_after_the_one_before_it_has_arrived_and_a_pause() {
     // On its way it belongs to nobody.
     cluster.jobs.insert(first.clone(), None);
     let on_its_way = balancer.look(&cluster, "a", &own, now + Duration::from_millis(1));
-    assert!(matches!(on_its_way, Verdict::LookAt(_)), "{on_its_way:?}");
+    assert!(matches!(on_its_way, BalanceStep::LookAt(_)), "{on_its_way:?}");
     cluster.jobs.insert(first, Some("b".into()));
     let arrived = now + Duration::from_millis(5);
     let calm = arrived + Balance::default().pause;
-    assert_eq!(balancer.look(&cluster, "a", &own, arrived), Verdict::LookAt(calm));
+    assert_eq!(balancer.look(&cluster, "a", &own, arrived), BalanceStep::LookAt(calm));
     given(balancer.look(&cluster, "a", &own, calm));
 }
 
@@ -89,7 +89,7 @@ fn a_job_that_came_back_stops_the_moving_for_a_while() {
     // Nobody took it: "b" is gone, and its presence has not lapsed yet.
     let later = now + Balance::default().pause;
     let again = balancer.look(&cluster, "a", &own, later);
-    assert_eq!(again, Verdict::LookAt(later + Balance::default().window * 4));
+    assert_eq!(again, BalanceStep::LookAt(later + Balance::default().window * 4));
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn a_job_that_was_just_taken_stays() {
     let now = SETTLED * 2;
     own.values_mut().for_each(|since| *since = now);
     let min_hold = Balance::default().min_hold;
-    let verdict = balancer.look(&cluster, "a", &own, now);
-    assert_eq!(verdict, Verdict::LookAt(now + min_hold));
+    let step = balancer.look(&cluster, "a", &own, now);
+    assert_eq!(step, BalanceStep::LookAt(now + min_hold));
     own.insert("job-2".into(), Duration::ZERO);
     assert_eq!(given(balancer.look(&cluster, "a", &own, now)), "job-2");
 }

@@ -9,28 +9,28 @@ const RESTART: Restart = Restart {
     steady: Duration::from_secs(60),
 };
 
-fn failed(failures: &mut Failures) -> Verdict {
+fn failed(failures: &mut Failures) -> AfterFailure {
     failures.failed(&RESTART, Duration::ZERO)
 }
 
-fn restart(seconds: u64) -> Verdict {
-    Verdict::Restart(Duration::from_secs(seconds))
+fn restart(seconds: u64) -> AfterFailure {
+    AfterFailure::Restart(Duration::from_secs(seconds))
 }
 
-fn leave(seconds: u64) -> Verdict {
-    Verdict::LeaveToOthers(Duration::from_secs(seconds))
+fn leave(seconds: u64) -> AfterFailure {
+    AfterFailure::LeaveToOthers(Duration::from_secs(seconds))
 }
 
 #[test]
 fn pauses_grow_up_to_a_limit_and_then_others_have_it_for_longer_and_longer() {
     let mut failures = Failures::default();
-    let verdicts: Vec<_> = (0..12).map(|_| failed(&mut failures)).collect();
+    let steps: Vec<_> = (0..12).map(|_| failed(&mut failures)).collect();
     let round = [restart(1), restart(2), restart(3)];
-    assert_eq!(verdicts[..3], round);
-    assert_eq!(verdicts[3], leave(10));
-    assert_eq!(verdicts[4..7], round);
-    assert_eq!(verdicts[7], leave(15));
-    assert_eq!(verdicts[11], leave(15));
+    assert_eq!(steps[..3], round);
+    assert_eq!(steps[3], leave(10));
+    assert_eq!(steps[4..7], round);
+    assert_eq!(steps[7], leave(15));
+    assert_eq!(steps[11], leave(15));
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_long_run_forgives_everything() {
 fn no_number_of_failures_overflows() {
     let restart = Restart { tries: u32::MAX, ..RESTART };
     let mut failures = Failures { tried: u32::MAX - 1, rounds: u32::MAX };
-    assert_eq!(failures.failed(&restart, Duration::ZERO), Verdict::Restart(restart.pause_max));
-    let verdict = failures.failed(&restart, Duration::ZERO);
-    assert_eq!(verdict, Verdict::LeaveToOthers(restart.hold_off_max));
+    assert_eq!(failures.failed(&restart, Duration::ZERO), AfterFailure::Restart(restart.pause_max));
+    let next = failures.failed(&restart, Duration::ZERO);
+    assert_eq!(next, AfterFailure::LeaveToOthers(restart.hold_off_max));
 }

@@ -1,9 +1,9 @@
-//! A process: a plan, its leash, and a lane that uses every time it may.
+//! A process: a plan, its watchdog, and a lane that uses every time it may.
 
 use std::time::Duration;
 
 use frazil_coord::keeper::{Effect, FirstUse, Grant, LaneNow, Next, Now, Plan, Reach, Setup};
-use frazil_coord::rules::REMOTE_LEASH;
+use frazil_coord::rules::REMOTE_WATCHDOG;
 use frazil_coord::{ErrorKind, Nonce, Tenure, Timing, UnixMs};
 
 use super::Printed;
@@ -94,7 +94,7 @@ impl Process {
             node,
             birth,
             plan: Printed::new(Plan::new(setup, false, first)),
-            reach: Reach::new(REMOTE_LEASH, boot(now)),
+            reach: Reach::new(REMOTE_WATCHDOG, boot(now)),
             lane: None,
             last: 0,
             wake_at: now,
@@ -206,8 +206,8 @@ impl Process {
                 plan.released(present, &answer);
                 Effect::None
             }
-            (Answer::Mended, _) => {
-                plan.mended();
+            (Answer::Repaired, _) => {
+                plan.repaired();
                 Effect::None
             }
             (Answer::Acquired(_), _) => unreachable!("an answer to something else"),
@@ -230,15 +230,15 @@ impl Process {
             // Nobody leads here.
             Effect::None | Effect::Lead => {}
             Effect::Open(grant) => {
-                let leashed = self.reach.open(grant, boot(asked), lane_now);
-                let has_leash = scope.omitted != Omitted::Leash;
-                let Grant { floor, horizon, .. } = if has_leash { leashed } else { grant };
+                let limited = self.reach.open(grant, boot(asked), lane_now);
+                let has_watchdog = scope.omitted != Omitted::Watchdog;
+                let Grant { floor, horizon, .. } = if has_watchdog { limited } else { grant };
                 self.lane = Some(Lane { floor: floor.max(self.last), bound: horizon });
             }
             Effect::Raise(horizon) => {
-                let leashed = self.reach.raise(horizon, boot(asked), lane_now);
-                let has_leash = scope.omitted != Omitted::Leash;
-                self.raise(if has_leash { leashed } else { Some(horizon) });
+                let limited = self.reach.raise(horizon, boot(asked), lane_now);
+                let has_watchdog = scope.omitted != Omitted::Watchdog;
+                self.raise(if has_watchdog { limited } else { Some(horizon) });
             }
             Effect::Close => {
                 self.reach.close();
@@ -247,7 +247,7 @@ impl Process {
         }
     }
 
-    /// The task of the leash turns.
+    /// The task of the watchdog turns.
     pub(super) fn turn(&mut self, scope: &Scope, now: u64) {
         let stopped = self.reach.turn(boot(now));
         if scope.omitted == Omitted::HearingAfterAStop {

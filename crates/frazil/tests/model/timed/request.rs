@@ -1,7 +1,7 @@
 //! Requests to the store: what the production driver does for each thing that a plan wants.
 
 use frazil_coord::keeper::Next;
-use frazil_coord::mend;
+use frazil_coord::repair;
 use frazil_coord::rules::RUN_AHEAD_MS;
 use frazil_coord::{
     Acquired, Entry, Error, ErrorKind, Extended, Group, Leasing, Look, Meta, Put, Released, Store,
@@ -19,7 +19,7 @@ pub(super) enum Answer {
     Extended(Result<Extended, Error>),
     Released(Result<Released, Error>),
     Listed(Result<Vec<Entry>, Error>),
-    Mended,
+    Repaired,
 }
 
 /// Carries out a request.
@@ -44,10 +44,10 @@ pub(super) fn execute(
         Next::Extend(tenure, ask) => Answer::Extended(store.extend(tenure, ask).await),
         Next::Release(tenure, last) => Answer::Released(store.release(tenure, *last).await),
         Next::Look => Answer::Listed(store.list(Group::Workers).await),
-        Next::Mend(claim) => {
+        Next::Repair(claim) => {
             // Nothing is lost here that the store knows to be lost.
-            let _ = mend::lost_records(store, claim, || claim.now).await;
-            Answer::Mended
+            let _ = repair::lost_records(store, claim, || claim.now).await;
+            Answer::Repaired
         }
         Next::Wait(_) | Next::Watch(_) | Next::Lapse(_) | Next::Stop => unreachable!("no request"),
     })
@@ -63,7 +63,7 @@ pub(super) fn failed(next: &Next, kind: ErrorKind) -> Answer {
         Next::Extend(..) => Answer::Extended(Err(error)),
         Next::Release(..) => Answer::Released(Err(error)),
         Next::Look => Answer::Listed(Err(error)),
-        Next::Mend(_) => Answer::Mended,
+        Next::Repair(_) => Answer::Repaired,
         Next::Wait(_) | Next::Watch(_) | Next::Lapse(_) | Next::Stop => unreachable!("no request"),
     }
 }

@@ -36,7 +36,7 @@ pub(crate) enum Omitted {
     /// A holder that finds the namespace created anew does not raise its quarantine.
     RaisingTheQuarantine,
     /// A lane gets all of its horizon at once.
-    Leash,
+    Watchdog,
     /// A process that was frozen goes on before it has heard from the store.
     HearingAfterAStop,
     /// A lane goes on although its namespace was created anew too long ago.

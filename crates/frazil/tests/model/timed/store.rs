@@ -9,9 +9,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use frazil_coord::rules::UNSETTLED_MORE_MS;
 use frazil_coord::{
-    Act, Change, Changes, Commit, Committed, Entry, Error, ErrorKind, Found, Group, Guarantees,
-    History, Look, Meta, Nonce, Presence, Present, Put, Record, Slot, Stay, Store, Strength,
-    UnixMs, Vacancies, Version, Versioned, Wanted, Watched, Written,
+    Act, Change, Changes, Commit, Committed, Entry, Error, ErrorKind, Found, FreeSlots, Group,
+    Guarantees, History, Look, Meta, Nonce, Presence, Present, Put, Record, Slot, Stay, Store,
+    Strength, UnixMs, Version, Versioned, Wanted, Watched, Written,
 };
 
 use super::scope::{Keeps, Omitted, Scope};
@@ -268,12 +268,12 @@ impl Store for ModelStore {
         Ok(self.look(&state, Act::List, &slots).entries)
     }
 
-    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
+    async fn free_slots(&self, wanted: &Wanted) -> Result<FreeSlots, Error> {
         let mut state = self.lock();
         self.begin(&mut state);
         let all: Vec<Slot> = (wanted.first..=wanted.last).map(Slot::worker).collect();
-        let look = self.look(&state, Act::Vacancies, &all);
-        Ok(Vacancies { look, is_complete: true, held: 0 })
+        let look = self.look(&state, Act::FreeSlots, &all);
+        Ok(FreeSlots { look, is_complete: true, held: 0 })
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use frazil::coord::time::boot_time;
-use frazil::election::fence::{FencedFile, Verdict};
+use frazil::election::fence::{FencedFile, WriteOutcome};
 use frazil::election::processor::{BoxError, Run};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
@@ -32,8 +32,8 @@ impl Pen {
         let (file, content) = (self.file.clone(), format!("{token}\n"));
         let written = tokio::task::spawn_blocking(move || file.write(token, content.as_bytes()));
         let highest = match written.await?? {
-            Verdict::Accepted => None,
-            Verdict::Refused { highest } => Some(highest),
+            WriteOutcome::Accepted => None,
+            WriteOutcome::Refused { highest } => Some(highest),
         };
         let job = run.name().to_owned();
         // When the node is over nobody listens.

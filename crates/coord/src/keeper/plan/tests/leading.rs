@@ -8,9 +8,9 @@ use crate::keeper::plan::{Effect, Next, Now, Plan};
 use crate::keeper::status::{LeaseState, Refusal};
 use crate::keeper::{Candidacy, FirstUse};
 use crate::lease::{Acquired, Census, Choice, Claim, Extended, Loss, Released, Tenure};
-use crate::mend;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Record, Token, Version, Versioned};
+use crate::repair;
 use crate::rules::{RUN_AHEAD_MS, SILENCE_MS};
 use crate::slot::{Group, Slot};
 use crate::store::{Entry, Found, Look, Presence, Put};
@@ -357,7 +357,7 @@ fn tokens_rise_in_a_namespace_that_was_created_anew_whatever_clocks_show() {
     let found = Versioned { version: Version(7), value: other.clone() };
     // A leader whose clock is an hour ahead, as others saw it.
     let ahead = Token(START + 3_600_000);
-    let record = Record { token: ahead, nonce: None, ..mend::replacement(&claim_to_judge()) };
+    let record = Record { token: ahead, nonce: None, ..repair::replacement(&claim_to_judge()) };
     let seen = Entry {
         slot: slot(),
         version: Version(5),
@@ -424,7 +424,7 @@ fn a_long_delay_is_not_waited_for_by_an_old_look() {
     let delay = Duration::from_secs(600);
     let mut campaign = Campaign::new(Candidacy { lock_delay: delay, ..candidacy(None) });
     let record =
-        Record { nonce: Some(Nonce::from_bits(1)), ..mend::replacement(&claim_to_judge()) };
+        Record { nonce: Some(Nonce::from_bits(1)), ..repair::replacement(&claim_to_judge()) };
     let left = Entry {
         slot: slot(),
         version: Version(5),

@@ -163,9 +163,9 @@ fn a_pool_with_blocked_workers_is_mended_at_most_once_a_minute() {
             Next::Acquire(claim) => {
                 talk.answer(&claim, Ok(full(1, None)));
             }
-            Next::Mend(_) => {
+            Next::Repair(_) => {
                 mended_at.push(talk.now.boot);
-                talk.plan.mended();
+                talk.plan.repaired();
             }
             Next::Wait(_) => talk.wait(),
             other => panic!("{other:?}"),
