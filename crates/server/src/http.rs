@@ -35,13 +35,13 @@ use self::first_head::has_first_head;
 use self::handle::handle;
 pub(crate) use self::route::table;
 use self::unread::HeadLimits;
-use crate::access::Door;
 use crate::app::Shared;
-use crate::listener::{self, Arrival, Remote};
-use crate::poll_on_wake::PollOnWake;
-use crate::serve_threads::ServeThreads;
-use crate::stream::Stream;
-use crate::tls::{NoHandshake, Speech};
+use crate::net::listener::{self, Arrival, Remote};
+use crate::net::poll_on_wake::PollOnWake;
+use crate::net::serve_threads::ServeThreads;
+use crate::net::stream::Stream;
+use crate::net::tls::{NoHandshake, Speech};
+use crate::policy::access::Door;
 
 /// How long a client may take for anything once the server closes: long enough to read an answer,
 /// and less than a drain takes.

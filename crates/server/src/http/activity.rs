@@ -12,7 +12,7 @@ use frazil::coord::time::boot_time;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::unread::HeadLimits;
-use crate::stream::Stream;
+use crate::net::stream::Stream;
 
 /// What a connection is doing, and since when: one word, written a few times a request, so that no
 /// timer is set for each.

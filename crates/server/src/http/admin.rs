@@ -12,12 +12,12 @@ use hyper::body::Incoming;
 use super::answer::{self, Answer};
 use super::route::Route;
 use super::{body, query};
-use crate::access::Caller;
 use crate::app::Shared;
-use crate::audit;
-use crate::condition::NodeState;
-use crate::drain;
-use crate::listener::Remote;
+use crate::app::shutdown;
+use crate::net::listener::Remote;
+use crate::node::condition::NodeState;
+use crate::policy::access::Caller;
+use crate::policy::audit;
 
 /// When to try again what workers or the store are missing for.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ pub(super) async fn drain(
     body::none(request.into_body(), shared.issuer.limits()).await?;
     // It goes on if the client does not wait for it, and so it is told of first.
     audit(asker, "drain", &"begins");
-    let retiring = shared.shutdown.connections.spawn(drain::retire(shared.clone()));
+    let retiring = shared.shutdown.connections.spawn(shutdown::retire(shared.clone()));
     let released = retiring.await.map_err(|error| ApiError::new(Reason::Internal, error))?;
     audit(asker, "drain", &format_args!("released {released:?}"));
     let (node, state) = (shared.name.clone(), NodeState::Draining.word().to_owned());

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::body::nonsense;
-use crate::decode::check_count;
+use crate::policy::decode_cost::check_count;
 
 /// What a client asks for.
 #[derive(Debug, PartialEq, Eq)]

@@ -14,10 +14,10 @@ use super::handle::Failed;
 use super::long::LongBody;
 use super::route::Route;
 use super::{body, query};
-use crate::access::Caller;
 use crate::app::Shared;
-use crate::decode::charge;
 use crate::encode::DECODED_PIECE;
+use crate::policy::access::Caller;
+use crate::policy::decode_cost::charge;
 
 /// IDs that are checked before others of the thread have their turn: some ten microseconds.
 const IN_A_TURN: usize = 4096;

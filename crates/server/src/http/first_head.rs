@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use super::activity::{Activity, PhaseTimeouts};
 use super::unread::HeadLimits;
 use super::{GRACE, HEADERS_USUAL};
-use crate::peek::peek_until;
-use crate::stream::Stream;
+use crate::net::peek::peek_until;
+use crate::net::stream::Stream;
 
 /// Whether the client sends a head, or anything else that must be answered, in time. Nothing of it
 /// is read.

@@ -10,11 +10,11 @@ use hyper::{Request, StatusCode};
 use super::answer::{self, Answer};
 use super::origin::{self, Lack};
 use super::query;
-use crate::access::{Need, bearer};
 use crate::app::Shared;
-use crate::info;
-use crate::keys::follow::{Age, OLD};
-use crate::listener::Remote;
+use crate::net::listener::Remote;
+use crate::node::info;
+use crate::policy::access::{Need, bearer};
+use crate::policy::keys::follow::{Age, OLD};
 
 /// `GET /readyz`: whether clients should come here. With `?verbose`, and why: for those who may see
 /// it in detail, for others in a word.

@@ -13,16 +13,16 @@ use super::answer::{Answer, described, long, tell_quota};
 use super::handle::Failed;
 use super::long::{Around, LongBody};
 use super::{body, nonce, query};
-use crate::access::Caller;
-use crate::admission::{Ask, Given};
 use crate::app::Shared;
+use crate::cluster::peers;
+use crate::cluster::scopes::Origin;
 use crate::encode::{BEGINNING, JsonFrame, QUOTES, push_ids};
 use crate::issuer::parse_count;
-use crate::listener::Remote;
 use crate::metrics::Protocol;
-use crate::peers;
-use crate::queue::Count;
-use crate::scopes::Origin;
+use crate::net::listener::Remote;
+use crate::policy::access::Caller;
+use crate::policy::admission::{Ask, Given};
+use crate::policy::queue::Count;
 
 /// More IDs than these are not written at once.
 const LONG: usize = 2048;
