@@ -12,11 +12,12 @@ use hyper::header::{
 };
 use hyper::{Request, StatusCode};
 
-use super::activity::Activity;
 use super::answer::{self, Answer, problem};
+use super::connection::Activity;
 use super::origin::Lack;
 use super::route::Route;
-use super::{admin, decode, elections, health, ids, nonce, origin, query};
+use super::routes::{admin, decode, elections, health, ids};
+use super::{nonce, origin, query};
 use crate::app::Shared;
 use crate::cluster::cache::Addresses;
 use crate::cluster::peers;

@@ -76,7 +76,9 @@ pub(crate) fn note_change(publish: &watch::Sender<Condition>, condition: &Condit
         let (now, was) = (state.word(), before.state.word());
         match reason {
             None => tracing::info!(target: TARGET, state = now, was, "the node is {now}"),
-            Some(why) => tracing::warn!(target: TARGET, state = now, was, "the node is {now}: {why}"),
+            Some(why) => {
+                tracing::warn!(target: TARGET, state = now, was, "the node is {now}: {why}")
+            }
         }
     }
     publish.send_if_modified(|published| {

@@ -8,7 +8,7 @@ use frazil_wire::{ApiError, Reason};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use super::body::nonsense;
+use crate::http::body::nonsense;
 use crate::policy::decode_cost::check_count;
 
 /// What a client asks for.

@@ -6,9 +6,10 @@ use std::io;
 use httparse::{EMPTY_HEADER, Request};
 use tokio_util::sync::CancellationToken;
 
+use super::HEADERS_USUAL;
 use super::activity::{Activity, PhaseTimeouts};
 use super::unread::HeadLimits;
-use super::{GRACE, HEADERS_USUAL};
+use crate::http::GRACE;
 use crate::net::peek::peek_until;
 use crate::net::stream::Stream;
 

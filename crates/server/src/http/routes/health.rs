@@ -7,10 +7,10 @@ use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use hyper::{Request, StatusCode};
 
-use super::answer::{self, Answer};
-use super::origin::{self, Lack};
-use super::query;
 use crate::app::Shared;
+use crate::http::answer::{self, Answer};
+use crate::http::origin::{self, Lack};
+use crate::http::query;
 use crate::net::listener::Remote;
 use crate::node::info;
 use crate::policy::access::{Need, bearer};
@@ -18,7 +18,7 @@ use crate::policy::keys::follow::{Age, OLD};
 
 /// `GET /readyz`: whether clients should come here. With `?verbose`, and why: for those who may see
 /// it in detail, for others in a word.
-pub(super) fn ready(
+pub(crate) fn ready(
     shared: &Shared,
     remote: &Remote,
     request: &Request<Incoming>,

@@ -5,18 +5,18 @@ use frazil_wire::{ApiError, Elections, Reason};
 use hyper::Request;
 use hyper::body::Incoming;
 
-use super::answer::{self, Answer};
-use super::query;
-use super::route::Route;
 use crate::app::Shared;
+use crate::http::answer::{self, Answer};
+use crate::http::query;
+use crate::http::route::Route;
 
-pub(super) async fn all(shared: &Shared, request: &Request<Incoming>) -> Result<Answer, ApiError> {
+pub(crate) async fn all(shared: &Shared, request: &Request<Incoming>) -> Result<Answer, ApiError> {
     query::none(request.uri())?;
     let elections = shared.node_elections.all(&shared.name).await?;
     Ok(answer::json(&Elections { elections }))
 }
 
-pub(super) async fn one(shared: &Shared, request: &Request<Incoming>) -> Result<Answer, ApiError> {
+pub(crate) async fn one(shared: &Shared, request: &Request<Incoming>) -> Result<Answer, ApiError> {
     query::none(request.uri())?;
     let name = Route::find(request.uri().path()).map_or("", |(_, name)| name);
     let name = decoded(name).ok_or_else(|| invalid("the name is not UTF-8"))?;

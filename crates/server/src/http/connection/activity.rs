@@ -17,7 +17,7 @@ use crate::net::stream::Stream;
 /// What a connection is doing, and since when: one word, written a few times a request, so that no
 /// timer is set for each.
 #[derive(Debug)]
-pub(super) struct Activity {
+pub(crate) struct Activity {
     /// Milliseconds of boot time, and the phase in the two lowest bits.
     word: AtomicU64,
     /// Whether more of the answer is still to be written than was.
@@ -39,45 +39,45 @@ enum Phase {
 
 /// How long each phase may take.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PhaseTimeouts {
-    pub(super) idle: Duration,
-    pub(super) head: Duration,
-    pub(super) reading: Duration,
+pub(crate) struct PhaseTimeouts {
+    pub(crate) idle: Duration,
+    pub(crate) head: Duration,
+    pub(crate) reading: Duration,
 }
 
 impl PhaseTimeouts {
     /// The same with nothing longer than that.
-    pub(super) fn at_most(self, limit: Duration) -> Self {
+    pub(crate) fn at_most(self, limit: Duration) -> Self {
         let Self { idle, head, reading } = self;
         Self { idle: idle.min(limit), head: head.min(limit), reading: reading.min(limit) }
     }
 }
 
 impl Activity {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let word = AtomicU64::new(word(Phase::Idle, now_ms()));
         Self { word, is_unfinished: AtomicBool::new(false) }
     }
 
     /// A request's head has arrived.
-    pub(super) fn busy(&self) {
+    pub(crate) fn busy(&self) {
         // Relaxed, here and below: one word that stands for itself.
         self.word.store(word(Phase::Busy, 0), Ordering::Relaxed);
     }
 
     /// It was answered at this moment of boot time.
-    pub(super) fn answered(&self, now: Duration) {
+    pub(crate) fn answered(&self, now: Duration) {
         self.word.store(word(Phase::Reading, to_ms(now)), Ordering::Relaxed);
     }
 
     /// A piece of a long answer was taken, and more are to come.
-    pub(super) fn goes_on(&self) {
+    pub(crate) fn goes_on(&self) {
         self.is_unfinished.store(true, Ordering::Relaxed);
         self.answered(boot_time());
     }
 
     /// The last piece was taken, or nobody wants it.
-    pub(super) fn is_finished(&self) {
+    pub(crate) fn is_finished(&self) {
         self.is_unfinished.store(false, Ordering::Relaxed);
     }
 
@@ -87,12 +87,12 @@ impl Activity {
     }
 
     /// Whether nothing was said since the last answer, or at all.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.seen().0 == Phase::Idle
     }
 
     /// Bytes came.
-    pub(super) fn heard(&self) {
+    pub(crate) fn heard(&self) {
         if self.is_idle() {
             self.word.store(word(Phase::Head, now_ms()), Ordering::Relaxed);
         }
@@ -118,7 +118,7 @@ impl Activity {
     }
 
     /// Ends when the client has taken too long for something.
-    pub(super) async fn lost(&self, patience: PhaseTimeouts) {
+    pub(crate) async fn lost(&self, patience: PhaseTimeouts) {
         let PhaseTimeouts { idle, head, reading } = patience;
         // A phase may end and a shorter one begin while this sleeps.
         let nap = to_ms(idle.min(head).min(reading)).div_ceil(2);
@@ -152,7 +152,7 @@ fn to_ms(time: Duration) -> u64 {
 
 /// A stream that notes when bytes come and go, and answers a head that is too large before it is closed.
 #[derive(Debug)]
-pub(super) struct TrackedStream {
+pub(crate) struct TrackedStream {
     stream: Stream,
     activity: Arc<Activity>,
     heads: HeadLimits,
@@ -161,7 +161,7 @@ pub(super) struct TrackedStream {
 }
 
 impl TrackedStream {
-    pub(super) const fn new(stream: Stream, activity: Arc<Activity>, heads: HeadLimits) -> Self {
+    pub(crate) const fn new(stream: Stream, activity: Arc<Activity>, heads: HeadLimits) -> Self {
         Self { stream, activity, heads, words: None }
     }
 }

@@ -9,11 +9,11 @@ use frazil_wire::{self as wire, ApiError, Drained, Reason, Rotated};
 use hyper::Request;
 use hyper::body::Incoming;
 
-use super::answer::{self, Answer};
-use super::route::Route;
-use super::{body, query};
 use crate::app::Shared;
 use crate::app::shutdown;
+use crate::http::answer::{self, Answer};
+use crate::http::route::Route;
+use crate::http::{body, query};
 use crate::net::listener::Remote;
 use crate::node::condition::NodeState;
 use crate::policy::access::Caller;
@@ -26,7 +26,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 type Asker<'a> = (&'a Remote, &'a Caller);
 
 /// `POST /v1/node:drain`: takes the node out of service, and answers when its workers are released.
-pub(super) async fn drain(
+pub(crate) async fn drain(
     shared: &Arc<Shared>,
     asker: Asker<'_>,
     request: Request<Incoming>,
@@ -43,7 +43,7 @@ pub(super) async fn drain(
 }
 
 /// `POST /v1/node:rotate`: moves the node to other workers; IDs are issued meanwhile.
-pub(super) async fn rotate(
+pub(crate) async fn rotate(
     shared: &Arc<Shared>,
     asker: Asker<'_>,
     request: Request<Incoming>,
@@ -55,7 +55,7 @@ pub(super) async fn rotate(
 
 /// `POST /v1/workers/{worker}:release[?token=T]`: the node gives the worker back, and takes another
 /// one for it. With a token only if the lease is still that one.
-pub(super) async fn release(
+pub(crate) async fn release(
     shared: &Arc<Shared>,
     asker: Asker<'_>,
     request: Request<Incoming>,

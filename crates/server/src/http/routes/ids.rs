@@ -8,15 +8,15 @@ use hyper::Request;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
 
-use super::accept::Form;
-use super::answer::{Answer, described, long, tell_quota};
-use super::handle::Failed;
-use super::long::{Around, LongBody};
-use super::{body, nonce, query};
 use crate::app::Shared;
 use crate::cluster::peers;
 use crate::cluster::scopes::Origin;
 use crate::encode::{BEGINNING, JsonFrame, QUOTES, push_ids};
+use crate::http::accept::Form;
+use crate::http::answer::{Answer, described, long, tell_quota};
+use crate::http::handle::Failed;
+use crate::http::long::{Around, LongBody};
+use crate::http::{body, nonce, query};
 use crate::issuer::parse_count;
 use crate::metrics::Protocol;
 use crate::net::listener::Remote;
@@ -27,7 +27,7 @@ use crate::policy::queue::Count;
 /// More IDs than these are not written at once.
 const LONG: usize = 2048;
 
-pub(super) async fn issue(
+pub(crate) async fn issue(
     shared: &Shared,
     remote: &Remote,
     caller: &Caller,

@@ -8,14 +8,14 @@ use hyper::Request;
 use hyper::body::Incoming;
 use serde::Deserialize;
 
-use super::answer::{self, Answer};
-use super::asked::{self, Asked};
-use super::handle::Failed;
-use super::long::LongBody;
-use super::route::Route;
-use super::{body, query};
+use super::decode_body::{self, Asked};
 use crate::app::Shared;
 use crate::encode::DECODED_PIECE;
+use crate::http::answer::{self, Answer};
+use crate::http::handle::Failed;
+use crate::http::long::LongBody;
+use crate::http::route::Route;
+use crate::http::{body, query};
 use crate::policy::access::Caller;
 use crate::policy::decode_cost::charge;
 
@@ -23,7 +23,7 @@ use crate::policy::decode_cost::charge;
 const IN_A_TURN: usize = 4096;
 
 /// `GET /v1/ids/{id}`.
-pub(super) fn one(shared: &Shared, request: &Request<Incoming>) -> Result<Answer, ApiError> {
+pub(crate) fn one(shared: &Shared, request: &Request<Incoming>) -> Result<Answer, ApiError> {
     let [name] = query::known(request.uri(), ["layout"])?;
     let layout = layout(shared, name.as_deref())?;
     let text = Route::find(request.uri().path()).map_or("", |(_, id)| id);
@@ -32,7 +32,7 @@ pub(super) fn one(shared: &Shared, request: &Request<Incoming>) -> Result<Answer
 }
 
 /// `POST /v1/ids:decode`.
-pub(super) async fn many(
+pub(crate) async fn many(
     shared: &Shared,
     caller: &Caller,
     request: Request<Incoming>,
@@ -42,7 +42,7 @@ pub(super) async fn many(
     let bytes = body::json_bytes(request, limits).await?;
     // A body has up to a megabyte: others of this thread have their turn before and after it.
     tokio::task::yield_now().await;
-    let Asked { ids, layout: name } = asked::parse(&bytes, limits.max_count as usize)?;
+    let Asked { ids, layout: name } = decode_body::parse(&bytes, limits.max_count as usize)?;
     drop(bytes);
     let layout = layout(shared, name.as_deref())?;
     let left = charge(caller, ids.len()).map_err(|error| Failed::new(error, caller))?;
@@ -66,7 +66,7 @@ async fn check_all(ids: &[u64], layout: &Layout) -> Result<(), ApiError> {
         for (place, id) in some.iter().enumerate() {
             let place = turn * IN_A_TURN + place;
             let checked = Id::from_u64(*id).parts(layout);
-            checked.map_err(|error| asked::malformed(place, &error))?;
+            checked.map_err(|error| decode_body::malformed(place, &error))?;
         }
     }
     Ok(())
@@ -86,7 +86,7 @@ struct Encode {
 }
 
 /// `POST /v1/ids:encode`.
-pub(super) async fn encode(
+pub(crate) async fn encode(
     shared: &Shared,
     request: Request<Incoming>,
 ) -> Result<Answer, ApiError> {
