@@ -2,17 +2,16 @@
 //!
 //! Every check is also made with the limit taken away: there it must find the client still inside.
 
-mod site;
-
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use frazil_rig::Certificates;
 use frazil_server::{Limits, TlsFiles};
 use frazil_wire::proto::{NextRequest, NextResponse};
-use site::{Site, reply, send};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+
+use crate::site::{Site, reply, send};
 
 /// A limit that is soon reached.
 const SOON: Duration = Duration::from_millis(300);

@@ -1,10 +1,9 @@
 //! How a client knows that an answer is its own, and where its IDs come from.
 
-mod site;
-
 use frazil_wire::Info;
-use site::secured::Keys;
-use site::{Reply, Site, request};
+
+use crate::site::secured::Keys;
+use crate::site::{Reply, Site, request};
 
 const BINARY: (&str, &str) = ("accept", "application/octet-stream");
 const TEXT: (&str, &str) = ("accept", "text/plain");

@@ -1,7 +1,5 @@
 //! gRPC as clients see it.
 
-mod site;
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -10,7 +8,6 @@ use frazil_wire::proto::id_service_client::IdServiceClient;
 use frazil_wire::proto::{
     DecodeRequest, Form, IdBatch, InfoRequest, NextRequest, Run, StreamRequest,
 };
-use site::Site;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
@@ -20,6 +17,8 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 use tonic_types::StatusExt;
+
+use crate::site::Site;
 
 async fn channel(site: &Site) -> Channel {
     let address = format!("http://{}", site.addrs.grpc.unwrap());

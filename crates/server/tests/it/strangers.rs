@@ -1,7 +1,5 @@
 //! Clients without a key: they are told so before anything is read of them, and do not stay.
 
-mod site;
-
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -11,14 +9,15 @@ use frazil_wire::proto::NextRequest;
 use frazil_wire::proto::id_service_client::IdServiceClient;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
-use site::secured::Keys;
-use site::{Reply, Site, request, send};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_stream::StreamExt;
 use tonic::body::Body;
 use tonic::transport::Channel;
 use tower::ServiceExt;
+
+use crate::site::secured::Keys;
+use crate::site::{Reply, Site, request, send};
 
 /// A limit that is soon reached.
 const SOON: Duration = Duration::from_millis(300);

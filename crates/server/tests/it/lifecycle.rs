@@ -1,7 +1,5 @@
 //! A server from its start to its end, with stores that fail in between.
 
-mod site;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +13,8 @@ use frazil::coord::{Found, Group, Leasing, Namespace, Presence, Released, Store,
 use frazil_rig::{AppendOnly, Redis};
 use frazil_server::{App, Config, LaneCount, Limits, NodeState, RunError};
 use frazil_wire::IdsReply;
-use site::{Site, config, request, send};
+
+use crate::site::{Site, config, request, send};
 
 const SHORT: Timing = Timing {
     ttl: Duration::from_secs(1),

@@ -19,8 +19,8 @@ use tonic::metadata::MetadataKey;
 use tonic::transport::{Channel, Endpoint};
 use tonic_types::StatusExt;
 
-use super::site::secured::{Line, client};
-use super::site::{Site, reply};
+use crate::site::secured::{Line, client};
+use crate::site::{Site, reply};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {

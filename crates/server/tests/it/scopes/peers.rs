@@ -13,8 +13,8 @@ use frazil_server::keys::Role;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 
-use super::site::secured::{Keys, Transport};
 use super::*;
+use crate::site::secured::{Keys, Transport};
 
 /// Leads the scope in the store under an address, without being a node.
 pub(super) async fn lead_as(place: &Place, address: &str) -> Leadership {
@@ -208,7 +208,7 @@ async fn closed(transport: Transport, peer: &str, client: &str, keys: &Keys) -> 
         line.write_all(head.as_bytes()).await.unwrap();
         let mut bytes = Vec::new();
         let _ = line.read_to_end(&mut bytes).await;
-        super::site::reply(&bytes)
+        crate::site::reply(&bytes)
     };
     let leads = async |site: &Site| {
         until("leader", || async {
@@ -330,7 +330,7 @@ async fn rotated(asks_for_certificates: bool, change: impl Fn(&Certificates, &Pa
         })
         .await;
     let ask = async || {
-        let trust = super::site::secured::client(&at("trusted"), None, b"http/1.1");
+        let trust = crate::site::secured::client(&at("trusted"), None, b"http/1.1");
         let stream = TcpStream::connect(two.http()).await.unwrap();
         let name = rustls::pki_types::ServerName::try_from("localhost").unwrap();
         let connector = tokio_rustls::TlsConnector::from(trust);
@@ -339,7 +339,7 @@ async fn rotated(asks_for_certificates: bool, change: impl Fn(&Certificates, &Pa
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes).await;
-        super::site::reply(&bytes)
+        crate::site::reply(&bytes)
     };
     let trusted = |certificates: &Certificates| {
         std::fs::copy(certificates.ca(), at("trusted")).unwrap();

@@ -1,9 +1,6 @@
 //! Keys, certificates and listeners over their lives.
 
-mod site;
-#[path = "keys/stored.rs"]
 mod stored;
-#[path = "keys/streams.rs"]
 mod streams;
 
 use std::net::SocketAddr;
@@ -17,12 +14,13 @@ use frazil_wire::proto::NextRequest;
 use frazil_wire::proto::id_service_client::IdServiceClient;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use site::secured::{Keys, client};
-use site::{Reply, Site, config, request, send};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tonic::transport::Channel;
+
+use crate::site::secured::{Keys, client};
+use crate::site::{Reply, Site, config, request, send};
 
 async fn keyed(keys: &Keys) -> Site {
     Site::start_with(|config| {

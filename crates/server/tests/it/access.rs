@@ -1,7 +1,5 @@
 //! Who may do what, over every protocol and transport.
 
-mod site;
-
 use std::collections::BTreeSet;
 use std::io;
 
@@ -11,13 +9,14 @@ use frazil_server::{Endpoint, endpoints};
 use hyper_util::rt::TokioIo;
 use prost::Message;
 use prost_types::FileDescriptorSet;
-use site::secured::{Keys, Line, Transport};
-use site::{Reply, Site};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tonic::Code;
 use tonic::client::Grpc;
 use tonic::transport::{Channel, Endpoint as Target};
 use tonic_prost::ProstCodec;
+
+use crate::site::secured::{Keys, Line, Transport};
+use crate::site::{Reply, Site};
 
 /// Whom a request is of, in the order of the columns below.
 const CALLERS: [&str; 6] = ["no key", "wrong", "read", "ids", "admin", "peer"];
@@ -169,7 +168,7 @@ impl Ways<'_> {
         line.write_all(head.as_bytes()).await.unwrap();
         let mut bytes = Vec::new();
         line.read_to_end(&mut bytes).await.unwrap();
-        let reply: Reply = site::reply(&bytes);
+        let reply: Reply = crate::site::reply(&bytes);
         match reply.status {
             401 => {
                 assert_eq!(

@@ -1,14 +1,13 @@
 //! RESP as Redis clients see it.
 
-mod site;
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use frazil_id::Layout;
-use site::Site;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
+
+use crate::site::Site;
 
 struct Client(BufReader<TcpStream>);
 

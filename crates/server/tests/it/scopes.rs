@@ -1,10 +1,6 @@
 //! Strict scopes and elections, with nodes in this process.
 
-mod site;
-
-#[path = "scopes/hostile.rs"]
 mod hostile;
-#[path = "scopes/peers.rs"]
 mod peers;
 
 use std::future::Future;
@@ -16,10 +12,11 @@ use frazil_server::{App, BindError, Config, DeclaredScope};
 use frazil_wire::proto::NextRequest;
 use frazil_wire::proto::id_service_client::IdServiceClient;
 use frazil_wire::{Cluster, Election, Elections, IdsReply, Info, ScopeKind};
-use site::{Reply, Site, config, request};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tonic::transport::{Channel, Endpoint};
+
+use crate::site::{Reply, Site, config, request};
 
 /// Longer than anything here takes.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -282,7 +279,7 @@ async fn what_a_strict_scope_cannot_do_without_is_asked_for() {
     assert!(matches!(everywhere.await, BindError::StrictUnreachable));
     let brief = bind(&|config| config.election_ttl = Duration::from_millis(10)).await;
     assert!(matches!(brief, BindError::ElectionTtl(_)), "{brief}");
-    let keys = site::secured::Keys::new();
+    let keys = crate::site::secured::Keys::new();
     let closed = bind(&|config| config.keys = Some(keys.path().into())).await;
     assert!(matches!(closed, BindError::StrictWithoutKey));
     let missing = bind(&|config| config.peer_key_file = Some("/nowhere/key".into())).await;

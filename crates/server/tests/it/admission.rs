@@ -1,7 +1,5 @@
 //! Every rule about who gets IDs, through every protocol: a protocol more is a column more.
 
-mod site;
-
 use std::net::SocketAddr;
 
 use frazil_server::DeclaredScope;
@@ -9,8 +7,6 @@ use frazil_server::keys::{KeyEntry, Role};
 use frazil_wire::Reason;
 use frazil_wire::proto::id_service_client::IdServiceClient;
 use frazil_wire::proto::{NextRequest, StreamRequest};
-use site::Site;
-use site::secured::Keys;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -18,6 +14,9 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Channel;
 use tonic::{Request, Status, Streaming};
 use tonic_types::StatusExt;
+
+use crate::site::Site;
+use crate::site::secured::Keys;
 
 /// The ways to IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

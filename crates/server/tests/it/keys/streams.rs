@@ -10,9 +10,9 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Streaming};
 
-use super::site::Site;
-use super::site::secured::Keys;
 use super::{keyed, post};
+use crate::site::Site;
+use crate::site::secured::Keys;
 
 /// An open stream, and where it is granted more.
 struct Open {

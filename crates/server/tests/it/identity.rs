@@ -1,22 +1,20 @@
 //! Who a client is, over every protocol: its address behind proxies, its certificate, its key, and
 //! what is written down and counted of it.
 
-#[path = "identity/client.rs"]
 mod client;
-#[path = "identity/seen.rs"]
 mod seen;
-mod site;
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use client::{ALL, Client, Protocol, local, spoken_for};
 use frazil_rig::Certificates;
 use frazil_server::TlsFiles;
 use frazil_server::keys::{KeyEntry, Role};
-use seen::seen;
-use site::Site;
-use site::secured::Keys;
+
+use self::client::{ALL, Client, Protocol, local, spoken_for};
+use self::seen::seen;
+use crate::site::Site;
+use crate::site::secured::Keys;
 
 const OK: &str = "OK";
 const UNAUTHENTICATED: &str = "UNAUTHENTICATED";
@@ -185,7 +183,7 @@ async fn a_certificate_that_stands_for_nothing_any_more_opens_nothing() {
     for connection in &mut open {
         assert_eq!(connection.ask().await, UNAUTHENTICATED, "{connection:?}");
     }
-    keys.add_with("expired", Role::Ids, |entry| {
+    keys.add_with("expired-certificate", Role::Ids, |entry| {
         set(entry);
         entry.expires = Some("2020-01-01T00:00:00Z".to_owned());
     });
@@ -193,7 +191,7 @@ async fn a_certificate_that_stands_for_nothing_any_more_opens_nothing() {
     for connection in &mut open {
         assert_eq!(connection.ask().await, UNAUTHENTICATED, "{connection:?}");
     }
-    assert_eq!(seen("by", "expired").pop().unwrap()["refused"], "certificate");
+    assert_eq!(seen("by", "expired-certificate").pop().unwrap()["refused"], "certificate");
     site.stop().await.unwrap();
 }
 
@@ -357,7 +355,7 @@ async fn a_request_has_a_name_in_its_failure_and_in_what_administrators_do() {
             ("x-request-id", id),
             ("forwarded", "for=203.0.113.5"),
         ];
-        site::request(site.http(), "POST", path, &headers, b"").await
+        crate::site::request(site.http(), "POST", path, &headers, b"").await
     };
     let rotated = post("/v1/node:rotate", &admin, "change-17").await;
     assert_eq!((rotated.status, &*rotated.headers["x-request-id"]), (200, "change-17"));
@@ -387,7 +385,7 @@ async fn a_page_of_another_origin_is_written_down() {
     let site = Site::start_with(|config| config.admin = free).await;
     let headers = [("origin", "https://evil.example"), ("x-request-id", "page-1")];
     let address = site.addrs.admin.unwrap();
-    let reply = site::request(address, "POST", "/v1/node:drain", &headers, b"").await;
+    let reply = crate::site::request(address, "POST", "/v1/node:drain", &headers, b"").await;
     assert_eq!(reply.status, 403);
     let line = seen("request", "page-1").pop().unwrap();
     assert_eq!((&*line["refused"], &*line["peer"]), ("origin", "127.0.0.1"));

@@ -1,13 +1,12 @@
 //! HTTP as clients see it.
 
-mod site;
-
 use std::collections::BTreeSet;
 
 use frazil_id::{Id, Layout};
 use frazil_server::endpoints;
 use frazil_wire::{Cluster, IdsReply, Info};
-use site::{Site, request};
+
+use crate::site::{Site, request};
 
 #[tokio::test]
 async fn one_id_by_default_with_where_it_comes_from() {
@@ -174,7 +173,7 @@ async fn several_accept_headers_are_one_list_and_an_empty_body_is_none() {
         format!("{head}{}: {}\r\n\r\n{body}", chunked[0].0, chunked[0].1)
     };
     for (body, status) in [("0\r\n\r\n", 200), ("2\r\n{}\r\n0\r\n\r\n", 400)] {
-        let reply = site::send(site.http(), sent(body).await.as_bytes()).await;
+        let reply = crate::site::send(site.http(), sent(body).await.as_bytes()).await;
         assert_eq!(reply.status, status, "{body:?}");
     }
     site.stop().await.unwrap();

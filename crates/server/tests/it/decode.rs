@@ -1,15 +1,14 @@
 //! Many IDs taken apart at once.
 
-mod site;
-
 use frazil_server::keys::Role;
 use frazil_wire::proto::DecodeRequest;
 use frazil_wire::proto::id_service_client::IdServiceClient;
-use site::secured::Keys;
-use site::{Site, request};
 use tonic::Code;
 use tonic::transport::Channel;
 use tonic_types::StatusExt;
+
+use crate::site::secured::Keys;
+use crate::site::{Site, request};
 
 #[tokio::test]
 async fn an_answer_in_pieces_is_the_same_as_one_at_once() {

@@ -14,9 +14,9 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::site::secured::{client, text_of};
-use super::site::{Site, config, request};
 use super::{Talk, post};
+use crate::site::secured::{client, text_of};
+use crate::site::{Site, config, request};
 
 /// How long a change may take to reach every node.
 const REACH: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ impl List {
 
 async fn begun(name: &str, url: &str) -> Site {
     Site::begin(|config| {
-        let (name, own) = (name.to_owned(), super::site::config(url));
+        let (name, own) = (name.to_owned(), crate::site::config(url));
         *config = frazil_server::Config { name, ..own };
         config.keys = Some(KeySource::Store);
         config.open_metrics = true;
@@ -112,7 +112,7 @@ async fn before_the_keys_were_read_resp_clients_are_told_so_and_not_that_theirs_
         client_ca: Some(certificates.ca().to_owned()),
     };
     let mut site = Site::begin(|config| {
-        *config = super::site::config(&redis.url());
+        *config = crate::site::config(&redis.url());
         config.keys = Some(KeySource::Store);
         config.tls = Some(tls);
         config.limits.auth_timeout = Duration::from_secs(3600);
