@@ -1,7 +1,8 @@
 //! A server from its listeners to its end.
 
-mod bind_error;
-mod run_error;
+mod error;
+mod reload;
+pub(crate) mod shutdown;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -14,34 +15,35 @@ use frazil::coord::Scheme;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
-pub use self::bind_error::BindError;
-pub use self::run_error::RunError;
-use crate::access::{Door, Gate};
-use crate::certificate::Certificate;
-use crate::cluster::{ClusterCache, LISTEN};
-use crate::condition::{Condition, NodeState};
+pub use self::error::{BindError, RunError};
+use self::reload::NamedFiles;
+pub use self::reload::{Exposed, Reloader, Secrecy, exposed};
+use self::shutdown::Shutdown;
+use crate::cluster::cache::{ClusterCache, LISTEN};
+use crate::cluster::duties::StaleSlots;
+use crate::cluster::elections::{self, NodeElections};
+use crate::cluster::peers::{PeerSettings, PeerWarning};
+use crate::cluster::replicas::{self, MissingReplicas};
+use crate::cluster::scopes::{ADVERTISE, Scopes, check_scopes};
 use crate::config::{Config, LaneCount};
-use crate::connection_limits::{ADMIN_CONNECTIONS, AllConnectionLimits, SPARE_DESCRIPTORS};
-use crate::drain::Shutdown;
-use crate::duties::StaleSlots;
-use crate::elections::NodeElections;
 use crate::encode::JsonFrame;
-use crate::in_flight::InFlight;
 use crate::issuer::Issuer;
-use crate::keys::follow::{self, Followed};
-use crate::keys::{self, KeyEntry, KeySource, Keyring};
-use crate::listener::Remote;
 use crate::metrics::{Metrics, Seen};
-use crate::monitor::{End, note_change};
-use crate::peers::{PeerSettings, PeerWarning};
-use crate::proxies::TrustedProxies;
-use crate::reload::{self, NamedFiles, Reloader};
-use crate::replicas::{self, MissingReplicas};
-use crate::scopes::{ADVERTISE, Scopes, check_scopes};
-use crate::serve_threads::ServeThreads;
-use crate::stream::Stream;
-use crate::tls::{NoHandshake, Speech, Tls};
-use crate::{elections, grpc, http, monitor, open, resp, scaling};
+use crate::net::certificate::Certificate;
+use crate::net::connection_limits::{ADMIN_CONNECTIONS, AllConnectionLimits, SPARE_DESCRIPTORS};
+use crate::net::listener::Remote;
+use crate::net::proxies::TrustedProxies;
+use crate::net::serve_threads::ServeThreads;
+use crate::net::stream::Stream;
+use crate::net::tls::{NoHandshake, Speech, Tls};
+use crate::node::condition::{Condition, NodeState};
+use crate::node::monitor::{self, End, note_change};
+use crate::node::{open, scaling};
+use crate::policy::access::{Door, Gate};
+use crate::policy::in_flight::InFlight;
+use crate::policy::keys::follow::{self, Followed};
+use crate::policy::keys::{self, KeyEntry, KeySource, Keyring};
+use crate::{grpc, http, resp};
 
 /// Connections that wait to be accepted, if the kernel allows as many (`net.core.somaxconn`). Of more than that the
 /// kernel drops some, and their clients try again after a second: all clients of a node that failed come at once.

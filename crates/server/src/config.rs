@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use frazil::Builder;
 
-use crate::keys::KeySource;
-use crate::proxies::AddressRange;
-use crate::scopes::DeclaredScope;
-use crate::serve_threads::default_threads;
+use crate::cluster::scopes::DeclaredScope;
+use crate::net::proxies::AddressRange;
+use crate::net::serve_threads::default_threads;
+use crate::policy::keys::KeySource;
 
 /// Everything that can be said about a server. The defaults serve one lane of the file store under
 /// the state directory, on loopback only.

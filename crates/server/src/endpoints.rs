@@ -1,6 +1,6 @@
 //! Everything that can be asked of a server, and what it needs.
 
-use crate::access::Need;
+use crate::policy::access::Need;
 use crate::{grpc, http, resp};
 
 /// Something that can be asked.

@@ -23,11 +23,11 @@ use tonic_health::server::HealthReporter;
 
 use self::admission::{Admission, IdServices, MESSAGE_BYTES_MAX};
 use self::message::Unfinished;
-use crate::access::Need;
 use crate::app::Shared;
-use crate::condition::Condition;
 use crate::config::Limits;
 use crate::metrics::Method;
+use crate::node::condition::Condition;
+use crate::policy::access::Need;
 
 /// Connections end after this, so that clients spread over nodes that were added.
 const CONNECTION_AGE: Duration = Duration::from_mins(30);

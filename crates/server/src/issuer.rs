@@ -15,7 +15,9 @@ use frazil_id::NotReady;
 use frazil_wire::{ApiError, Reason};
 
 use crate::config::Limits;
-use crate::queue::{Count, Flow, LOOK_AGAIN, Queue, Source, Stop, Want, time_for, too_late};
+use crate::policy::queue::{
+    Count, Flow, LOOK_AGAIN, Queue, Source, Stop, Want, time_for, too_late,
+};
 
 pub(crate) use self::count::parse_count;
 use self::refusal::refusal;

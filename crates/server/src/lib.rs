@@ -11,63 +11,34 @@
 //! # }
 //! ```
 //!
-//! The way of a request: `http`, `grpc` or `resp` translate it; `access` knows who it is; `admission` decides (role,
-//! scope, count, quota); the node picks a lane, or the `queue` when there are no IDs; an encoder writes the answer.
-//! Nothing on that way takes a lock or asks the store while there are IDs.
+//! The way of a request: `http`, `grpc` or `resp` translate it; `policy::access` knows who it is; `policy::admission`
+//! decides (role, scope, count, quota); the node picks a lane, or `policy::queue` when there are no IDs; an encoder
+//! writes the answer. Nothing on that way takes a lock or asks the store while there are IDs.
 
-mod access;
-mod admission;
 mod app;
-mod attempts;
-mod audit;
-mod certificate;
 mod cluster;
-mod condition;
 mod config;
-mod connection_limits;
-mod decode;
-mod der;
-mod drain;
-mod duties;
-mod elections;
 mod encode;
 mod endpoints;
 mod grpc;
 mod http;
-mod in_flight;
-mod info;
 mod issuer;
-pub mod keys;
-mod listener;
 mod metrics;
-mod monitor;
-mod open;
-mod peek;
-mod peers;
-mod poll_on_wake;
-mod proxies;
-mod queue;
-mod reload;
-mod remote;
-mod replicas;
-mod request_id;
+mod net;
+mod node;
+mod policy;
 mod resp;
-mod scaling;
-mod scopes;
-mod serve_threads;
-mod stream;
-mod tls;
-mod validity;
 
-pub use self::access::Need;
 pub use self::app::{Addrs, App, BindError, DESCRIPTORS_KEPT, RunError};
-pub use self::condition::{Condition, NodeState};
+pub use self::app::{Exposed, Reloader, Secrecy, exposed};
+pub use self::cluster::peers::{PeerSettings, PeerWarning, PeersError};
+pub use self::cluster::scopes::{DeclaredScope, check_scopes};
 pub use self::config::{Config, LaneCount, Limits, TlsFiles};
 pub use self::endpoints::{Endpoint, endpoints};
-pub use self::peers::{PeerSettings, PeerWarning, PeersError};
-pub use self::proxies::AddressRange;
-pub use self::reload::{Exposed, Reloader, Secrecy, exposed};
-pub use self::scopes::{DeclaredScope, check_scopes};
-pub use self::serve_threads::default_threads;
-pub use self::tls::TlsError;
-pub use self::validity::Validity;
+pub use self::net::certificate::Validity;
+pub use self::net::proxies::AddressRange;
+pub use self::net::serve_threads::default_threads;
+pub use self::net::tls::TlsError;
+pub use self::node::condition::{Condition, NodeState};
+pub use self::policy::access::Need;
+pub use self::policy::keys;

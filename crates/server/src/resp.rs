@@ -15,11 +15,11 @@ use tokio::net::{TcpListener, TcpStream};
 
 use self::command::COMMANDS;
 use self::connection::Connection;
-use crate::access::Need;
 use crate::app::Shared;
-use crate::listener::{self, Arrival};
-use crate::serve_threads::ServeThreads;
-use crate::tls::{NoHandshake, Speech};
+use crate::net::listener::{self, Arrival};
+use crate::net::serve_threads::ServeThreads;
+use crate::net::tls::{NoHandshake, Speech};
+use crate::policy::access::Need;
 
 /// How long somebody who is sent away is waited for.
 const COURTESY: Duration = Duration::from_secs(1);

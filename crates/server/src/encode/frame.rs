@@ -6,7 +6,7 @@ use frazil::Layout;
 use frazil_id::{Id, rfc3339};
 
 use super::push_ids;
-use crate::admission::Given;
+use crate::policy::admission::Given;
 
 /// Bytes of an answer besides its IDs, node name and layout.
 const AROUND_BYTES: usize = 256;

@@ -20,10 +20,10 @@ use super::answer::{Answer, Watch};
 use super::ids::Ids;
 use super::incoming::Connection;
 use super::message::{Bounds, Message, Unfinished, Until};
-use crate::access::{Caller, bearer};
 use crate::app::Shared;
 use crate::metrics::Protocol;
-use crate::request_id::RequestId;
+use crate::net::request_id::RequestId;
+use crate::policy::access::{Caller, bearer};
 
 /// Bytes of any message but that of Decode: the longest one names a scope.
 pub(super) const MESSAGE_BYTES_MAX: usize = 1024;

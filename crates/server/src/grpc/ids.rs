@@ -17,15 +17,15 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::admission::DECODE_IDS_MAX;
 use super::{Rpc, deadline, stream};
-use crate::access::Caller;
-use crate::admission::{Ask, Given};
 use crate::app::Shared;
-use crate::decode::{charge, check_count};
-use crate::info;
-use crate::listener::Remote;
+use crate::cluster::scopes::Origin;
 use crate::metrics::{Method, Protocol};
-use crate::queue::Count;
-use crate::scopes::Origin;
+use crate::net::listener::Remote;
+use crate::node::info;
+use crate::policy::access::Caller;
+use crate::policy::admission::{Ask, Given};
+use crate::policy::decode_cost::{charge, check_count};
+use crate::policy::queue::Count;
 
 /// Answers gRPC calls.
 #[derive(Debug)]

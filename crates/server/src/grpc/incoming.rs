@@ -19,11 +19,11 @@ use super::greeting::{self, Beginning, PREFACE};
 use super::strangers::{Stranger, Strangers};
 use crate::app::Shared;
 use crate::config::Limits;
-use crate::connection_limits::ConnectionPermit;
-use crate::listener::{Arrival, Remote, arrival};
-use crate::peek::peek_until;
-use crate::stream::Stream;
-use crate::tls::Speech;
+use crate::net::connection_limits::ConnectionPermit;
+use crate::net::listener::{Arrival, Remote, arrival};
+use crate::net::peek::peek_until;
+use crate::net::stream::Stream;
+use crate::net::tls::Speech;
 
 /// Connections that were accepted and not yet taken up.
 const QUEUE: usize = 16;

@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, timeout_at};
 
 use super::incoming::{Connection, Standing};
-use crate::connection_limits::neighbourhood;
+use crate::net::connection_limits::neighbourhood;
 
 /// Connections that speak HTTP/2 and have shown no key: each holds some forty kilobytes, and the
 /// windows bound it at a hundred. Who has a key shows it with the first call, and balancers that

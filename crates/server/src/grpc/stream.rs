@@ -11,13 +11,13 @@ use tonic::{Code, Request, Status, Streaming};
 
 use super::ids::{form, message, remote};
 use super::message::unread;
-use crate::access::Caller;
-use crate::admission::Ask;
 use crate::app::Shared;
-use crate::listener::Remote;
+use crate::cluster::scopes::Origin;
 use crate::metrics::{Method, Protocol};
-use crate::queue::Count;
-use crate::scopes::Origin;
+use crate::net::listener::Remote;
+use crate::policy::access::Caller;
+use crate::policy::admission::Ask;
+use crate::policy::queue::Count;
 
 /// Credit that may be open at a time: minutes of a lane. More is a mistake.
 const CREDIT_MAX: u64 = 1_000_000_000;

@@ -10,7 +10,7 @@ use hyper::{Response, StatusCode};
 use serde::Serialize;
 
 use super::long::LongBody;
-use crate::keys::Left;
+use crate::policy::keys::Left;
 
 pub(super) type Answer = Response<Either<Full<Bytes>, LongBody>>;
 

@@ -12,20 +12,21 @@ use hyper::header::{
 };
 use hyper::{Request, StatusCode};
 
-use super::activity::Activity;
 use super::answer::{self, Answer, problem};
+use super::connection::Activity;
 use super::origin::Lack;
 use super::route::Route;
-use super::{admin, decode, elections, health, ids, nonce, origin, query};
-use crate::access::{Caller, Need, bearer};
+use super::routes::{admin, decode, elections, health, ids};
+use super::{nonce, origin, query};
 use crate::app::Shared;
-use crate::cluster::Addresses;
-use crate::info;
-use crate::keys::Left;
-use crate::listener::Remote;
+use crate::cluster::cache::Addresses;
+use crate::cluster::peers;
 use crate::metrics::{Exposition, Method, Protocol};
-use crate::peers;
-use crate::request_id::{REQUEST_ID, RequestId};
+use crate::net::listener::Remote;
+use crate::net::request_id::{REQUEST_ID, RequestId};
+use crate::node::info;
+use crate::policy::access::{Caller, Need, bearer};
+use crate::policy::keys::Left;
 
 /// Why a request fails, and what its headers say of it.
 pub(super) struct Failed {

@@ -11,7 +11,7 @@ use frazil::Batch;
 use frazil_id::{Layout, Run};
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::activity::Activity;
+use super::connection::Activity;
 use crate::encode::{DecodedPieces, Pieces, digits_of, push_binary_run, push_run};
 
 /// Pieces of IDs that are written before other connections of the thread have their turn: most

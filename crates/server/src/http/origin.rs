@@ -4,8 +4,8 @@
 use frazil_wire::{ApiError, Reason};
 use hyper::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 
-use crate::audit::{self, Refused, Whose};
-use crate::listener::Remote;
+use crate::net::listener::Remote;
+use crate::policy::audit::{self, Refused, Whose};
 
 /// What a browser says of the page that asks.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");

@@ -2,8 +2,8 @@
 
 use hyper::Method as HttpMethod;
 
-use crate::access::Need;
 use crate::metrics::Method;
+use crate::policy::access::Need;
 
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

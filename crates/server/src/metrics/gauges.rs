@@ -15,11 +15,11 @@ use prometheus_client::registry::Registry;
 
 use super::histogram::Histogram;
 use super::{Labels, Requests};
-use crate::cluster::Pool;
-use crate::condition::{Condition, NodeState};
-use crate::duties::Stale;
+use crate::cluster::cache::Pool;
+use crate::cluster::duties::Stale;
 use crate::issuer::Strain;
-use crate::keys::follow::Age;
+use crate::node::condition::{Condition, NodeState};
+use crate::policy::keys::follow::Age;
 
 type FloatGauge = Gauge<f64, AtomicU64>;
 type FloatCounter = Counter<f64, AtomicU64>;

@@ -9,9 +9,9 @@ use prometheus_client::registry::Registry;
 
 use super::histogram::Histogram;
 use super::{KeyMetrics, Labels};
-use crate::access::Caller;
-use crate::admission::Given;
 use crate::issuer::Scope;
+use crate::policy::access::Caller;
+use crate::policy::admission::Given;
 
 /// Seconds: an ID takes microseconds, a wait for one up to seconds.
 const DURATION_BUCKETS: [f64; 12] =

@@ -3,8 +3,8 @@
 use frazil_wire::{ApiError, Reason};
 
 use super::reply::Shape;
-use crate::access::Need;
 use crate::issuer::parse_count;
+use crate::policy::access::Need;
 
 /// The commands there are, and what each needs.
 pub(super) const COMMANDS: [(&str, Need); 16] = [

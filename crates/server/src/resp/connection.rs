@@ -21,11 +21,11 @@ use super::reply::{Replies, Shape, Version};
 use super::session::Session;
 use crate::app::Shared;
 use crate::config::Limits;
-use crate::info;
-use crate::listener::Remote;
 use crate::metrics::{Method, Protocol};
-use crate::poll_on_wake::PollOnWake;
-use crate::stream::Stream;
+use crate::net::listener::Remote;
+use crate::net::poll_on_wake::PollOnWake;
+use crate::net::stream::Stream;
+use crate::node::info;
 
 /// Bytes read at once from a client that sends pipelines: some hundred commands.
 const READ_BYTES_MAX: usize = 16 * 1024;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::tls::HANDSHAKE;
+use crate::net::tls::HANDSHAKE;
 
 /// Arguments of one command: ours have at most a handful; tools ask about a few hundred names.
 const ARGUMENTS_MAX: usize = 1024;

@@ -5,9 +5,9 @@ use frazil_wire::Reason;
 use super::command::{COMMANDS, is};
 use super::reply::{Replies, Version};
 use super::session::Session;
-use crate::access::{Gate, Need};
 use crate::app::Shared;
-use crate::info;
+use crate::node::info;
+use crate::policy::access::{Gate, Need};
 
 /// Clients read it to know what they may send; the commands here behave as that version's.
 const REDIS_VERSION: &str = "7.0.0";

@@ -7,8 +7,8 @@ use frazil::coord::time::boot_time;
 use frazil_wire::ApiError;
 
 use super::frame::Most;
-use crate::access::{Caller, Gate, Need};
-use crate::listener::Remote;
+use crate::net::listener::Remote;
+use crate::policy::access::{Caller, Gate, Need};
 
 /// What a connection is called and whose it is.
 #[derive(Debug)]

@@ -8,11 +8,11 @@ use super::super::command::{Next, invalid, is};
 use super::super::frame::Arguments;
 use super::super::reply::Shape;
 use super::{Connection, Left};
-use crate::admission::{Ask, Given};
+use crate::cluster::scopes::Origin;
 use crate::encode::Pieces;
 use crate::metrics::{Method, Protocol};
-use crate::queue::Count;
-use crate::scopes::Origin;
+use crate::policy::admission::{Ask, Given};
+use crate::policy::queue::Count;
 
 /// Commands for one ID each that are answered together.
 const RUN_MAX: u32 = 1024;

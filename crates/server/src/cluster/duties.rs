@@ -1,0 +1,100 @@
+//! The duties of one node for the whole cluster: the leader of the election `frazil:cluster`.
+
+mod stale;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use frazil::coord::Error;
+use frazil::election::{Candidate, Proof};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+pub(crate) use self::stale::{Stale, StaleSlots};
+use crate::app::Shared;
+use crate::cluster::elections::ElectionStats;
+use crate::node::condition::Condition;
+
+/// Something that is done again and again by one node of a cluster.
+struct Duty {
+    name: &'static str,
+    /// From the end of one round to the beginning of the next.
+    every: Duration,
+    round: Round,
+    /// Takes back what was told, when another node goes on.
+    hand_over: fn(&Shared),
+}
+
+/// One round. Two leaders may overlap for a moment, so it must do no harm if it is done twice.
+type Round = for<'a> fn(
+    &'a Shared,
+    &'a Proof,
+) -> Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+
+/// All of them. Each runs on its own, so that none waits for another.
+const DUTIES: [Duty; 1] = [Duty {
+    name: "report of stale slots",
+    every: Duration::from_mins(1),
+    round: |shared, _| Box::pin(stale::report(shared)),
+    hand_over: |shared| shared.stale.clear(),
+}];
+
+/// After a campaign that failed for good: an operator may repair what is wrong.
+const TRY_AGAIN: Duration = Duration::from_secs(5);
+
+/// Does the duties as often as this node is elected, until it drains.
+pub(crate) async fn lead(
+    shared: Arc<Shared>,
+    candidate: Candidate,
+    ballot: Arc<ElectionStats>,
+    mut condition: watch::Receiver<Condition>,
+) {
+    let draining = shared.shutdown.draining.clone();
+    loop {
+        let elected = draining.run_until_cancelled(async {
+            // A namespace is made by who leases workers of it. The sender outlives this.
+            let _ = condition.wait_for(|condition| condition.state.is_ready()).await;
+            candidate.campaign().await
+        });
+        let leadership = match elected.await {
+            None => return,
+            Some(Ok(leadership)) => leadership,
+            Some(Err(error)) => {
+                tracing::error!(%error, "this node cannot lead the cluster");
+                draining.run_until_cancelled(tokio::time::sleep(TRY_AGAIN)).await;
+                continue;
+            }
+        };
+        ballot.lead(true);
+        tracing::info!(token = %leadership.token(), "this node leads the cluster");
+        {
+            // Dropped before the resignation: what was begun is not finished by two.
+            let mut duties = JoinSet::new();
+            for duty in &DUTIES {
+                duties.spawn(perform(shared.clone(), leadership.proof(), duty));
+            }
+            tokio::select! {
+                () = leadership.cancelled() => {}
+                () = draining.cancelled() => {}
+            }
+        }
+        DUTIES.iter().for_each(|duty| (duty.hand_over)(&shared));
+        ballot.lead(false);
+        tracing::info!("this node does not lead the cluster any more");
+        if let Err(error) = leadership.resign().await {
+            tracing::warn!(%error, "the store was not told that this node has resigned");
+        }
+    }
+}
+
+/// Does one duty for as long as the leadership lasts.
+async fn perform(shared: Arc<Shared>, proof: Proof, duty: &'static Duty) {
+    while proof.is_leader() {
+        if let Err(error) = (duty.round)(&shared, &proof).await {
+            tracing::warn!(%error, "a round of the {} failed", duty.name);
+        }
+        tokio::time::sleep(duty.every).await;
+    }
+}

@@ -1,0 +1,97 @@
+//! Warnings about settings between nodes with which a server starts all the same.
+
+use std::num::NonZeroU32;
+use std::path::Path;
+
+use crate::cluster::scopes::DeclaredScope;
+use crate::policy::keys::{KeyEntry, Keyring, Role};
+
+/// Something that should be set right, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerWarning {
+    /// What is wrong.
+    pub detail: String,
+    /// What to do about it.
+    pub fix: String,
+}
+
+/// How nodes ask each other for IDs of strict scopes.
+#[derive(Clone, Copy, Debug)]
+pub struct PeerSettings<'a> {
+    /// The declared scopes.
+    pub scopes: &'a [DeclaredScope],
+    /// The keys that this node knows, if it asks for any.
+    pub keys: Option<&'a [KeyEntry]>,
+    /// The file with the key that is shown to other nodes.
+    pub key_file: Option<&'a Path>,
+    /// The authorities of other nodes.
+    pub ca: Option<&'a Path>,
+}
+
+impl PeerSettings<'_> {
+    /// What should be set right; nothing where no strict scope is declared, or are no keys.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<PeerWarning> {
+        let Some(keys) = self.keys.filter(|_| self.scopes.iter().any(DeclaredScope::is_strict))
+        else {
+            return Vec::new();
+        };
+        let open = self.ca.is_none().then(|| PeerWarning {
+            detail: "strict scopes are forwarded without TLS: the nodes' key is shown to whoever \
+                     the store names as their leader"
+                .to_owned(),
+            fix: "give nodes certificates (--tls-cert, --tls-key) and name their authority: --peer-ca"
+                .to_owned(),
+        });
+        let role = self.key_file.and_then(|path| without_role(path, keys));
+        open.into_iter().chain(role).collect()
+    }
+}
+
+/// The nodes' own key, if it is known here and may not forward.
+fn without_role(path: &Path, keys: &[KeyEntry]) -> Option<PeerWarning> {
+    let ring = Keyring::new(keys.to_vec(), None, NonZeroU32::MIN);
+    let text = std::fs::read_to_string(path).ok()?;
+    let key = ring.find(text.trim()).ok()?;
+    (!key.entry.roles.contains(&Role::Peer)).then(|| PeerWarning {
+        detail: format!(
+            "the key in {}, {} of {}, does not have the role peer: other nodes refuse what this one \
+             forwards",
+            path.display(),
+            key.entry.id,
+            key.entry.name,
+        ),
+        fix: "add peer to its roles in the file of keys of every node, and kill -HUP them; or make \
+              another one: frazil key new --name nodes --role peer"
+            .to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::keys::NewKey;
+
+    #[test]
+    fn nodes_are_warned_of_a_missing_authority_and_of_a_key_without_the_role() {
+        let (new, file) = (NewKey::mint().unwrap(), tempfile::NamedTempFile::new().unwrap());
+        std::fs::write(file.path(), new.text()).unwrap();
+        let entry = |roles| [KeyEntry::of(&new, "nodes", roles)];
+        let (peer, ids) = (entry(vec![Role::Peer]), entry(vec![Role::Ids]));
+        let strict = [DeclaredScope::strict("orders")];
+        let plain = ["web".into()];
+        let ca = Some(Path::new("ca.pem"));
+        let warned = |scopes: &[DeclaredScope], keys: Option<&[KeyEntry]>, ca| {
+            let key_file = Some(file.path());
+            PeerSettings { scopes, keys, key_file, ca }.warnings()
+        };
+        assert_eq!(warned(&strict, Some(&peer), ca), []);
+        assert_eq!(warned(&strict, None, None), []);
+        assert_eq!(warned(&plain, Some(&ids), None), []);
+        let open = warned(&strict, Some(&peer), None);
+        assert!(open.len() == 1 && open[0].fix.contains("--peer-ca"), "{open:?}");
+        let role = warned(&strict, Some(&ids), ca);
+        assert!(role.len() == 1 && role[0].detail.contains("role peer"), "{role:?}");
+        assert!(!role[0].detail.contains(new.text()), "the key itself is not shown");
+    }
+}

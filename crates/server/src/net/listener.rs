@@ -1,0 +1,121 @@
+//! Taking connections in, as many as may be open.
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::app::shutdown::Shutdown;
+use crate::net::connection_limits::{ConnectionLimits, ConnectionPermit};
+use crate::net::proxies::introduction;
+pub(crate) use crate::net::remote::Remote;
+use crate::net::serve_threads::ServeThreads;
+
+/// When the system gives no more connections, others must end first.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// A client at the door, and its permit.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) stream: TcpStream,
+    pub(crate) permit: ConnectionPermit,
+    pub(crate) remote: Remote,
+}
+
+impl Arrival {
+    /// Reads from a trusted proxy whom it speaks for, before anything else is read. `None`: it said
+    /// nothing that makes sense, its client has no permit, or the server closes.
+    pub(crate) async fn introduced(self, shutdown: &Shutdown) -> Option<Self> {
+        if !self.remote.is_proxy {
+            return Some(self);
+        }
+        let Self { mut stream, permit, mut remote } = self;
+        let limit = permit.limits().handshake_timeout;
+        let introduced = introduction(&mut stream, limit);
+        match shutdown.closing.run_until_cancelled(introduced).await? {
+            Ok(None) => Some(Self { stream, permit, remote }),
+            Ok(Some(client)) => {
+                let listener = remote.listener;
+                let permit = told_if_full(listener, client, permit.count_for(client))?;
+                remote.introduce(client, &permit);
+                Some(Self { stream, permit, remote })
+            }
+            Err(error) => {
+                let (proxy, listener) = (remote.address, remote.listener);
+                tracing::warn!(%proxy, listener, %error, "a proxy does not say whom it speaks for");
+                None
+            }
+        }
+    }
+}
+
+/// Accepts until the server closes; each connection is served in a task of its own.
+pub(crate) async fn accept<F>(
+    listener: TcpListener,
+    limits: Arc<ConnectionLimits>,
+    shutdown: Shutdown,
+    threads: &ServeThreads,
+    serve: impl Fn(Arrival) -> F + Clone + Send + 'static,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    while let Some(Arrival { stream, permit, remote }) =
+        arrival(&listener, &limits, &shutdown).await
+    {
+        let (serve, own) = (serve.clone(), shutdown.clone());
+        let serve = async move |stream| {
+            let arrival = Arrival { stream, permit, remote };
+            if let Some(arrival) = arrival.introduced(&own).await {
+                serve(arrival).await;
+            }
+        };
+        threads.serve(&shutdown, stream, serve);
+    }
+}
+
+/// The next client for whom there is a permit; `None` when the server closes. Those for whom there
+/// is none are sent away: a client that waits for nothing cannot ask another node.
+pub(crate) async fn arrival(
+    listener: &TcpListener,
+    limits: &Arc<ConnectionLimits>,
+    shutdown: &Shutdown,
+) -> Option<Arrival> {
+    let mut is_troubled = false;
+    loop {
+        let accepted = tokio::select! {
+            () = shutdown.closing.cancelled() => return None,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                is_troubled = false;
+                let permit = limits.take(peer.ip());
+                if let Some(permit) = told_if_full(limits.listener, peer.ip(), permit) {
+                    // Answers are written whole; holding them back would only add latency.
+                    let _ = stream.set_nodelay(true);
+                    let remote = Remote::new(peer.ip(), &permit);
+                    return Some(Arrival { stream, permit, remote });
+                }
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut is_troubled, true) {
+                    tracing::warn!(%error, "a connection cannot be accepted");
+                }
+                tokio::time::sleep(BREATH).await;
+            }
+        }
+    }
+}
+
+fn told_if_full(
+    listener: &str,
+    peer: IpAddr,
+    permit: Option<ConnectionPermit>,
+) -> Option<ConnectionPermit> {
+    if permit.as_ref().is_none_or(ConnectionPermit::is_spare) {
+        tracing::warn!(listener, %peer, "as many connections are open as may be, in all or of a peer");
+    }
+    permit
+}
