@@ -7,4 +7,6 @@ mod layout;
 mod presets;
 mod rollback;
 mod serde;
+mod signed;
+mod sql;
 mod text;
