@@ -30,6 +30,23 @@ pub trait Clock {
 
     /// The time now, exactly. Asked for before a caller is told to wait.
     fn read(&self) -> Reading;
+
+    /// How a caller who must wait for this clock does so. By default by sleeping.
+    fn wait(&self, _time: Duration) -> Wait {
+        Wait::Sleep
+    }
+}
+
+/// What there is to do for somebody who waits for a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Wait {
+    /// To sleep: time passes by itself.
+    Sleep,
+    /// Nothing: the clock has moved on by the time to wait.
+    Passed,
+    /// Nothing that helps: the clock stands until somebody moves it.
+    Never,
 }
 
 /// What a clock says.
@@ -72,6 +89,10 @@ impl<C: Clock + ?Sized> Clock for &C {
     fn read(&self) -> Reading {
         (**self).read()
     }
+
+    fn wait(&self, time: Duration) -> Wait {
+        (**self).wait(time)
+    }
 }
 
 #[deny(clippy::missing_trait_methods)]
@@ -83,5 +104,9 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
 
     fn read(&self) -> Reading {
         (**self).read()
+    }
+
+    fn wait(&self, time: Duration) -> Wait {
+        (**self).wait(time)
     }
 }

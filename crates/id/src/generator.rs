@@ -43,7 +43,7 @@ pub struct Generator<C> {
     pub(crate) stamp: Stamp,
     layout: Layout,
     worker: u64,
-    clock: C,
+    pub(crate) clock: C,
 }
 
 /// Ticks that one call keeps to, beside those that the generator keeps to anyway.

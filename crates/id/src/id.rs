@@ -35,6 +35,15 @@ impl Id {
         layout.decode(self)
     }
 
+    /// The instant at which the tick of the ID begins, in Unix milliseconds: what [`Id::at`] and
+    /// [`Id::range`] count in.
+    ///
+    /// # Errors
+    /// If the ID is of another layout.
+    pub fn unix_ms(self, layout: &Layout) -> Result<i64, OutsideLayout> {
+        Ok(layout.unix_ms(self.parts(layout)?.tick).cast_signed())
+    }
+
     /// The lowest ID of the tick that an instant, in Unix milliseconds, falls into: every ID of an
     /// earlier tick is below it.
     ///
@@ -46,6 +55,9 @@ impl Id {
 
     /// The first and last ID that can have been issued in a stretch of Unix milliseconds, for
     /// queries such as `WHERE id BETWEEN first AND last`.
+    ///
+    /// IDs may be a little ahead of real time: by `Options::max_ahead`, and by seconds in a namespace that
+    /// was just created. A query for what was written until now should end later than now.
     ///
     /// # Errors
     /// If the range is empty, or an end lies outside the layout's time.
@@ -84,6 +96,20 @@ impl fmt::Display for Id {
 impl fmt::Debug for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Id({self})")
+    }
+}
+
+/// The hexadecimal digits of the bits, with the width and `#` of the format.
+impl fmt::LowerHex for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::LowerHex::fmt(&self.0, f)
+    }
+}
+
+/// The hexadecimal digits of the bits, with the width and `#` of the format.
+impl fmt::UpperHex for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::UpperHex::fmt(&self.0, f)
     }
 }
 

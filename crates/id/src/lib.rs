@@ -21,12 +21,20 @@
 //! | describe the bits of an ID, or use a known scheme | [`Layout`] |
 //! | take an ID apart, put one together, bound a time range | [`Id::parts`], [`Layout::encode`], [`Id::range`] |
 //! | print and read IDs | [`Format`], [`Id::text`], [`Id::parse`] |
+//! | keep IDs in a database | [`Id::to_i64`], and the features below |
 //! | issue IDs | [`Generator`], [`Options`] |
 //! | choose where time comes from | [`SystemClock`], [`TickerClock`], [`ManualClock`] |
 //! | read every rule of issuing in one place | [`step`](fn@step) |
 //!
-//! The crate has no dependencies. Without the default feature `std` it is `no_std` (with `alloc`)
-//! and offers what never waits; `serde` adds string serialisation.
+//! The crate has no dependencies by default. Without the default feature `std` it is `no_std` (with
+//! `alloc`) and offers what never waits. Features that add what they are called after:
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `serde` | IDs and layouts as strings in any serde format |
+//! | `sqlx` | IDs as `BIGINT` in PostgreSQL, MySQL and SQLite with sqlx 0.9 |
+//! | `postgres-types` | IDs as `BIGINT` with `postgres` and `tokio-postgres` |
+//! | `rusqlite` | IDs as `INTEGER` with rusqlite 0.41 |
 
 #![no_std]
 
@@ -45,6 +53,9 @@ mod parts;
 pub mod rfc3339;
 #[cfg(feature = "serde")]
 mod serde;
+mod signed;
+#[cfg(feature = "std")]
+mod sql;
 mod step;
 mod sync;
 mod text;
@@ -53,7 +64,7 @@ mod ticket;
 mod wait;
 
 pub use self::batch::{Batch, Ids, Run, Runs};
-pub use self::clock::{Clock, ManualClock, Moment, Reading, Timeline};
+pub use self::clock::{Clock, ManualClock, Moment, Reading, Timeline, Wait};
 #[cfg(feature = "std")]
 pub use self::clock::{SystemClock, TickerClock};
 pub use self::generator::{Closed, Generator, Within};
@@ -62,5 +73,11 @@ pub use self::layout::{Layout, LayoutError, PRESETS, Part};
 pub use self::not_ready::NotReady;
 pub use self::options::{Options, Rollback, StartError};
 pub use self::parts::{EncodeError, OutsideLayout, Parts, TimeError};
+pub use self::signed::SignedError;
 pub use self::step::{Ask, Bounds, Granted, Rules, step};
 pub use self::text::{Format, IdText, ParseIdError, UnknownFormat};
+
+/// Runs what the README shows.
+#[cfg(all(doctest, feature = "std"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -92,6 +92,7 @@ impl Options {
 
 /// What to do when real time steps back behind what it said before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Rollback {
     /// Wait until real time has caught up, however long that takes.
     Wait,

@@ -36,7 +36,7 @@ pub enum Format {
 
 impl Format {
     /// Every form, the canonical one first.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: &'static [Self] = &[
         Self::Decimal,
         Self::Hex,
         Self::Base32,
@@ -158,7 +158,7 @@ impl FromStr for Format {
     type Err = UnknownFormat;
 
     fn from_str(name: &str) -> Result<Self, UnknownFormat> {
-        Self::ALL.into_iter().find(|format| format.name() == name).ok_or(UnknownFormat)
+        Self::ALL.iter().copied().find(|format| format.name() == name).ok_or(UnknownFormat)
     }
 }
 

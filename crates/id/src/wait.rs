@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::thread;
 
 use crate::batch::Batch;
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, SystemClock, Wait};
 use crate::generator::Generator;
 use crate::id::Id;
 use crate::layout::Layout;
@@ -35,7 +35,8 @@ impl<C: Clock> Generator<C> {
     /// Issues one ID; waits while the sequence is used up or the clock is a little behind.
     ///
     /// # Errors
-    /// What does not pass by itself soon: see [`NotReady::is_brief`].
+    /// What does not pass by itself soon: see [`NotReady::is_brief`]. By a clock that stands, as
+    /// [`ManualClock`](crate::ManualClock) does, nothing passes by itself.
     #[inline]
     pub fn next(&self) -> Result<Id, NotReady> {
         let ticket = self.ticket_in_open_tick().map_or_else(|| self.wait_for_one(), Ok);
@@ -46,7 +47,7 @@ impl<C: Clock> Generator<C> {
     fn wait_for_one(&self) -> Result<u64, NotReady> {
         loop {
             match self.take_one() {
-                Err(why) if why.is_brief() => pause(why),
+                Err(why) if why.is_brief() => self.wait_out(why)?,
                 outcome => return outcome,
             }
         }
@@ -64,15 +65,24 @@ impl<C: Clock> Generator<C> {
                 return Ok(batch);
             }
             match self.take(Ask::up_to(missing)) {
-                Err(why) if why.is_brief() => pause(why),
+                Err(why) if why.is_brief() => self.wait_out(why)?,
                 granted => batch.push(granted?),
             }
         }
     }
+
+    fn wait_out(&self, why: NotReady) -> Result<(), NotReady> {
+        let retry_after = why.retry_after().unwrap_or_default();
+        match self.clock.wait(retry_after) {
+            Wait::Sleep => pause(retry_after),
+            Wait::Passed => {}
+            Wait::Never => return Err(why),
+        }
+        Ok(())
+    }
 }
 
-fn pause(why: NotReady) {
-    let retry_after = why.retry_after().unwrap_or_default();
+fn pause(retry_after: Duration) {
     if retry_after <= SPIN_MAX {
         hint::spin_loop();
     } else {

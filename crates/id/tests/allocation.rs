@@ -32,7 +32,7 @@ fn the_ticker_clock_and_text_forms_allocate_nothing() {
     let clock = TickerClock::start(&layout).unwrap();
     let ids = Generator::new(&layout, 1, clock, Options::default()).unwrap();
     let issued = allocations(|| {
-        for format in Format::ALL {
+        for &format in Format::ALL {
             let id = ids.next().unwrap();
             let text = id.text(format);
             assert_eq!(Id::parse(&text, format), Ok(id));

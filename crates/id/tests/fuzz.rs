@@ -16,7 +16,7 @@ fn corpus(name: &str) -> Corpus {
 fn the_text_of_an_id_is_read_one_way_or_not_at_all() {
     let checked = corpus("id_text").check(USUAL, |bytes| {
         let text = String::from_utf8_lossy(bytes);
-        for format in Format::ALL {
+        for &format in Format::ALL {
             if let Ok(id) = Id::parse(&text, format) {
                 assert_eq!(id.text(format).as_str(), text, "{format}");
             }

@@ -45,7 +45,7 @@ impl Layout {
 }
 
 /// Every named layout, the default first.
-pub const PRESETS: [(&str, Layout); 7] = [
+pub const PRESETS: &[(&str, Layout)] = &[
     ("frazil", Layout::FRAZIL),
     ("twitter", Layout::TWITTER),
     ("discord", Layout::DISCORD),

@@ -20,8 +20,8 @@ const EDGES: [u64; 14] = [
     u64::MAX,
 ];
 
-fn texts(bits: u64) -> [String; 6] {
-    Format::ALL.map(|format| Id::from_u64(bits).text(format).to_string())
+fn texts(bits: u64) -> Vec<String> {
+    Format::ALL.iter().map(|format| Id::from_u64(bits).text(*format).to_string()).collect()
 }
 
 #[test]
@@ -98,7 +98,7 @@ proptest! {
 
     #[test]
     fn every_form_reads_back(bits in prop_oneof![any::<u64>(), prop::sample::select(&EDGES[..])]) {
-        for format in Format::ALL {
+        for &format in Format::ALL {
             let id = Id::from_u64(bits);
             prop_assert_eq!(Id::parse(&id.text(format), format), Ok(id));
         }
@@ -108,7 +108,7 @@ proptest! {
     fn what_is_read_is_written_back(text in prop_oneof![
         "[0-9]{0,21}", "[0-9a-f]{0,17}", "[0-9A-HJKMNP-TV-Z]{0,14}", "[0-9A-Za-z]{0,12}", "[ +-]?[0-9]{1,3} ?",
     ]) {
-        for format in Format::ALL {
+        for &format in Format::ALL {
             if let Ok(id) = Id::parse(&text, format) {
                 prop_assert_eq!(id.text(format).to_string(), text.as_str());
             }
@@ -117,7 +117,7 @@ proptest! {
 
     #[test]
     fn no_text_panics(text in "\\PC{0,30}") {
-        for format in Format::ALL {
+        for &format in Format::ALL {
             let _ = Id::parse(&text, format);
         }
     }

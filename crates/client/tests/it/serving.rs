@@ -1,12 +1,7 @@
 //! The client with real servers.
 
-mod site;
-
-#[path = "serving/blocking.rs"]
 mod blocking;
-#[path = "serving/discovery.rs"]
 mod discovery;
-#[path = "serving/secured.rs"]
 mod secured;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use frazil_client::{Client, Error, Event, Id, Layout, Reason};
-use site::{Site, many, repeated};
+
+use crate::site::{Site, many, repeated};
 
 #[tokio::test]
 async fn ids_come_from_the_pool_and_are_distinct() {

@@ -1,5 +1,4 @@
 //! A server that answers as it is told, and counts who asked.
-#![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};

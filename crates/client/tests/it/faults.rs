@@ -1,26 +1,20 @@
 //! What goes wrong between a client and its servers. Every test has a control: what a client that
 //! believes what it is sent would have done.
 
-mod impostor;
-mod site;
-
-#[path = "faults/causes.rs"]
 mod causes;
-#[path = "faults/cut.rs"]
 mod cut;
-#[path = "faults/discovered.rs"]
 mod discovered;
-#[path = "faults/vectors.rs"]
 mod vectors;
 
 use std::sync::Mutex;
 use std::time::Duration;
 
 use frazil_client::{Builder, Client, Error, Id, Reason};
-use impostor::{Act, Asked, Impostor, answer, body, problem, right};
-use site::{Site, many, repeated};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+
+use crate::impostor::{Act, Asked, Impostor, answer, body, problem, right};
+use crate::site::{Site, many, repeated};
 
 /// Every `next` asks, and failures are not waited for.
 fn direct(urls: impl IntoIterator<Item = String>) -> Builder {

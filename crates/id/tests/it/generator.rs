@@ -85,7 +85,7 @@ fn quick_restarts_on_the_system_clock_repeat_nothing() {
 
 #[test]
 fn the_epoch_the_last_tick_and_one_past_it_with_every_preset() {
-    for (name, layout) in PRESETS.into_iter().filter(|(name, _)| *name != "mastodon") {
+    for (name, layout) in PRESETS.iter().copied().filter(|(name, _)| *name != "mastodon") {
         let clock = ManualClock::new(&layout, 0);
         if let Some(before) = layout.epoch_ms().checked_sub(1) {
             clock.step_to_unix_ms(before);
@@ -162,7 +162,7 @@ fn a_start_that_cannot_work_is_refused_with_its_reason() {
 
 #[test]
 fn batches_across_ticks_are_whole_sorted_and_unique_with_every_preset() {
-    for (name, layout) in PRESETS.into_iter().filter(|(name, _)| *name != "mastodon") {
+    for (name, layout) in PRESETS.iter().copied().filter(|(name, _)| *name != "mastodon") {
         let max_ahead = Duration::from_millis(u64::from(layout.tick_ms()) * 3);
         let ids = at(&layout, 1000, Options { max_ahead, ..leased(999) });
         let per_tick = u32::try_from(layout.ids_per_tick()).unwrap();
@@ -285,8 +285,15 @@ fn closing_is_final_and_says_the_last_tick() {
 
 #[test]
 fn a_caller_that_waits_long_learns_that_the_generator_was_closed() {
+    /// A clock that is slept for, and stands.
+    struct Stopped(ManualClock);
+    impl Clock for Stopped {
+        fn read(&self) -> Reading {
+            self.0.read()
+        }
+    }
     let layout = Layout::FRAZIL;
-    let clock = ManualClock::new(&layout, 1000);
+    let clock = Stopped(ManualClock::new(&layout, 1000));
     // A floor an hour ahead opens one tick, and then there is nothing for an hour.
     let ids = Generator::new(&layout, 0, &clock, leased(3_601_000)).unwrap();
     ids.try_batch(4096).unwrap();
@@ -296,6 +303,31 @@ fn a_caller_that_waits_long_learns_that_the_generator_was_closed() {
         waiting.join().unwrap()
     });
     assert_eq!(waited, Err(NotReady::Closed));
+}
+
+#[test]
+fn nobody_waits_for_a_clock_that_stands() {
+    let layout = Layout::FRAZIL;
+    let clock = ManualClock::new(&layout, 100);
+    let ids = Generator::new(&layout, 1, &clock, Options::default()).unwrap();
+    assert!(matches!(ids.next(), Err(NotReady::SequenceExhausted { .. })));
+    assert!(matches!(ids.batch(3), Err(NotReady::SequenceExhausted { .. })));
+    clock.advance(1);
+    assert_eq!(ids.next().unwrap().parts(&layout).unwrap().tick, 101);
+}
+
+#[test]
+fn an_advancing_clock_moves_on_instead_of_being_waited_for() {
+    let layout = Layout::FRAZIL;
+    let clock = ManualClock::advancing(&layout, 100);
+    let ids = Generator::new(&layout, 1, &clock, Options::default()).unwrap();
+    assert_eq!(ids.next().unwrap().parts(&layout).unwrap().tick, 101);
+    let batch: Vec<Id> = ids.batch(4096 * 20).unwrap().iter().collect();
+    assert!(batch.is_sorted_by(|a, b| a < b));
+    assert_eq!(batch[batch.len() - 1].parts(&layout).unwrap().tick, 121);
+    // A step back that is short enough to be waited out.
+    clock.step_to(118);
+    assert!(ids.next().unwrap() > batch[batch.len() - 1]);
 }
 
 #[test]

@@ -11,8 +11,8 @@ fn entries(text: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn ids_are_taken_apart_as_the_vectors_say() {
-    let layouts = entries(include_str!("../../../wire/vectors/layouts.json"));
-    let ids = entries(include_str!("../../../wire/vectors/ids.json"));
+    let layouts = entries(include_str!("../../../../wire/vectors/layouts.json"));
+    let ids = entries(include_str!("../../../../wire/vectors/ids.json"));
     let mut compared = 0;
     for entry in &layouts {
         let layout: Layout = entry["layout"]["text"].as_str().unwrap().parse().unwrap();
@@ -35,7 +35,7 @@ async fn ids_are_taken_apart_as_the_vectors_say() {
 
 #[tokio::test]
 async fn what_the_vectors_call_retryable_is_retried_and_nothing_else() {
-    for vector in entries(include_str!("../../../wire/vectors/errors.json")) {
+    for vector in entries(include_str!("../../../../wire/vectors/errors.json")) {
         let status = u16::try_from(vector["http_status"].as_u64().unwrap()).unwrap();
         let reason = vector["reason"].as_str().unwrap().to_owned();
         let is_retryable = vector["retryable"].as_bool().unwrap();

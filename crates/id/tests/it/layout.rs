@@ -11,7 +11,7 @@ fn error(text: &str) -> LayoutError {
 
 #[test]
 fn a_name_or_a_text_names_a_layout() {
-    for (name, layout) in PRESETS {
+    for &(name, layout) in PRESETS {
         assert_eq!(name.parse(), Ok(layout));
         assert_eq!(layout.to_string().parse(), Ok(layout), "{layout}");
     }
@@ -127,7 +127,7 @@ fn worker_parts_join_and_what_does_not_fit_is_refused() {
 
 #[test]
 fn the_epoch_minus_one_and_one_past_the_last_instant_are_refused() {
-    for (name, layout) in PRESETS {
+    for &(name, layout) in PRESETS {
         let (epoch_ms, last_ms) =
             (layout.epoch_ms().cast_signed(), layout.last_instant_ms().cast_signed());
         assert_eq!(layout.tick_at(epoch_ms), Ok(0), "{name}");

@@ -133,7 +133,7 @@ impl Drop for Process {
 
 fn start_holder(url: &str, holder: Holder) -> (Process, Receiver<String>) {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "holder_process", "--ignored", "--nocapture"]).env(URL, url);
+    command.args(["--exact", "frozen::holder_process", "--ignored", "--nocapture"]).env(URL, url);
     if holder == Holder::WithoutHorizon {
         command.env(BROKEN, "1");
     }

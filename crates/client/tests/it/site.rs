@@ -1,5 +1,4 @@
 //! A server in this process.
-#![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

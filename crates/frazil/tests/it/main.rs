@@ -1,0 +1,8 @@
+//! The tests of the crate, in one program. Apart is the model, which searches for minutes.
+
+#[cfg(feature = "scopes")]
+mod elections;
+mod frozen;
+mod node;
+mod rotation;
+mod strict;
