@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod cli;
 mod config;
+mod console;
 mod desk;
 mod doctor;
 mod elect;
