@@ -20,26 +20,26 @@ use self::reload::NamedFiles;
 pub use self::reload::{Exposed, Reloader, Secrecy, exposed};
 use self::shutdown::Shutdown;
 use crate::cluster::cache::{ClusterCache, LISTEN};
-use crate::cluster::duties::StaleSlots;
 use crate::cluster::elections::{self, NodeElections};
 use crate::cluster::peers::{PeerSettings, PeerWarning};
 use crate::cluster::replicas::{self, MissingReplicas};
 use crate::cluster::scopes::{ADVERTISE, Scopes, check_scopes};
+use crate::cluster::tasks::StaleWorkers;
 use crate::config::{Config, LaneCount};
 use crate::encode::JsonFrame;
 use crate::issuer::Issuer;
-use crate::metrics::{Metrics, Seen};
+use crate::metrics::{Metrics, MetricsSnapshot};
 use crate::net::certificate::Certificate;
 use crate::net::connection_limits::{ADMIN_CONNECTIONS, AllConnectionLimits, SPARE_DESCRIPTORS};
 use crate::net::listener::Remote;
 use crate::net::proxies::TrustedProxies;
 use crate::net::serve_threads::ServeThreads;
 use crate::net::stream::Stream;
-use crate::net::tls::{NoHandshake, Speech, Tls};
+use crate::net::tls::{HandshakeError, Tls, TlsProtocol};
 use crate::node::condition::{Condition, NodeState};
 use crate::node::monitor::{self, End, note_change};
 use crate::node::{open, scaling};
-use crate::policy::access::{Door, Gate};
+use crate::policy::access::{Authenticator, ListenerKind};
 use crate::policy::in_flight::InFlight;
 use crate::policy::keys::follow::{self, Followed};
 use crate::policy::keys::{self, KeyEntry, KeySource, Keyring};
@@ -90,8 +90,8 @@ pub(crate) struct Shared {
     pub(crate) issuer: Issuer,
     pub(crate) scopes: Scopes,
     pub(crate) node_elections: NodeElections,
-    pub(crate) stale: StaleSlots,
-    pub(crate) gate: Gate,
+    pub(crate) stale: StaleWorkers,
+    pub(crate) authenticator: Authenticator,
     pub(crate) followed: Followed,
     pub(crate) tls: Option<Tls>,
     pub(crate) proxies: Arc<TrustedProxies>,
@@ -144,9 +144,10 @@ impl App {
         let entries = keys.as_ref().map(Keyring::entries);
         warn_of_peers(&config, entries.as_deref());
         let max_failed_keys = config.limits.max_failed_keys;
-        let gate = Gate::new(keys, config.open_metrics, config.admin.is_some(), max_failed_keys);
+        let authenticator =
+            Authenticator::new(keys, config.open_metrics, config.admin.is_some(), max_failed_keys);
         let scopes = Scopes::new(&config).map_err(BindError::Peers)?;
-        let shared = Arc::new(Shared::new(&config, gate, tls, scopes, node_elections));
+        let shared = Arc::new(Shared::new(&config, authenticator, tls, scopes, node_elections));
         follow::warn_of_certificates(&shared);
         let (condition, _) = watch::channel(Condition::new(NodeState::Starting, None));
         Ok(Self { config, http, grpc, resp, admin, addrs, threads, shared, condition })
@@ -187,11 +188,11 @@ impl App {
         let mut listeners = tokio::task::JoinSet::new();
         if let Some(listener) = http {
             let (shared, threads) = (shared.clone(), threads.clone());
-            listeners.spawn(http::serve(listener, shared, threads, Door::Front));
+            listeners.spawn(http::serve(listener, shared, threads, ListenerKind::Public));
         }
         if let Some(listener) = admin {
             let (shared, threads) = (shared.clone(), threads.clone());
-            listeners.spawn(http::serve(listener, shared, threads, Door::Admin));
+            listeners.spawn(http::serve(listener, shared, threads, ListenerKind::Admin));
         }
         if let Some(listener) = grpc {
             listeners.spawn(grpc::serve(listener, shared.clone(), condition.subscribe()));
@@ -274,7 +275,7 @@ async fn keep(
 impl Shared {
     fn new(
         config: &Config,
-        gate: Gate,
+        authenticator: Authenticator,
         tls: Option<Tls>,
         scopes: Scopes,
         node_elections: NodeElections,
@@ -282,7 +283,7 @@ impl Shared {
         let layout = *config.node.chosen_layout();
         let max_ahead = config.node.chosen_options().max_ahead;
         let names: Vec<String> = config.scopes.iter().map(|scope| scope.name.clone()).collect();
-        let metrics = Metrics::new(&names, gate.metrics());
+        let metrics = Metrics::new(&names, authenticator.metrics());
         let proxies = Arc::new(TrustedProxies::new(config.trusted_proxies.clone()));
         let issuer = Issuer::new(layout, max_ahead, config.limits, names);
         Self {
@@ -295,8 +296,8 @@ impl Shared {
             issuer,
             scopes,
             node_elections,
-            stale: StaleSlots::default(),
-            gate,
+            stale: StaleWorkers::default(),
+            authenticator,
             followed: Followed::new(config.keys == Some(KeySource::Store)),
             tls,
             in_flight: InFlight::default(),
@@ -317,19 +318,19 @@ impl Shared {
     pub(crate) async fn secured(
         &self,
         stream: TcpStream,
-        speech: Speech,
+        protocol: TlsProtocol,
         remote: &mut Remote,
-    ) -> Result<Stream, NoHandshake> {
+    ) -> Result<Stream, HandshakeError> {
         let Some(tls) = &self.tls else { return Ok(Stream::Plain(stream)) };
         // On the heap for as long as it takes: a connection that waits does without its memory.
-        match Box::pin(tls.accept(stream, speech, self.issuer.limits())).await {
+        match Box::pin(tls.accept(stream, protocol, self.issuer.limits())).await {
             Ok(stream) => {
                 let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
                 remote.certificate = shown.and_then(Certificate::of).map(Arc::new);
                 Ok(Stream::Tls(Box::new(stream)))
             }
             Err(why) => {
-                if let NoHandshake::Failed(error) = &why {
+                if let HandshakeError::Failed(error) = &why {
                     let peer = remote.address;
                     tracing::info!(%peer, %error, "a client did not get through the TLS handshake");
                 }
@@ -364,12 +365,12 @@ impl Shared {
     /// The page of metrics.
     pub(crate) fn metrics_page(&self, exposition: crate::metrics::Exposition) -> String {
         let info = self.issuer.node().map(frazil::Node::info);
-        let seen = Seen {
+        let seen = MetricsSnapshot {
             condition: &self.condition(),
             node: self.issuer.node(),
             info: info.as_ref(),
             pool: self.cluster_cache.pool(),
-            strain: &self.issuer.strain,
+            wait_stats: &self.issuer.wait_stats,
             layout: self.issuer.layout(),
             in_flight: self.in_flight.count(),
             connections: self.connection_limits.counts(),

@@ -18,8 +18,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{BindError, Shared};
-use crate::cluster::duties;
 use crate::cluster::scopes::{self, ADVERTISE, Leader, StrictScope};
+use crate::cluster::tasks;
 use crate::config::Config;
 use crate::issuer::Scope;
 use crate::node::condition::Condition;
@@ -198,7 +198,7 @@ pub(crate) async fn run(shared: Arc<Shared>, condition: watch::Receiver<Conditio
         stats.next().zip(candidate(elections, Group::Elections, CLUSTER, &config.settings))
     {
         following.spawn(follow(candidate.clone(), stats.clone(), None));
-        leading.spawn(duties::lead(shared.clone(), candidate, stats.clone(), condition.clone()));
+        leading.spawn(tasks::lead(shared.clone(), candidate, stats.clone(), condition.clone()));
     }
     let settings = Settings { clock: clock(&shared), ..for_scopes(&config.settings) };
     for (stats, strict) in stats.zip(shared.scopes.strict()) {

@@ -85,7 +85,7 @@ pub(crate) async fn run(shared: &Shared, shutdown: CancellationToken) {
         }
         let Some(node) = shared.issuer.node() else { continue };
         // Relaxed: statistics.
-        let exhausted_now = shared.issuer.strain.exhausted.load(Ordering::Relaxed);
+        let exhausted_now = shared.issuer.wait_stats.exhausted.load(Ordering::Relaxed);
         let issued_now = shared.metrics.requests.issued_in_all();
         let looks = u64::try_from(Duration::from_secs(1).as_millis() / LOOK.as_millis());
         let load = Load {

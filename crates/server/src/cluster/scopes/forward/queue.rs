@@ -12,9 +12,9 @@ use frazil_wire::{ApiError, Reason};
 use tokio::sync::oneshot;
 
 use super::super::StrictScope;
-use super::super::issue::{Attempt, Miss, RETRY};
+use super::super::issue::{Attempt, AttemptError, RETRY};
 use super::BACK_OFF;
-use crate::policy::admission::Given;
+use crate::policy::admission::IssuedIds;
 
 /// Who waits for a scope's leader. At most one task asks it.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ pub(super) struct Waiter {
     pub(super) now: UnixMs,
     /// Whether it has failed before.
     pub(super) is_again: bool,
-    answer: oneshot::Sender<Result<Given, Miss>>,
+    answer: oneshot::Sender<Result<IssuedIds, AttemptError>>,
 }
 
 /// The duty to ask. If it is dropped before nobody waits any more, those who do are told.
@@ -65,14 +65,14 @@ impl Waiter {
         count: u32,
         attempt: Attempt,
         now: UnixMs,
-    ) -> (Self, oneshot::Receiver<Result<Given, Miss>>) {
+    ) -> (Self, oneshot::Receiver<Result<IssuedIds, AttemptError>>) {
         let (answer, answered) = oneshot::channel();
         let Attempt { deadline, is_again, .. } = attempt;
         (Self { count, deadline, came: boot_time(), now, is_again, answer }, answered)
     }
 
     /// Who does not wait any more gets nothing; IDs for it are lost.
-    pub(super) fn answer(self, answer: Result<Given, Miss>) {
+    pub(super) fn answer(self, answer: Result<IssuedIds, AttemptError>) {
         let _ = self.answer.send(answer);
     }
 }
@@ -112,11 +112,11 @@ impl Forwards {
 
     /// Fails while the leader with this token is left alone, or if it failed, is asked again, and that
     /// was done as often as requests came.
-    pub(super) fn check_rest(&self, token: u64, is_again: bool) -> Result<(), Miss> {
+    pub(super) fn check_rest(&self, token: u64, is_again: bool) -> Result<(), AttemptError> {
         let state = self.state();
         match state.rest.as_ref().filter(|rest| rest.token == token) {
             Some(rest) if rest.left().is_some() || (is_again && !state.budget.spend()) => {
-                Err(Miss::Moved(rest.error.clone()))
+                Err(AttemptError::Moved(rest.error.clone()))
             }
             _ => Ok(()),
         }
@@ -128,9 +128,9 @@ impl Forwards {
     }
 
     /// Notes whether the leader with this token answered.
-    pub(super) fn note(&self, token: u64, failure: Option<&Miss>) {
+    pub(super) fn note(&self, token: u64, failure: Option<&AttemptError>) {
         let mut state = self.state();
-        let Some(Miss::Moved(error)) = failure else {
+        let Some(AttemptError::Moved(error)) = failure else {
             state.rest = None;
             return;
         };
