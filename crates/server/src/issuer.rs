@@ -246,7 +246,7 @@ pub(crate) fn stop(why: &NotIssued, node: &Node) -> Stop {
     let is_held_up = node.is_held_up(why);
     let told = match why {
         NotIssued::NotReady(NotReady::SequenceExhausted { .. }) => too_late(why),
-        _ if is_held_up => too_late("the lease is looked at first"),
+        _ if is_held_up => too_late("the process was held up, and reads its lease again first"),
         _ => refusal(why, Some(node)),
     };
     match why {

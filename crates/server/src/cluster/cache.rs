@@ -1,4 +1,4 @@
-//! The namespace as this node sees the store.
+//! The cache of the namespace: its nodes and workers, as this node last saw them in the store.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

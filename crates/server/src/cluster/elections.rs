@@ -157,7 +157,9 @@ impl NodeElections {
         if self.config.is_some()
             && tokio::time::timeout(RESIGNING_MAX, self.resigned.cancelled()).await.is_err()
         {
-            tracing::warn!("the store was not told in time that this node leads nothing any more");
+            tracing::warn!(
+                "could not resign in the store in time: other nodes take over after the TTL"
+            );
         }
     }
 }
@@ -239,7 +241,9 @@ fn candidate(
     let slot = Slot::named(group, name).ok()?;
     let candidate = elections.candidate_for(slot, settings.clone());
     // Names and settings were looked at before the server began.
-    candidate.inspect_err(|error| tracing::error!(%error, name, "no candidate")).ok()
+    candidate
+        .inspect_err(|error| tracing::error!(%error, name, "cannot take part in an election"))
+        .ok()
 }
 
 /// Notes who leads.
@@ -280,7 +284,7 @@ fn settings(config: &Config, address: Option<String>) -> Settings {
         ttl,
         heartbeat: ttl * 3 / 10,
         retry: (ttl / 5).max(Duration::from_millis(100)),
-        // A duty that two do at a time is done twice, and that is all.
+        // A task that two nodes run at a time is done twice, and that is all.
         lock_delay: Duration::ZERO,
         instance: config.name.clone(),
         metadata: address

@@ -1,4 +1,4 @@
-//! The duties of one node for the whole cluster: the leader of the election `frazil:cluster`.
+//! Cluster tasks: what one node does for all, the leader of the election `frazil:cluster`.
 
 mod stale_workers;
 
@@ -17,13 +17,13 @@ use crate::app::Shared;
 use crate::cluster::elections::ElectionStats;
 use crate::node::condition::Condition;
 
-/// Something that is done again and again by one node of a cluster.
+/// A task that one node of a cluster runs again and again.
 struct ClusterTask {
     name: &'static str,
     /// From the end of one round to the beginning of the next.
     every: Duration,
     round: Round,
-    /// Takes back what was told, when another node goes on.
+    /// Forgets what was found, when another node goes on.
     hand_over: fn(&Shared),
 }
 
@@ -33,7 +33,7 @@ type Round = for<'a> fn(
     &'a Proof,
 ) -> Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
-/// All of them. Each runs on its own, so that none waits for another.
+/// All tasks. Each runs on its own, so that none waits for another.
 const TASKS: [ClusterTask; 1] = [ClusterTask {
     name: "report of stale slots",
     every: Duration::from_mins(1),
@@ -44,7 +44,7 @@ const TASKS: [ClusterTask; 1] = [ClusterTask {
 /// After a campaign that failed for good: an operator may mend what is wrong.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
 
-/// Does the duties as often as this node is elected, until it drains.
+/// Runs the tasks whenever this node is elected, until it drains.
 pub(crate) async fn lead(
     shared: Arc<Shared>,
     candidate: Candidate,
@@ -62,7 +62,7 @@ pub(crate) async fn lead(
             None => return,
             Some(Ok(leadership)) => leadership,
             Some(Err(error)) => {
-                tracing::error!(%error, "this node cannot lead the cluster");
+                tracing::error!(%error, "cannot take part in the election of the cluster's leader, and tries again");
                 draining.run_until_cancelled(tokio::time::sleep(TRY_AGAIN)).await;
                 continue;
             }
@@ -82,18 +82,18 @@ pub(crate) async fn lead(
         }
         TASKS.iter().for_each(|task| (task.hand_over)(&shared));
         stats.lead(false);
-        tracing::info!("this node does not lead the cluster any more");
+        tracing::info!("this node no longer leads the cluster");
         if let Err(error) = leadership.resign().await {
-            tracing::warn!(%error, "the store was not told that this node has resigned");
+            tracing::warn!(%error, "could not resign in the store: the next leader of the cluster waits for the TTL");
         }
     }
 }
 
-/// Does one duty for as long as the leadership lasts.
+/// Runs one task for as long as the leadership lasts.
 async fn run_task(shared: Arc<Shared>, proof: Proof, task: &'static ClusterTask) {
     while proof.is_leader() {
         if let Err(error) = (task.round)(&shared, &proof).await {
-            tracing::warn!(%error, "a round of the {} failed", task.name);
+            tracing::warn!(%error, "a cluster task failed, and runs again later: {}", task.name);
         }
         tokio::time::sleep(task.every).await;
     }

@@ -1,4 +1,4 @@
-//! The service.
+//! The gRPC service `IdService`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Connections for gRPC, as many as may be open.
+//! gRPC connections before and below HTTP/2: accepted, limited, and ended when a client is too slow.
 
 use std::io;
 use std::pin::Pin;
@@ -28,7 +28,7 @@ use crate::net::tls::TlsProtocol;
 /// Connections that were accepted and not yet taken up.
 const QUEUE: usize = 16;
 
-/// A connection and its permit among those that may be open.
+/// An accepted connection, as the library reads and writes it, with its permit.
 #[derive(Debug)]
 pub(super) struct AcceptedStream {
     stream: Stream,
@@ -52,7 +52,7 @@ pub(super) struct Connection {
     pub(super) client_state: Arc<ClientState>,
 }
 
-/// What was heard of the client so far.
+/// What the calls of a connection have shown of its client.
 #[derive(Debug, Default)]
 pub(super) struct ClientState {
     is_admitted: AtomicBool,

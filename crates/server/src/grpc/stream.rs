@@ -1,4 +1,4 @@
-//! IDs for as long as the client grants credit.
+//! The call `Stream`: IDs for as long as the client grants credit.
 
 use std::sync::Arc;
 

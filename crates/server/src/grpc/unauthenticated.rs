@@ -1,4 +1,4 @@
-//! Connections without a key: for a time, and only so many at once.
+//! Unauthenticated connections: they have shown no key, may stay for a time, and only so many at once.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ use crate::net::connection_limits::address_group;
 /// probe without one are fewer.
 const UNAUTHENTICATED_MAX: usize = 128;
 
-/// The connections that have shown no key. Where one too many comes, the oldest of the address with
+/// The connections that have shown no key yet. Where one too many comes, the oldest of the address with
 /// the most of them is ended, and the new one begins when that has given back what it held.
 #[derive(Debug)]
 pub(super) struct UnauthenticatedClients {
@@ -34,7 +34,7 @@ struct Entry {
     client_state: Arc<ClientState>,
 }
 
-/// One of them, for as long as it is kept.
+/// A place among them, for as long as it is kept.
 #[derive(Debug)]
 struct Slot {
     unauthenticated_clients: Arc<UnauthenticatedClients>,
@@ -96,7 +96,7 @@ impl Drop for Slot {
     }
 }
 
-/// A client without a key.
+/// A client that has shown no key yet.
 #[derive(Debug)]
 pub(super) struct UnauthenticatedClient {
     limit: Duration,

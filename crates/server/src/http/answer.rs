@@ -1,4 +1,4 @@
-//! Answers.
+//! HTTP answers.
 
 use bytes::Bytes;
 use frazil_wire::ApiError;

@@ -1,4 +1,4 @@
-//! The way of a request to its answer.
+//! The handling of an HTTP request: route, authenticate, answer, count.
 
 use std::sync::Arc;
 use std::time::Duration;

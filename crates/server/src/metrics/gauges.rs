@@ -30,7 +30,7 @@ const RATE_SPAN_MIN: Duration = Duration::from_millis(500);
 /// Seconds: a store answers within milliseconds, or is in trouble.
 const RENEW_BUCKETS: [f64; 8] = [0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0, 5.0];
 
-/// What the page is made from.
+/// The values of the server when metrics are asked for.
 #[derive(Debug)]
 pub(crate) struct MetricsSnapshot<'a> {
     pub(crate) condition: &'a Condition,

@@ -190,7 +190,7 @@ impl Drop for ConnectionPermit {
     }
 }
 
-/// Whoever has one IPv6 address has the 2^64 around it.
+/// The addresses that count as one: whoever has one IPv6 address has the 2^64 around it.
 pub(crate) fn address_group(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => {

@@ -1,4 +1,4 @@
-//! Taking connections in, as many as may be open.
+//! The listener: accepts connections, as many as may be open.
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -16,7 +16,7 @@ use crate::net::serve_threads::ServeThreads;
 /// When the system gives no more connections, others must end first.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// A client at the door, and its permit.
+/// A connection that was just accepted, and its permit.
 #[derive(Debug)]
 pub(crate) struct NewConnection {
     pub(crate) stream: TcpStream,
@@ -44,7 +44,13 @@ impl NewConnection {
             }
             Err(error) => {
                 let (proxy, listener) = (remote.address, remote.listener);
-                tracing::warn!(%proxy, listener, %error, "a proxy does not say whom it speaks for");
+                tracing::warn!(
+                    %proxy,
+                    listener,
+                    %error,
+                    "closed the connection of a trusted proxy, which sent no valid PROXY header: \
+                     check that it speaks version 2 of the PROXY protocol"
+                );
                 None
             }
         }
@@ -101,7 +107,11 @@ pub(crate) async fn next_connection(
             }
             Err(error) => {
                 if !std::mem::replace(&mut is_troubled, true) {
-                    tracing::warn!(%error, "a connection cannot be accepted");
+                    tracing::warn!(
+                        %error,
+                        "cannot accept connections, and tries again: if too many files are open, \
+                         raise the limit (ulimit -n)"
+                    );
                 }
                 tokio::time::sleep(BREATH).await;
             }
@@ -115,7 +125,12 @@ fn told_if_full(
     permit: Option<ConnectionPermit>,
 ) -> Option<ConnectionPermit> {
     if permit.as_ref().is_none_or(ConnectionPermit::is_spare) {
-        tracing::warn!(listener, %peer, "as many connections are open as may be, in all or of a peer");
+        tracing::warn!(
+            listener,
+            %peer,
+            "connection limit reached, for the listener or for one address: see max_connections and \
+             max_connections_per_peer"
+        );
     }
     permit
 }

@@ -1,4 +1,4 @@
-//! More lanes while the sequences are used up, fewer when they idle.
+//! The scaling of lanes: more while the sequences are used up, fewer when they idle.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -103,7 +103,9 @@ pub(crate) async fn run(shared: &Shared, shutdown: CancellationToken) {
                     tracing::info!(lanes = node.lanes(), "a lane was added: sequences are used up");
                 }
                 Ok(false) => {}
-                Err(refusal) => tracing::warn!(%refusal, "no lane can be added"),
+                Err(refusal) => {
+                    tracing::warn!(%refusal, "cannot add a lane, though sequences are used up")
+                }
             },
             Advice::Drop => {
                 if node.drop_lane().await {

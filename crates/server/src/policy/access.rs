@@ -1,4 +1,4 @@
-//! The gate: what each request needs, and who is let in.
+//! Authentication: what each request needs, and who is let in.
 
 mod caller;
 
@@ -32,12 +32,12 @@ pub enum Need {
     Admin,
 }
 
-/// The listener that a request came through.
+/// Whom a listener is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListenerKind {
-    /// The one for everybody.
+    /// For everybody.
     Public,
-    /// The one for administrators.
+    /// For administrators.
     Admin,
 }
 
@@ -87,7 +87,7 @@ impl Authenticator {
         self.open_metrics
     }
 
-    /// Whether what administrators do is done through this door.
+    /// Whether this kind of listener serves administrators.
     pub(crate) fn serves_admin(&self, listener_kind: ListenerKind) -> bool {
         listener_kind == ListenerKind::Admin || !self.is_admin_apart
     }

@@ -43,7 +43,7 @@ impl IdsRequest<'_> {
     }
 }
 
-/// What a client gets: from whoever issues the IDs to the translators, for every protocol.
+/// The IDs that a client gets, for every protocol.
 #[derive(Debug)]
 pub(crate) struct IssuedIds {
     pub(crate) batch: Batch,
@@ -56,7 +56,7 @@ pub(crate) struct IssuedIds {
     pub(crate) left: Option<QuotaLeft>,
 }
 
-/// Another node.
+/// The node that issued IDs, if it is another one.
 #[derive(Debug)]
 pub(crate) struct IssuingNode {
     pub(crate) node: String,
@@ -71,7 +71,7 @@ impl From<Issued> for IssuedIds {
 }
 
 impl Shared {
-    /// Gives a caller the IDs that it asks for.
+    /// Issues the IDs that a caller asks for, if it may have them.
     ///
     /// # Errors
     /// Why it gets none; what it may not do comes first, then what cannot be, then what is too much now.

@@ -83,7 +83,7 @@ pub(crate) fn paused(remote: &Remote, pause: std::time::Duration) {
         peer = %remote.address,
         protocol = remote.listener,
         seconds = pause.as_secs(),
-        "too many wrong keys were shown from an address: none of it is looked at for a while"
+        "too many wrong API keys from one address: its keys are refused for a while"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Taking many IDs apart at once: how many, and what that costs.
+//! The cost of decoding many IDs at once, and how many may be.
 
 use frazil_wire::{ApiError, Reason};
 

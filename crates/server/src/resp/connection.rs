@@ -1,4 +1,4 @@
-//! One client.
+//! One RESP connection.
 
 mod ids;
 

@@ -1,4 +1,4 @@
-//! Commands in a stream of bytes.
+//! The RESP parser: commands in a stream of bytes.
 
 use std::ops::Range;
 

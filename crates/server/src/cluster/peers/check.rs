@@ -1,4 +1,4 @@
-//! Whether IDs that another node sent may be handed out. What names the leader of a scope is a record
+//! The check of IDs that another node sent, before they are handed out. What names the leader of a scope is a record
 //! of the store; whoever can write one must not be able to make this node hand out IDs that no
 //! leader can have issued.
 

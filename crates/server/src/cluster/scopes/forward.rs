@@ -153,7 +153,7 @@ impl Forwarder {
                     scope = strict.name,
                     leader = base,
                     why,
-                    "the leader of a scope cannot be reached from this node"
+                    "cannot reach the leader of a scope: check the address that it advertises, and the network"
                 );
                 Err(moved(format_args!("the leader of the scope {}, {why}", strict.name)))
             }
@@ -181,7 +181,12 @@ impl Forwarder {
         };
         let (batch, last) = check(&answer, &expected).map_err(|why| {
             let (scope, leader) = (&strict.name, &leader.node);
-            tracing::error!(scope, leader, %why, "an answer of a scope's leader is not believed");
+            tracing::error!(
+                scope,
+                leader,
+                %why,
+                "rejected an answer of a scope's leader: a leader cannot have issued these IDs"
+            );
             moved(format_args!("the answer of {leader}, who leads the scope {scope}: {why}"))
         })?;
         strict.forwards.raise(last);
@@ -233,7 +238,11 @@ fn refused(base: &str, error: ApiError) -> AttemptError {
         Reason::NoLeader | Reason::Draining => AttemptError::Moved(error),
         // It is this node that was not let in, and not its client.
         Reason::Unauthenticated | Reason::Forbidden | Reason::QuotaExceeded => {
-            tracing::error!(leader = base, %error, "the leader of a scope refuses this node's key");
+            tracing::error!(
+                leader = base,
+                %error,
+                "the leader of a scope refuses this node's key: check --peer-key-file"
+            );
             let detail = format_args!(
                 "the leader, {base}, refuses this node's key: check --peer-key-file ({error})"
             );

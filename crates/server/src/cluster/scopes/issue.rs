@@ -1,4 +1,4 @@
-//! The way of a request for IDs of a scope to whoever issues them.
+//! The path of a request for IDs of a scope: to this node's lanes, its own leadership, or the leader elsewhere.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Workers that nobody uses and that are not simply free.
+//! The report of stale workers: those that nobody uses and that are not simply free.
 
 use std::sync::Arc;
 

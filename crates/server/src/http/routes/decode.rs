@@ -1,4 +1,4 @@
-//! Taking IDs apart and putting them together.
+//! The routes that decode and encode IDs.
 
 use std::collections::BTreeMap;
 

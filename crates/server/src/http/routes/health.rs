@@ -1,4 +1,4 @@
-//! Probes.
+//! Health probes: `/livez` and `/readyz`.
 
 use std::fmt::Write;
 

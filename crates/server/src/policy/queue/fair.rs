@@ -53,7 +53,7 @@ pub(super) struct Turn<T> {
     pub(super) most: u32,
 }
 
-/// How a key stands in the queue.
+/// What waits in the queue for a key, and beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeyBacklog {
     /// Keys that wait, with this one.

@@ -53,7 +53,7 @@ pub(super) struct Waiter {
     answer: oneshot::Sender<Result<IssuedIds, AttemptError>>,
 }
 
-/// The duty to ask. If it is dropped before nobody waits any more, those who do are told.
+/// The task that asks the leader. If it is dropped while requests wait, they are told.
 #[derive(Debug)]
 pub(super) struct Asking {
     strict: Arc<StrictScope>,
@@ -78,7 +78,7 @@ impl Waiter {
 }
 
 impl Forwards {
-    /// Adds a request, unless `most` wait. Who is given the duty must see to it that the leader is asked.
+    /// Adds a request, unless `most` wait. The one that gets the task must run it.
     pub(super) fn join(
         &self,
         waiter: Waiter,
@@ -159,7 +159,7 @@ impl Rest {
 
 impl Asking {
     /// Those who have waited longest, for up to so many IDs together; the first may want more. `None`:
-    /// nobody waits, and whoever comes next has the duty.
+    /// nobody waits, and the next request gets the task.
     pub(super) fn next_group(&mut self, most: u32) -> Option<Vec<Waiter>> {
         let mut state = self.strict.forwards.state();
         let (mut group, mut count) = (Vec::new(), 0_u32);
