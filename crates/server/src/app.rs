@@ -1,56 +1,51 @@
-//! A server from its listeners to its end.
+//! The server, from its listeners to its end.
 
+mod bind;
 mod error;
 mod reload;
 pub(crate) mod shutdown;
 
 use std::future::Future;
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use frazil::StartError;
-use frazil::coord::Scheme;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
+pub use self::bind::DESCRIPTORS_KEPT;
+use self::bind::{
+    check_listeners, connections_max, described, keyring, listen, peer_address, warn_of_peers,
+};
 pub use self::error::{BindError, RunError};
 use self::reload::NamedFiles;
 pub use self::reload::{Exposed, Reloader, Secrecy, exposed};
 use self::shutdown::Shutdown;
-use crate::cluster::cache::{ClusterCache, LISTEN};
-use crate::cluster::duties::StaleSlots;
+use crate::cluster::cache::ClusterCache;
 use crate::cluster::elections::{self, NodeElections};
-use crate::cluster::peers::{PeerSettings, PeerWarning};
 use crate::cluster::replicas::{self, MissingReplicas};
-use crate::cluster::scopes::{ADVERTISE, Scopes, check_scopes};
+use crate::cluster::scopes::{Scopes, check_scopes};
+use crate::cluster::tasks::StaleWorkers;
 use crate::config::{Config, LaneCount};
 use crate::encode::JsonFrame;
 use crate::issuer::Issuer;
-use crate::metrics::{Metrics, Seen};
+use crate::metrics::{Metrics, MetricsSnapshot};
 use crate::net::certificate::Certificate;
-use crate::net::connection_limits::{ADMIN_CONNECTIONS, AllConnectionLimits, SPARE_DESCRIPTORS};
+use crate::net::connection_limits::AllConnectionLimits;
 use crate::net::listener::Remote;
 use crate::net::proxies::TrustedProxies;
 use crate::net::serve_threads::ServeThreads;
 use crate::net::stream::Stream;
-use crate::net::tls::{NoHandshake, Speech, Tls};
+use crate::net::tls::{HandshakeError, Tls, TlsProtocol};
 use crate::node::condition::{Condition, NodeState};
 use crate::node::monitor::{self, End, note_change};
 use crate::node::{open, scaling};
-use crate::policy::access::{Door, Gate};
+use crate::policy::access::{Authenticator, ListenerKind};
 use crate::policy::in_flight::InFlight;
 use crate::policy::keys::follow::{self, Followed};
-use crate::policy::keys::{self, KeyEntry, KeySource, Keyring};
+use crate::policy::keys::{KeySource, Keyring};
 use crate::{grpc, http, resp};
-
-/// Connections that wait to be accepted, if the kernel allows as many (`net.core.somaxconn`). Of more than that the
-/// kernel drops some, and their clients try again after a second: all clients of a node that failed come at once.
-const BACKLOG: u32 = 4096;
-/// File descriptors that the connections of the three protocols leave alone: for the store, the
-/// files, the log, probes and administrators.
-pub const DESCRIPTORS_KEPT: usize = 64 + ADMIN_CONNECTIONS + 4 * SPARE_DESCRIPTORS;
 
 /// A server that listens and does not serve yet.
 #[derive(Debug)]
@@ -90,8 +85,8 @@ pub(crate) struct Shared {
     pub(crate) issuer: Issuer,
     pub(crate) scopes: Scopes,
     pub(crate) node_elections: NodeElections,
-    pub(crate) stale: StaleSlots,
-    pub(crate) gate: Gate,
+    pub(crate) stale: StaleWorkers,
+    pub(crate) authenticator: Authenticator,
     pub(crate) followed: Followed,
     pub(crate) tls: Option<Tls>,
     pub(crate) proxies: Arc<TrustedProxies>,
@@ -122,7 +117,10 @@ impl App {
         reload::warn_of_files(&NamedFiles::of(&config));
         let most = connections_max(config.limits.max_connections);
         if most < config.limits.max_connections {
-            tracing::info!(most, "connections of each protocol are limited by file descriptors");
+            tracing::info!(
+                most,
+                "fewer connections per protocol than configured: the limit of open files is too low (ulimit -n)"
+            );
             config.limits.max_connections = most;
         }
         let http = listen("HTTP", config.http)?;
@@ -144,9 +142,10 @@ impl App {
         let entries = keys.as_ref().map(Keyring::entries);
         warn_of_peers(&config, entries.as_deref());
         let max_failed_keys = config.limits.max_failed_keys;
-        let gate = Gate::new(keys, config.open_metrics, config.admin.is_some(), max_failed_keys);
+        let authenticator =
+            Authenticator::new(keys, config.open_metrics, config.admin.is_some(), max_failed_keys);
         let scopes = Scopes::new(&config).map_err(BindError::Peers)?;
-        let shared = Arc::new(Shared::new(&config, gate, tls, scopes, node_elections));
+        let shared = Arc::new(Shared::new(&config, authenticator, tls, scopes, node_elections));
         follow::warn_of_certificates(&shared);
         let (condition, _) = watch::channel(Condition::new(NodeState::Starting, None));
         Ok(Self { config, http, grpc, resp, admin, addrs, threads, shared, condition })
@@ -187,11 +186,11 @@ impl App {
         let mut listeners = tokio::task::JoinSet::new();
         if let Some(listener) = http {
             let (shared, threads) = (shared.clone(), threads.clone());
-            listeners.spawn(http::serve(listener, shared, threads, Door::Front));
+            listeners.spawn(http::serve(listener, shared, threads, ListenerKind::Public));
         }
         if let Some(listener) = admin {
             let (shared, threads) = (shared.clone(), threads.clone());
-            listeners.spawn(http::serve(listener, shared, threads, Door::Admin));
+            listeners.spawn(http::serve(listener, shared, threads, ListenerKind::Admin));
         }
         if let Some(listener) = grpc {
             listeners.spawn(grpc::serve(listener, shared.clone(), condition.subscribe()));
@@ -199,7 +198,7 @@ impl App {
         if let Some(listener) = resp {
             listeners.spawn(resp::serve(listener, shared.clone(), threads.clone()));
         }
-        let voting = tokio::spawn(elections::run(shared.clone(), condition.subscribe()));
+        let electing = tokio::spawn(elections::run(shared.clone(), condition.subscribe()));
         let following = tokio::spawn(follow::run(shared.clone(), condition.subscribe()));
         let outcome = tokio::select! {
             () = signal => Ok(()),
@@ -214,14 +213,16 @@ impl App {
             tokio::time::sleep(config.drain_delay).await;
         }
         if !shutdown.close(config.drain_timeout).await {
-            tracing::warn!("requests in flight did not finish in time: their connections are cut");
+            tracing::warn!(
+                "requests in flight did not finish within the drain timeout: closing their connections"
+            );
         }
         listeners.shutdown().await;
         if let Some(threads) = Arc::into_inner(threads) {
             threads.end().await;
         }
         shared.node_elections.resigned().await;
-        voting.abort();
+        electing.abort();
         following.abort();
         if let Some(node) = shared.issuer.node() {
             node.shutdown().await;
@@ -240,7 +241,7 @@ async fn keep(
     let tell = |error: &StartError| {
         let told = shared.trouble.swap(Some(Arc::new(error.to_string())));
         if told.is_none_or(|told| *told != error.to_string()) {
-            tracing::warn!(%error, "the store cannot be opened yet");
+            tracing::warn!(%error, "cannot open the store, and tries again every second");
         }
     };
     let opening = open::open(&config.node, tell);
@@ -274,7 +275,7 @@ async fn keep(
 impl Shared {
     fn new(
         config: &Config,
-        gate: Gate,
+        authenticator: Authenticator,
         tls: Option<Tls>,
         scopes: Scopes,
         node_elections: NodeElections,
@@ -282,7 +283,7 @@ impl Shared {
         let layout = *config.node.chosen_layout();
         let max_ahead = config.node.chosen_options().max_ahead;
         let names: Vec<String> = config.scopes.iter().map(|scope| scope.name.clone()).collect();
-        let metrics = Metrics::new(&names, gate.metrics());
+        let metrics = Metrics::new(&names, authenticator.metrics());
         let proxies = Arc::new(TrustedProxies::new(config.trusted_proxies.clone()));
         let issuer = Issuer::new(layout, max_ahead, config.limits, names);
         Self {
@@ -295,8 +296,8 @@ impl Shared {
             issuer,
             scopes,
             node_elections,
-            stale: StaleSlots::default(),
-            gate,
+            stale: StaleWorkers::default(),
+            authenticator,
             followed: Followed::new(config.keys == Some(KeySource::Store)),
             tls,
             in_flight: InFlight::default(),
@@ -317,21 +318,21 @@ impl Shared {
     pub(crate) async fn secured(
         &self,
         stream: TcpStream,
-        speech: Speech,
+        protocol: TlsProtocol,
         remote: &mut Remote,
-    ) -> Result<Stream, NoHandshake> {
+    ) -> Result<Stream, HandshakeError> {
         let Some(tls) = &self.tls else { return Ok(Stream::Plain(stream)) };
         // On the heap for as long as it takes: a connection that waits does without its memory.
-        match Box::pin(tls.accept(stream, speech, self.issuer.limits())).await {
+        match Box::pin(tls.accept(stream, protocol, self.issuer.limits())).await {
             Ok(stream) => {
                 let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
                 remote.certificate = shown.and_then(Certificate::of).map(Arc::new);
                 Ok(Stream::Tls(Box::new(stream)))
             }
             Err(why) => {
-                if let NoHandshake::Failed(error) = &why {
+                if let HandshakeError::Failed(error) = &why {
                     let peer = remote.address;
-                    tracing::info!(%peer, %error, "a client did not get through the TLS handshake");
+                    tracing::info!(%peer, %error, "the TLS handshake with a client failed");
                 }
                 Err(why)
             }
@@ -364,12 +365,12 @@ impl Shared {
     /// The page of metrics.
     pub(crate) fn metrics_page(&self, exposition: crate::metrics::Exposition) -> String {
         let info = self.issuer.node().map(frazil::Node::info);
-        let seen = Seen {
+        let seen = MetricsSnapshot {
             condition: &self.condition(),
             node: self.issuer.node(),
             info: info.as_ref(),
             pool: self.cluster_cache.pool(),
-            strain: &self.issuer.strain,
+            wait_stats: &self.issuer.wait_stats,
             layout: self.issuer.layout(),
             in_flight: self.in_flight.count(),
             connections: self.connection_limits.counts(),
@@ -379,117 +380,5 @@ impl Shared {
             keys_age: self.followed.age(),
         };
         self.metrics.page(&seen, exposition)
-    }
-}
-
-/// As many connections of each protocol as file descriptors allow.
-fn connections_max(wanted: usize) -> usize {
-    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
-    // Where there are few, half of them serve all the same.
-    let free = most.saturating_sub(DESCRIPTORS_KEPT).max(most / 2);
-    wanted.min((free / 3).max(1))
-}
-
-fn listen(
-    protocol: &'static str,
-    address: Option<SocketAddr>,
-) -> Result<Option<TcpListener>, BindError> {
-    let Some(address) = address else { return Ok(None) };
-    let bind = || {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-        // A node that restarts need not wait for what its predecessor had open.
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        socket.listen(BACKLOG)
-    };
-    bind().map(Some).map_err(|error| BindError::Listen { protocol, address, error })
-}
-
-/// Where other nodes reach this one, if they can.
-fn peer_address(config: &Config, addrs: Addrs) -> Option<String> {
-    let own = || listen_address(config, addrs);
-    config.advertise.clone().filter(|_| addrs.http.is_some()).or_else(own)
-}
-
-/// Where this node listens for HTTP, unless that is everywhere: then it does not know.
-fn listen_address(config: &Config, addrs: Addrs) -> Option<String> {
-    let scheme = if config.tls.is_some() { "https" } else { "http" };
-    let own = addrs.http.filter(|address| !address.ip().is_unspecified());
-    own.map(|address| format!("{scheme}://{address}"))
-}
-
-fn warn_of_peers(config: &Config, keys: Option<&[KeyEntry]>) {
-    let settings = PeerSettings {
-        scopes: &config.scopes,
-        keys,
-        key_file: config.peer_key_file.as_deref(),
-        ca: config.peer_ca.as_deref(),
-    };
-    for PeerWarning { detail, fix } in settings.warnings() {
-        tracing::warn!("{detail}; {fix}");
-    }
-}
-
-/// The node with what its peers should know of it.
-fn described(config: &Config, addrs: Addrs) -> frazil::Builder {
-    let lanes = match config.lanes {
-        LaneCount::Fixed(lanes) => lanes,
-        LaneCount::Auto => 1,
-    };
-    let mut node = config.node.clone().holder(&config.name).lanes(lanes);
-    let listen = listen_address(config, addrs);
-    for (name, value) in [
-        ("region", &config.region),
-        ("zone", &config.zone),
-        (ADVERTISE, &config.advertise),
-        (LISTEN, &listen),
-    ] {
-        if let Some(value) = value {
-            node = node.info(name, value);
-        }
-    }
-    node
-}
-
-/// The keys at the start: those of the file, or none yet where they are in the store.
-fn keyring(config: &Config) -> Result<Option<Keyring>, BindError> {
-    Ok(match &config.keys {
-        None => None,
-        Some(KeySource::Store) => {
-            let store = config.node.store_to_open().map_err(BindError::Node)?;
-            if store.scheme == Scheme::Memory {
-                return Err(BindError::KeysInMemory);
-            }
-            Some(Keyring::unread())
-        }
-        Some(KeySource::File(path)) => {
-            let entries = keys::read(path).map_err(BindError::Keys)?;
-            Some(Keyring::new(entries, None, NonZeroU32::MIN))
-        }
-    })
-}
-
-/// Whoever reaches a listener gets IDs: that must be meant. Nobody administers from elsewhere without a
-/// key, whatever is meant.
-fn check_listeners(config: &Config) -> Result<(), BindError> {
-    if [config.http, config.grpc, config.resp].iter().all(Option::is_none) {
-        return Err(BindError::NoListener);
-    }
-    let is_exposed = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
-    if let Some(admin) = config.admin.filter(is_exposed)
-        && config.keys.is_none()
-    {
-        return Err(BindError::AdminWithoutKeys(admin));
-    }
-    let is_guarded = config.tls.is_some() && config.keys.is_some();
-    let listeners = [config.http, config.grpc, config.resp, config.admin];
-    match listeners.into_iter().flatten().find(is_exposed) {
-        Some(address) if !is_guarded && !config.insecure => Err(BindError::Exposed(address)),
-        Some(address) if !is_guarded => {
-            tracing::warn!(%address, "others can reach a listener without TLS or without keys");
-            Ok(())
-        }
-        _ => Ok(()),
     }
 }

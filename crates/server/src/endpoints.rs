@@ -1,9 +1,9 @@
-//! Everything that can be asked of a server, and what it needs.
+//! The endpoints of all protocols, and what each needs.
 
 use crate::policy::access::Need;
 use crate::{grpc, http, resp};
 
-/// Something that can be asked.
+/// A route, a call or a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// `http`, `grpc` or `resp`.

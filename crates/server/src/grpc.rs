@@ -7,8 +7,8 @@ mod greeting;
 mod ids;
 mod incoming;
 mod message;
-mod strangers;
 mod stream;
+mod unauthenticated;
 
 use std::sync::Arc;
 use std::time::Duration;

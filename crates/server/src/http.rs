@@ -21,10 +21,10 @@ use tokio::net::{TcpListener, TcpStream};
 
 pub(crate) use self::route::table;
 use crate::app::Shared;
-use crate::net::listener::{self, Arrival};
+use crate::net::listener::{self, NewConnection};
 use crate::net::serve_threads::ServeThreads;
-use crate::net::tls::{NoHandshake, Speech};
-use crate::policy::access::Door;
+use crate::net::tls::{HandshakeError, TlsProtocol};
+use crate::policy::access::ListenerKind;
 
 /// How long a client may take for anything once the server closes: long enough to read an answer,
 /// and less than a drain takes.
@@ -40,21 +40,21 @@ pub(crate) async fn serve(
     listener: TcpListener,
     shared: Arc<Shared>,
     threads: Arc<ServeThreads>,
-    door: Door,
+    listener_kind: ListenerKind,
 ) {
     let shutdown = shared.shutdown.clone();
-    let limits = match door {
-        Door::Front => shared.connection_limits.http.clone(),
-        Door::Admin => shared.connection_limits.admin.clone(),
+    let limits = match listener_kind {
+        ListenerKind::Public => shared.connection_limits.http.clone(),
+        ListenerKind::Admin => shared.connection_limits.admin.clone(),
     };
-    let serve = move |Arrival { stream, permit, mut remote }| {
+    let serve = move |NewConnection { stream, permit, mut remote }| {
         let shared = shared.clone();
         async move {
-            match shared.secured(stream, Speech::Http, &mut remote).await {
+            match shared.secured(stream, TlsProtocol::Http, &mut remote).await {
                 Ok(stream) => connection::serve(stream, shared, remote).await,
-                Err(NoHandshake::Plain(stream)) => tell_of_tls(stream).await,
+                Err(HandshakeError::Plain(stream)) => tell_of_tls(stream).await,
                 // How a connection ends is the client's affair.
-                Err(NoHandshake::Failed(_)) => {}
+                Err(HandshakeError::Failed(_)) => {}
             }
             drop(permit);
         }

@@ -47,12 +47,12 @@ pub(crate) struct Issuer {
     /// Ticks ahead of the clock that are left to others by those who wait, and by those who take what there is.
     left_ticks: u64,
     has_issued: AtomicBool,
-    pub(crate) strain: Strain,
+    pub(crate) wait_stats: WaitStats,
 }
 
 /// How hard the sequences are used.
 #[derive(Debug, Default)]
-pub(crate) struct Strain {
+pub(crate) struct WaitStats {
     /// Requests that met a used-up sequence.
     pub(crate) exhausted: AtomicU64,
     /// How long requests waited for IDs in all, in nanoseconds.
@@ -87,7 +87,7 @@ impl Issuer {
             queue: Queue::new(layout, limits.max_waiting),
             left_ticks: ticks / LEFT,
             has_issued: AtomicBool::new(false),
-            strain: Strain::default(),
+            wait_stats: WaitStats::default(),
         }
     }
 
@@ -190,15 +190,15 @@ impl Issuer {
                 Err(NotIssued::NotReady(NotReady::BatchTooLarge { .. })) => {}
                 Err(why) => match stop(&why, node) {
                     Stop::Refuse(refused) => return Err(refused.error),
-                    Stop::Pause { .. } => self.strain.count(),
+                    Stop::Pause { .. } => self.wait_stats.count(),
                 },
             }
         } else {
-            self.strain.count();
+            self.wait_stats.count();
         }
         let began = boot_time();
         let outcome = self.queue.wait(&self.queued(node), want, self.lanes_held()).await;
-        self.strain.waited(boot_time().saturating_sub(began));
+        self.wait_stats.waited(boot_time().saturating_sub(began));
         outcome.map_err(|refused| refused.error)
     }
 
@@ -215,7 +215,7 @@ impl Issuer {
     }
 }
 
-impl Strain {
+impl WaitStats {
     fn count(&self) {
         // Relaxed, here and below: statistics.
         self.exhausted.fetch_add(1, Ordering::Relaxed);
@@ -246,7 +246,7 @@ pub(crate) fn stop(why: &NotIssued, node: &Node) -> Stop {
     let is_held_up = node.is_held_up(why);
     let told = match why {
         NotIssued::NotReady(NotReady::SequenceExhausted { .. }) => too_late(why),
-        _ if is_held_up => too_late("the lease is looked at first"),
+        _ if is_held_up => too_late("the process was held up, and reads its lease again first"),
         _ => refusal(why, Some(node)),
     };
     match why {

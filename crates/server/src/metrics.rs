@@ -13,7 +13,7 @@ use std::time::Duration;
 use prometheus_client::registry::Registry;
 
 pub(crate) use self::exposition::Exposition;
-pub(crate) use self::gauges::{Gauges, Seen};
+pub(crate) use self::gauges::{Gauges, MetricsSnapshot};
 pub(crate) use self::keys::{KeyCounts, KeyMetrics};
 use self::leaders::Leaders;
 pub(crate) use self::requests::{Method, Protocol, Requests};
@@ -49,7 +49,7 @@ impl Metrics {
     }
 
     /// The page, after what is only looked up was looked up.
-    pub(crate) fn page(&self, seen: &Seen<'_>, exposition: Exposition) -> String {
+    pub(crate) fn page(&self, seen: &MetricsSnapshot<'_>, exposition: Exposition) -> String {
         self.gauges.refresh(seen, &self.requests);
         self.leaders.refresh(seen);
         exposition.write(&self.registry)

@@ -16,9 +16,9 @@ use tokio::net::{TcpListener, TcpStream};
 use self::command::COMMANDS;
 use self::connection::Connection;
 use crate::app::Shared;
-use crate::net::listener::{self, Arrival};
+use crate::net::listener::{self, NewConnection};
 use crate::net::serve_threads::ServeThreads;
-use crate::net::tls::{NoHandshake, Speech};
+use crate::net::tls::{HandshakeError, TlsProtocol};
 use crate::policy::access::Need;
 
 /// How long somebody who is sent away is waited for.
@@ -27,19 +27,19 @@ const COURTESY: Duration = Duration::from_secs(1);
 /// Serves RESP until the server closes.
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, threads: Arc<ServeThreads>) {
     let (limits, shutdown) = (shared.connection_limits.resp.clone(), shared.shutdown.clone());
-    let serve = move |Arrival { stream, permit, mut remote }: Arrival| {
+    let serve = move |NewConnection { stream, permit, mut remote }: NewConnection| {
         let shared = shared.clone();
         async move {
             if permit.is_spare() {
                 return tell(stream, b"-ERR max number of clients reached\r\n").await;
             }
-            match shared.secured(stream, Speech::Resp, &mut remote).await {
+            match shared.secured(stream, TlsProtocol::Resp, &mut remote).await {
                 Ok(stream) => Connection::new(shared, stream, remote).run().await,
-                Err(NoHandshake::Plain(stream)) => {
+                Err(HandshakeError::Plain(stream)) => {
                     tell(stream, b"-ERR this port speaks TLS: use rediss://\r\n").await;
                 }
                 // How a connection ends is the client's affair.
-                Err(NoHandshake::Failed(_)) => {}
+                Err(HandshakeError::Failed(_)) => {}
             }
             drop(permit);
         }

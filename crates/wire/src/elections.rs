@@ -21,6 +21,7 @@ pub struct Election {
     /// How the node that answers is called in elections.
     pub instance_id: String,
     /// Who leads it, if somebody does.
+    #[serde(default)]
     pub leader_info: Option<Leader>,
 }
 
@@ -30,17 +31,23 @@ pub struct Leader {
     /// How it is called in elections.
     pub instance: String,
     /// Its host.
+    #[serde(default)]
     pub host: String,
     /// Its process.
+    #[serde(default)]
     pub pid: u32,
     /// Its version.
+    #[serde(default)]
     pub version: String,
     /// Since when it leads.
+    #[serde(default)]
     pub elected: String,
     /// When it last said so.
+    #[serde(default)]
     pub renewed: String,
     /// The fencing token of its tenure, as a string.
     pub token: String,
     /// What it says of itself.
+    #[serde(default)]
     pub metadata: BTreeMap<String, String>,
 }

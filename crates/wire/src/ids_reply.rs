@@ -24,13 +24,18 @@ pub struct Metadata {
     /// The fencing token of the worker's lease, as a string.
     pub token: String,
     /// The layout's text.
+    #[serde(default)]
     pub layout: String,
     /// The node's region, if it has one.
+    #[serde(default)]
     pub region: Option<String>,
     /// The scope, if one was named.
+    #[serde(default)]
     pub scope: Option<String>,
     /// When the first was issued, by its own bits.
+    #[serde(default)]
     pub first_time: String,
     /// When the last was issued, by its own bits.
+    #[serde(default)]
     pub last_time: String,
 }

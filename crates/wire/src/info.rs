@@ -17,14 +17,18 @@ pub struct Info {
     /// What requests may ask for.
     pub limits: Limits,
     /// The scopes that may be named.
+    #[serde(default)]
     pub scopes: Vec<ScopeInfo>,
     /// The node itself.
     pub node: NodeInfo,
     /// Its lanes.
+    #[serde(default)]
     pub lanes: Vec<LaneInfo>,
     /// Its clock.
+    #[serde(default)]
     pub clock: ClockInfo,
     /// Its store; none while the store was not reached yet.
+    #[serde(default)]
     pub store: Option<StoreInfo>,
 }
 
@@ -57,6 +61,7 @@ pub struct Limits {
     /// How long a request may wait for IDs, in milliseconds.
     pub max_wait_ms: u64,
     /// The names of the scopes that may be named.
+    #[serde(default)]
     pub scopes: Vec<String>,
 }
 
@@ -66,19 +71,24 @@ pub struct NodeInfo {
     /// Its name.
     pub name: String,
     /// Its region, if it has one.
+    #[serde(default)]
     pub region: Option<String>,
     /// Its zone, if it has one.
     #[serde(default)]
     pub zone: Option<String>,
     /// Where others reach it, if it says so.
+    #[serde(default)]
     pub advertise: Option<String>,
     /// starting, ready, degraded, refusing, draining or stopped.
     pub state: String,
     /// Why it is not ready, if so.
+    #[serde(default)]
     pub reason: Option<String>,
     /// How long it can go on without its store.
+    #[serde(default)]
     pub issuable_seconds: f64,
     /// What is well now and may not be soon.
+    #[serde(default)]
     pub warnings: Vec<String>,
 }
 
@@ -88,19 +98,25 @@ pub struct LaneInfo {
     /// How its lease is doing, in a word.
     pub state: String,
     /// The same in a sentence.
+    #[serde(default)]
     pub detail: String,
     /// Its worker.
+    #[serde(default)]
     pub worker: Option<u32>,
     /// The token of its lease, as a string.
+    #[serde(default)]
     pub token: Option<String>,
     /// The last time that may be stamped.
+    #[serde(default)]
     pub horizon: Option<String>,
     /// How long it can go on without the store.
+    #[serde(default)]
     pub seconds_left: f64,
 }
 
 /// The node's clock.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ClockInfo {
     /// What it shows.
     pub time: String,
@@ -118,11 +134,13 @@ pub struct StoreInfo {
     /// Whether it answered last time.
     pub up: bool,
     /// What it promises.
+    #[serde(default)]
     pub guarantees: Promises,
 }
 
 /// What a store promises, and what voids it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Promises {
     /// How strong uniqueness is: conditional or unconditional.
     pub uniqueness: String,

@@ -8,6 +8,9 @@
 //! | show text that others wrote | [`printable()`] |
 //! | call or serve gRPC (feature `grpc`) | `proto` |
 //! | check another implementation | the files in `vectors/` |
+//!
+//! Objects are read from servers of other versions: unknown fields are ignored, and a field may be missing unless the
+//! answer means nothing without it (a name, a token) or a default would be taken at its word (a limit, a layout).
 
 mod api_error;
 mod cluster;

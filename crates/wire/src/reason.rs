@@ -36,7 +36,7 @@ macro_rules! catalogue {
                 match self { $(Self::$reason => $grpc),* }
             }
 
-            /// It in a few words.
+            /// The reason in a few words.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$reason => $title),* }
@@ -80,7 +80,7 @@ catalogue! {
     NotFound "NOT_FOUND" 404 5
         "Not found"
         "Check the path; a scope must be declared on the node, and a worker held by it."
-    /// The path exists, the method does not.
+    /// A path that does not have this method.
     MethodNotAllowed "METHOD_NOT_ALLOWED" 405 12
         "The path has no such method"
         "Use a method that the Allow header names."
@@ -186,6 +186,7 @@ impl fmt::Display for Reason {
 
 /// A name that no reason has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnknownReason;
 
 impl fmt::Display for UnknownReason {

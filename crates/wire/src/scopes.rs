@@ -7,12 +7,16 @@ use serde::{Deserialize, Serialize};
 /// What a scope promises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum ScopeKind {
     /// Nothing: it is a label of metrics.
     #[default]
     Plain,
     /// Its IDs strictly increase across the cluster: one node at a time issues them.
     Strict,
+    /// Something that this version does not know.
+    #[serde(other)]
+    Unknown,
 }
 
 /// A scope that a node knows.
@@ -23,6 +27,7 @@ pub struct ScopeInfo {
     /// What it promises.
     pub kind: ScopeKind,
     /// Who issues its IDs, if it is strict and somebody does.
+    #[serde(default)]
     pub leader: Option<ScopeLeader>,
 }
 
@@ -32,18 +37,20 @@ pub struct ScopeLeader {
     /// Its name.
     pub node: String,
     /// Where other nodes reach it, if it says so.
+    #[serde(default)]
     pub advertise: Option<String>,
     /// The fencing token of its tenure, as a string.
     pub token: String,
 }
 
 impl ScopeKind {
-    /// It in a word.
+    /// The kind in a word.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Plain => "plain",
             Self::Strict => "strict",
+            Self::Unknown => "unknown",
         }
     }
 }

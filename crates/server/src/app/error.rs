@@ -124,7 +124,19 @@ impl fmt::Display for BindError {
     }
 }
 
-impl std::error::Error for BindError {}
+impl std::error::Error for BindError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // Their text is that of what they hold, so what comes next is what that rests on.
+            Self::Peers(error) => error.source(),
+            Self::Keys(error) => error.source(),
+            Self::Tls(error) => error.source(),
+            Self::Node(error) => error.source(),
+            // The text has the cause, since it says what to do about it.
+            _ => None,
+        }
+    }
+}
 
 /// Why a server ended by itself.
 #[derive(Debug)]
@@ -163,4 +175,12 @@ impl fmt::Display for RunError {
     }
 }
 
-impl std::error::Error for RunError {}
+impl std::error::Error for RunError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // Its text is that of the error, so what comes next is what that rests on.
+            Self::Start(error) => error.source(),
+            Self::Refused { .. } => None,
+        }
+    }
+}

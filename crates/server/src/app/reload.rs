@@ -1,4 +1,4 @@
-//! Reading keys and certificates again while the server runs.
+//! The reloader: reads keys and certificates again while the server runs.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,9 @@ impl Reloader {
                     done.push(format!("{}: {count} keys", path.display()));
                     if count == 0 {
                         let path = path.display();
-                        tracing::warn!("{path} has no key: nobody is let in any more");
+                        tracing::warn!(
+                            "{path} has no API key: all requests but probes are refused until it has one"
+                        );
                     }
                 }
                 Err(error) => problems.extend(error.problems),

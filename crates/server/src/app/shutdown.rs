@@ -1,4 +1,4 @@
-//! The way out: what happens between the wish to stop and the end.
+//! The shutdown of a server, step by step: drain, close, cut.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::Shared;
 
-/// What connections watch to know that the server goes.
+/// The steps of a shutdown, which every connection watches.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shutdown {
     /// Set first: no new clients are wanted, everything still works.

@@ -1,4 +1,4 @@
-//! The namespace as this node sees the store.
+//! The cache of the namespace: its nodes and workers, as this node last saw them in the store.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -43,7 +43,7 @@ struct CachedCluster {
 
 /// The workers of a namespace, for metrics.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pool {
+pub(crate) struct WorkerPool {
     pub(crate) capacity: u32,
     pub(crate) held: u32,
     pub(crate) blocked: u32,
@@ -78,11 +78,11 @@ impl ClusterCache {
     }
 
     /// The workers as last seen.
-    pub(crate) fn pool(&self) -> Option<Pool> {
+    pub(crate) fn pool(&self) -> Option<WorkerPool> {
         let last = self.last.load();
         let workers = last.as_ref()?.cluster.workers;
         let blocked = workers.blocked + workers.quarantined + workers.poisoned + workers.lost;
-        Some(Pool { capacity: workers.capacity, held: workers.held, blocked })
+        Some(WorkerPool { capacity: workers.capacity, held: workers.held, blocked })
     }
 
     fn not_older_than(&self, age: Duration) -> Option<Cluster> {

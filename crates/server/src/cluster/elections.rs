@@ -18,8 +18,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{BindError, Shared};
-use crate::cluster::duties;
 use crate::cluster::scopes::{self, ADVERTISE, Leader, StrictScope};
+use crate::cluster::tasks;
 use crate::config::Config;
 use crate::issuer::Scope;
 use crate::node::condition::Condition;
@@ -157,7 +157,9 @@ impl NodeElections {
         if self.config.is_some()
             && tokio::time::timeout(RESIGNING_MAX, self.resigned.cancelled()).await.is_err()
         {
-            tracing::warn!("the store was not told in time that this node leads nothing any more");
+            tracing::warn!(
+                "could not resign in the store in time: other nodes take over after the TTL"
+            );
         }
     }
 }
@@ -198,7 +200,7 @@ pub(crate) async fn run(shared: Arc<Shared>, condition: watch::Receiver<Conditio
         stats.next().zip(candidate(elections, Group::Elections, CLUSTER, &config.settings))
     {
         following.spawn(follow(candidate.clone(), stats.clone(), None));
-        leading.spawn(duties::lead(shared.clone(), candidate, stats.clone(), condition.clone()));
+        leading.spawn(tasks::lead(shared.clone(), candidate, stats.clone(), condition.clone()));
     }
     let settings = Settings { clock: clock(&shared), ..for_scopes(&config.settings) };
     for (stats, strict) in stats.zip(shared.scopes.strict()) {
@@ -239,7 +241,9 @@ fn candidate(
     let slot = Slot::named(group, name).ok()?;
     let candidate = elections.candidate_for(slot, settings.clone());
     // Names and settings were looked at before the server began.
-    candidate.inspect_err(|error| tracing::error!(%error, name, "no candidate")).ok()
+    candidate
+        .inspect_err(|error| tracing::error!(%error, name, "cannot take part in an election"))
+        .ok()
 }
 
 /// Notes who leads.
@@ -280,7 +284,7 @@ fn settings(config: &Config, address: Option<String>) -> Settings {
         ttl,
         heartbeat: ttl * 3 / 10,
         retry: (ttl / 5).max(Duration::from_millis(100)),
-        // A duty that two do at a time is done twice, and that is all.
+        // A task that two nodes run at a time is done twice, and that is all.
         lock_delay: Duration::ZERO,
         instance: config.name.clone(),
         metadata: address

@@ -1,4 +1,4 @@
-//! Replicas of the store that are missing: looked for from time to time, named to whoever asks.
+//! Missing replicas of the store: looked for from time to time, shown in warnings and metrics.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub(crate) async fn run(shared: &Shared) {
         match node.store().missing_replicas().await {
             Ok(seen) => shared.replicas.note(seen, |replica| command(shared, replica)),
             // What cannot be seen now is what it was.
-            Err(error) => tracing::debug!(%error, "replicas cannot be looked at"),
+            Err(error) => tracing::debug!(%error, "cannot ask the store about its replicas"),
         }
         tokio::time::sleep(LOOK).await;
     }

@@ -6,7 +6,7 @@ use frazil::Layout;
 use frazil_id::{Id, rfc3339};
 
 use super::push_ids;
-use crate::policy::admission::Given;
+use crate::policy::admission::IssuedIds;
 
 /// Bytes of an answer besides its IDs, node name and layout.
 const AROUND_BYTES: usize = 256;
@@ -42,38 +42,38 @@ impl JsonFrame {
     }
 
     /// The whole answer. The scope's name is declared, so it needs no escapes.
-    pub(crate) fn write(&self, given: &Given, scope: Option<&str>) -> Vec<u8> {
-        let batch = &given.batch;
+    pub(crate) fn write(&self, issued: &IssuedIds, scope: Option<&str>) -> Vec<u8> {
+        let batch = &issued.batch;
         let around = AROUND_BYTES + self.node.len() + self.layout_and_region.len();
         let mut out = Vec::with_capacity(batch.len() * 23 + around);
         out.extend_from_slice(BEGINNING);
         let (before, after) = QUOTES;
         push_ids(&mut out, batch, before, after);
         out.pop();
-        self.write_end(&mut out, given, scope);
+        self.write_end(&mut out, issued, scope);
         out
     }
 
     /// What follows the last ID.
-    pub(crate) fn write_end(&self, out: &mut Vec<u8>, given: &Given, scope: Option<&str>) {
-        let batch = &given.batch;
+    pub(crate) fn write_end(&self, out: &mut Vec<u8>, issued: &IssuedIds, scope: Option<&str>) {
+        let batch = &issued.batch;
         let mut number = itoa::Buffer::new();
         out.extend_from_slice(b"],\"count\":");
         out.extend_from_slice(number.format(batch.len()).as_bytes());
         out.extend_from_slice(self.node.as_bytes());
-        out.extend_from_slice(number.format(given.worker).as_bytes());
+        out.extend_from_slice(number.format(issued.worker).as_bytes());
         out.extend_from_slice(b",\"token\":\"");
-        out.extend_from_slice(number.format(given.token.0).as_bytes());
+        out.extend_from_slice(number.format(issued.token.0).as_bytes());
         out.extend_from_slice(self.layout_and_region.as_bytes());
         match scope {
             Some(scope) => drop(write!(out, "\"{scope}\"")),
             None => out.extend_from_slice(b"null"),
         }
-        self.write_times(out, given);
+        self.write_times(out, issued);
     }
 
-    fn write_times(&self, out: &mut Vec<u8>, given: &Given) {
-        let mut runs = given.batch.runs();
+    fn write_times(&self, out: &mut Vec<u8>, issued: &IssuedIds) {
+        let mut runs = issued.batch.runs();
         let first = runs.next().map(|run| run.first).unwrap_or_default();
         let last = runs.last().map_or(first, |run| run.first);
         out.extend_from_slice(b",\"first_time\":\"");

@@ -106,14 +106,14 @@ impl<S> Admission<S> {
                 let remote = remote.with_request(id).forwarded(headers, &self.shared.proxies)?;
                 let shown = headers.get(AUTHORIZATION);
                 let shown = shown.and_then(|shown| bearer(shown.as_bytes()));
-                let caller = self.shared.gate.admit(&remote, shown, rpc.need())?;
-                connection.standing.admit();
+                let caller = self.shared.authenticator.admit(&remote, shown, rpc.need())?;
+                connection.client_state.admit();
                 request.extensions_mut().insert(remote);
                 request.extensions_mut().insert(caller);
             }
             Call::Health => {
                 if let Some(connection) = connection {
-                    connection.standing.probe();
+                    connection.client_state.probe();
                 }
             }
             Call::Other => {}
@@ -124,9 +124,9 @@ impl<S> Admission<S> {
     /// What looks after its answer. Streams wait for their readers by themselves.
     fn watch(&self, call: Call, request: &Request<Body>) -> Option<Watch> {
         let Call::Own(Rpc::Next | Rpc::Decode) = call else { return None };
-        let standing = request.extensions().get::<Connection>()?.standing.clone();
+        let client_state = request.extensions().get::<Connection>()?.client_state.clone();
         let limit = self.shared.issuer.limits().write_timeout;
-        Some(Watch { standing, limit, tasks: self.shared.shutdown.connections.clone() })
+        Some(Watch { client_state, limit, tasks: self.shared.shutdown.connections.clone() })
     }
 
     /// What its message may take.

@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use tonic::Status;
 use tonic::body::Body;
 
-use super::incoming::Standing;
+use super::incoming::ClientState;
 
 /// Bytes of a slice: a frame of HTTP/2.
 const SLICE: usize = 16 * 1024;
@@ -31,7 +31,7 @@ pub(super) struct Answer {
 /// Who ends the connection of a client that does not read.
 #[derive(Clone, Debug)]
 pub(super) struct Watch {
-    pub(super) standing: Arc<Standing>,
+    pub(super) client_state: Arc<ClientState>,
     pub(super) limit: Duration,
     pub(super) tasks: TaskTracker,
 }
@@ -47,14 +47,14 @@ struct Reading {
 impl Watch {
     /// Watches an answer until it is read or dropped.
     fn begin(&self) -> Reading {
-        let Self { standing, limit, tasks } = self.clone();
+        let Self { client_state, limit, tasks } = self.clone();
         let slices = Arc::new(AtomicU64::new(0));
         let (unread, read) = oneshot::channel::<()>();
         let counted = slices.clone();
         tasks.spawn(async move {
             tokio::select! {
                 _ = read => {}
-                () = stalled(&counted, limit) => standing.cut(),
+                () = stalled(&counted, limit) => client_state.cut(),
             }
         });
         Reading { slices, _unread: unread }

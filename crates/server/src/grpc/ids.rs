@@ -1,4 +1,4 @@
-//! The service.
+//! The gRPC service `IdService`.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::metrics::{Method, Protocol};
 use crate::net::listener::Remote;
 use crate::node::info;
 use crate::policy::access::Caller;
-use crate::policy::admission::{Ask, Given};
+use crate::policy::admission::{IdsRequest, IssuedIds};
 use crate::policy::decode_cost::{charge, check_count};
 use crate::policy::queue::Count;
 
@@ -50,7 +50,7 @@ impl Ids {
             ApiError::new(Reason::CountOutOfRange, detail)
         })?;
         let (count, origin) = (Count::Exactly(count), Origin::Client);
-        let ask = Ask {
+        let ask = IdsRequest {
             count,
             is_run: false,
             scope: &request.scope,
@@ -59,8 +59,8 @@ impl Ids {
             origin,
             protocol: Protocol::Grpc,
         };
-        let given = shared.give(&remote, &caller, ask).await?;
-        let IdBatch { ids, runs, metadata } = message(&shared.name, &given, form);
+        let issued = shared.issue(&remote, &caller, ask).await?;
+        let IdBatch { ids, runs, metadata } = message(&shared.name, &issued, form);
         Ok(NextResponse { ids, runs, metadata })
     }
 
@@ -150,7 +150,7 @@ pub(super) fn remote<T>(request: &Request<T>) -> Result<Remote, ApiError> {
     remote.ok_or_else(|| ApiError::new(Reason::Internal, "the connection of the call is not known"))
 }
 
-/// Whose call it is, from there too.
+/// KeyOwner call it is, from there too.
 fn caller(extensions: &Extensions) -> Result<Caller, ApiError> {
     let caller = extensions.get::<Caller>().cloned();
     // Never without it: the services are served behind admission alone.
@@ -164,12 +164,12 @@ pub(super) fn form(number: i32) -> Result<Form, ApiError> {
 }
 
 /// IDs in the form that was asked for.
-pub(super) fn message(own: &str, given: &Given, form: Form) -> IdBatch {
-    let node = given.elsewhere.as_ref().map_or(own, |at| at.node.as_str());
-    let metadata = Metadata { node: node.to_owned(), worker: given.worker, token: given.token.0 };
+pub(super) fn message(own: &str, issued: &IssuedIds, form: Form) -> IdBatch {
+    let node = issued.issuing_node.as_ref().map_or(own, |at| at.node.as_str());
+    let metadata = Metadata { node: node.to_owned(), worker: issued.worker, token: issued.token.0 };
     let (ids, runs) = match form {
-        Form::Runs => (Vec::new(), runs(&given.batch)),
-        _ => (given.batch.iter().map(Id::to_u64).collect(), Vec::new()),
+        Form::Runs => (Vec::new(), runs(&issued.batch)),
+        _ => (issued.batch.iter().map(Id::to_u64).collect(), Vec::new()),
     };
     IdBatch { ids, runs, metadata: Some(metadata) }
 }

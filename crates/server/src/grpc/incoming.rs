@@ -1,4 +1,4 @@
-//! Connections for gRPC, as many as may be open.
+//! gRPC connections before and below HTTP/2: accepted, limited, and ended when a client is too slow.
 
 use std::io;
 use std::pin::Pin;
@@ -16,26 +16,26 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected;
 
 use super::greeting::{self, Beginning, PREFACE};
-use super::strangers::{Stranger, Strangers};
+use super::unauthenticated::{UnauthenticatedClient, UnauthenticatedClients};
 use crate::app::Shared;
 use crate::config::Limits;
 use crate::net::connection_limits::ConnectionPermit;
-use crate::net::listener::{Arrival, Remote, arrival};
+use crate::net::listener::{NewConnection, Remote, next_connection};
 use crate::net::peek::peek_until;
 use crate::net::stream::Stream;
-use crate::net::tls::Speech;
+use crate::net::tls::TlsProtocol;
 
 /// Connections that were accepted and not yet taken up.
 const QUEUE: usize = 16;
 
-/// A connection and its permit among those that may be open.
+/// An accepted connection, as the library reads and writes it, with its permit.
 #[derive(Debug)]
-pub(super) struct Placed {
+pub(super) struct AcceptedStream {
     stream: Stream,
     /// The client has until then to say that it speaks HTTP/2.
     greeting: Option<Greeting>,
     /// There while the client has shown no key and needs one.
-    stranger: Option<Stranger>,
+    unauthenticated: Option<UnauthenticatedClient>,
     /// What the library writes first, and was written already.
     written: Bytes,
     /// The client has until then to take what is being written.
@@ -49,12 +49,12 @@ pub(super) struct Placed {
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     pub(super) remote: Remote,
-    pub(super) standing: Arc<Standing>,
+    pub(super) client_state: Arc<ClientState>,
 }
 
-/// What was heard of the client so far.
+/// What the calls of a connection have shown of its client.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct ClientState {
     is_admitted: AtomicBool,
     is_probing: AtomicBool,
     is_cut: AtomicBool,
@@ -62,7 +62,7 @@ pub(super) struct Standing {
     waker: Mutex<Option<Waker>>,
 }
 
-impl Standing {
+impl ClientState {
     /// A call was let in.
     pub(super) fn admit(&self) {
         // Relaxed, here and below: words that stand for themselves. Most calls are not the first.
@@ -118,7 +118,7 @@ const GREETING_BYTES_MAX: usize = 1024;
 pub(super) fn incoming(
     listener: TcpListener,
     shared: Arc<Shared>,
-) -> ReceiverStream<io::Result<Placed>> {
+) -> ReceiverStream<io::Result<AcceptedStream>> {
     let (sender, receiver) = mpsc::channel(QUEUE);
     let connections = shared.shutdown.connections.clone();
     connections.spawn(accept(listener, shared, sender));
@@ -128,28 +128,34 @@ pub(super) fn incoming(
 async fn accept(
     listener: TcpListener,
     shared: Arc<Shared>,
-    sender: mpsc::Sender<io::Result<Placed>>,
+    sender: mpsc::Sender<io::Result<AcceptedStream>>,
 ) {
-    let (limits, strangers) =
-        (shared.connection_limits.grpc.clone(), Arc::new(Strangers::default()));
-    while let Some(arrival) = arrival(&listener, &limits, &shared.shutdown).await {
-        if shared.tls.is_none() && shared.gate.keys().is_none() && !arrival.remote.is_proxy {
+    let (limits, unauthenticated_clients) =
+        (shared.connection_limits.grpc.clone(), Arc::new(UnauthenticatedClients::default()));
+    while let Some(arrival) = next_connection(&listener, &limits, &shared.shutdown).await {
+        if shared.tls.is_none() && shared.authenticator.keys().is_none() && !arrival.remote.is_proxy
+        {
             let stream = Stream::Plain(arrival.stream);
-            let placed = Placed::new(&shared, stream, arrival.permit, arrival.remote);
-            if let Some(placed) = placed
-                && sender.send(Ok(placed)).await.is_err()
+            let accepted = AcceptedStream::new(&shared, stream, arrival.permit, arrival.remote);
+            if let Some(accepted) = accepted
+                && sender.send(Ok(accepted)).await.is_err()
             {
                 return;
             }
             continue;
         }
         // A client that is slow to shake hands, or to call, holds up nobody else.
-        let (own, sender, strangers) = (shared.clone(), sender.clone(), strangers.clone());
+        let (own, sender, unauthenticated_clients) =
+            (shared.clone(), sender.clone(), unauthenticated_clients.clone());
         shared.shutdown.connections.spawn(async move {
-            let ready = own.shutdown.closing.run_until_cancelled(ready(&own, arrival, &strangers));
-            if let Some(placed) = ready.await.flatten() {
+            let ready = own.shutdown.closing.run_until_cancelled(ready(
+                &own,
+                arrival,
+                &unauthenticated_clients,
+            ));
+            if let Some(accepted) = ready.await.flatten() {
                 // Nobody is left to serve it when the server goes.
-                let _ = sender.send(Ok(placed)).await;
+                let _ = sender.send(Ok(accepted)).await;
             }
         });
     }
@@ -157,19 +163,24 @@ async fn accept(
 
 /// A connection after what comes before HTTP/2: the word of a proxy, TLS, and without a key the
 /// head of a call.
-async fn ready(shared: &Shared, arrival: Arrival, strangers: &Arc<Strangers>) -> Option<Placed> {
-    let Arrival { stream, permit, mut remote } = arrival.introduced(&shared.shutdown).await?;
-    let stream = shared.secured(stream, Speech::Grpc, &mut remote).await.ok()?;
-    let mut placed = Placed::new(shared, stream, permit, remote)?;
-    if let Some(stranger) = &mut placed.stranger {
+async fn ready(
+    shared: &Shared,
+    arrival: NewConnection,
+    unauthenticated_clients: &Arc<UnauthenticatedClients>,
+) -> Option<AcceptedStream> {
+    let NewConnection { stream, permit, mut remote } =
+        arrival.after_proxy_header(&shared.shutdown).await?;
+    let stream = shared.secured(stream, TlsProtocol::Grpc, &mut remote).await.ok()?;
+    let mut accepted = AcceptedStream::new(shared, stream, permit, remote)?;
+    if let Some(unauthenticated) = &mut accepted.unauthenticated {
         // Behind TLS there are buffers anyway.
-        if let Stream::Plain(stream) = &placed.stream {
+        if let Stream::Plain(stream) = &accepted.stream {
             let calling = first_call(stream, shared.issuer.limits());
-            placed.written = timeout_at(stranger.deadline(), calling).await.ok()?.ok()?;
+            accepted.written = timeout_at(unauthenticated.deadline(), calling).await.ok()?.ok()?;
         }
-        stranger.enter(strangers, &placed.connection).await?;
+        unauthenticated.enter(unauthenticated_clients, &accepted.connection).await?;
     }
-    Some(placed)
+    Some(accepted)
 }
 
 /// Waits for the head of a first call. Gives what was written meanwhile.
@@ -198,7 +209,7 @@ async fn first_call(stream: &TcpStream, limits: &Limits) -> io::Result<Bytes> {
     Ok(settings)
 }
 
-impl Placed {
+impl AcceptedStream {
     /// None for a spare permit: there are no probes to answer here that the one for HTTP does not.
     fn new(
         shared: &Shared,
@@ -211,30 +222,30 @@ impl Placed {
         }
         let limits = *shared.issuer.limits();
         let deadline = Box::pin(tokio::time::sleep(limits.head_timeout));
-        let is_known =
-            shared.gate.keys().is_none() || shared.gate.by_certificate(&remote).is_some();
+        let is_known = shared.authenticator.keys().is_none()
+            || shared.authenticator.by_certificate(&remote).is_some();
         Some(Self {
             stream,
             greeting: Some(Greeting { deadline, missing: PREFACE.len() }),
-            stranger: (!is_known).then(|| Stranger::new(limits.auth_timeout)),
+            unauthenticated: (!is_known).then(|| UnauthenticatedClient::new(limits.auth_timeout)),
             written: Bytes::new(),
             unread: None,
             write_timeout: limits.write_timeout,
-            connection: Connection { remote, standing: Arc::default() },
+            connection: Connection { remote, client_state: Arc::default() },
             _permit: permit,
         })
     }
 
     /// An error if the connection was cut, or the client has shown no key for too long.
-    fn check_stay(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        let standing = &self.connection.standing;
-        if standing.is_admitted.load(Ordering::Relaxed) {
-            self.stranger = None;
+    fn check_expiry(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        let client_state = &self.connection.client_state;
+        if client_state.is_admitted.load(Ordering::Relaxed) {
+            self.unauthenticated = None;
         }
-        let stranger = self.stranger.as_mut();
-        let is_overstayed =
-            stranger.is_some_and(|one| one.poll_overstayed(standing, context).is_ready());
-        match is_overstayed || standing.is_cut(context) {
+        let unauthenticated = self.unauthenticated.as_mut();
+        let is_expired =
+            unauthenticated.is_some_and(|one| one.poll_expired(client_state, context).is_ready());
+        match is_expired || client_state.is_cut(context) {
             true => Err(io::ErrorKind::TimedOut.into()),
             false => Ok(()),
         }
@@ -262,14 +273,14 @@ impl Placed {
             return written;
         }
         // Whoever does not read is not read from either, and must still hear of an end.
-        self.check_stay(context)?;
+        self.check_expiry(context)?;
         let limit = self.write_timeout;
         let unread = self.unread.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
         unread.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-impl Connected for Placed {
+impl Connected for AcceptedStream {
     type ConnectInfo = Connection;
 
     fn connect_info(&self) -> Connection {
@@ -277,13 +288,13 @@ impl Connected for Placed {
     }
 }
 
-impl AsyncRead for Placed {
+impl AsyncRead for AcceptedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.check_stay(context)?;
+        self.check_expiry(context)?;
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if let Some(greeting) = &mut self.greeting {
@@ -299,7 +310,7 @@ impl AsyncRead for Placed {
     }
 }
 
-impl AsyncWrite for Placed {
+impl AsyncWrite for AcceptedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

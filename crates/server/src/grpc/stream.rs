@@ -1,4 +1,4 @@
-//! IDs for as long as the client grants credit.
+//! The call `Stream`: IDs for as long as the client grants credit.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::cluster::scopes::Origin;
 use crate::metrics::{Method, Protocol};
 use crate::net::listener::Remote;
 use crate::policy::access::Caller;
-use crate::policy::admission::Ask;
+use crate::policy::admission::IdsRequest;
 use crate::policy::queue::Count;
 
 /// Credit that may be open at a time: minutes of a lane. More is a mistake.
@@ -132,8 +132,8 @@ impl Stream {
             let most = if self.form == Form::Runs { RUN_IDS_MAX } else { IDS_MAX };
             let count = u32::try_from(self.credit.open).unwrap_or(most).min(most);
             // The key may end or change while the stream goes on.
-            self.shared.gate.renew(&mut self.caller)?;
-            let ask = Ask {
+            self.shared.authenticator.renew(&mut self.caller)?;
+            let ask = IdsRequest {
                 count: Count::UpTo(count),
                 is_run: false,
                 scope: &self.scope,
@@ -142,16 +142,16 @@ impl Stream {
                 origin: Origin::Client,
                 protocol: Protocol::Grpc,
             };
-            let given = tokio::select! {
+            let issued = tokio::select! {
                 biased;
                 request = self.requests.message(), if !self.credit.is_final => {
                     self.note(request)?;
                     continue;
                 }
-                given = self.shared.give(&self.remote, &self.caller, ask) => given,
+                issued = self.shared.issue(&self.remote, &self.caller, ask) => issued,
             };
-            let given = match given {
-                Ok(given) => given,
+            let issued = match issued {
+                Ok(issued) => issued,
                 // A stream is slowed down.
                 Err(error) if error.reason == Reason::QuotaExceeded => {
                     tokio::time::sleep(error.retry_after.ok_or(error)?).await;
@@ -159,9 +159,9 @@ impl Stream {
                 }
                 Err(error) => return Err(error),
             };
-            let count = given.batch.len() as u64;
+            let count = issued.batch.len() as u64;
             self.credit.open = self.credit.open.saturating_sub(count);
-            place.send(Ok(message(&self.shared.name, &given, self.form)));
+            place.send(Ok(message(&self.shared.name, &issued, self.form)));
         }
     }
 

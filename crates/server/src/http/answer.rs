@@ -1,4 +1,4 @@
-//! Answers.
+//! HTTP answers.
 
 use bytes::Bytes;
 use frazil_wire::ApiError;
@@ -10,7 +10,7 @@ use hyper::{Response, StatusCode};
 use serde::Serialize;
 
 use super::long::LongBody;
-use crate::policy::keys::Left;
+use crate::policy::keys::QuotaLeft;
 
 pub(super) type Answer = Response<Either<Full<Bytes>, LongBody>>;
 
@@ -57,8 +57,8 @@ pub(super) fn problem(error: &ApiError) -> Answer {
 }
 
 /// What is left of a key's quota, as the IETF's draft of RateLimit fields writes it.
-pub(super) fn tell_quota(headers: &mut HeaderMap, left: Left) {
-    let Left { per_second, remaining } = left;
+pub(super) fn tell_quota(headers: &mut HeaderMap, left: QuotaLeft) {
+    let QuotaLeft { per_second, remaining } = left;
     let fields = [
         ("ratelimit-policy", format!("\"ids\";q={per_second};w=1")),
         ("ratelimit", format!("\"ids\";r={remaining};t=1")),

@@ -1,4 +1,4 @@
-//! Bodies of requests.
+//! Bodies of HTTP requests.
 
 use bytes::Bytes;
 use frazil_wire::{ApiError, Reason};

@@ -1,4 +1,4 @@
-//! The way of a request to its answer.
+//! The handling of an HTTP request: route, authenticate, answer, count.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,12 +26,12 @@ use crate::net::listener::Remote;
 use crate::net::request_id::{REQUEST_ID, RequestId};
 use crate::node::info;
 use crate::policy::access::{Caller, Need, bearer};
-use crate::policy::keys::Left;
+use crate::policy::keys::QuotaLeft;
 
 /// Why a request fails, and what its headers say of it.
 pub(super) struct Failed {
     error: ApiError,
-    quota: Option<Left>,
+    quota: Option<QuotaLeft>,
 }
 
 impl Failed {
@@ -200,7 +200,7 @@ fn check_size(shared: &Shared, request: &Request<Incoming>) -> Result<(), ApiErr
     Ok(())
 }
 
-/// Whose request it is, if that one may do it.
+/// KeyOwner request it is, if that one may do it.
 fn admitted(
     shared: &Shared,
     remote: &Remote,
@@ -208,16 +208,16 @@ fn admitted(
     headers: &HeaderMap,
 ) -> Result<Caller, ApiError> {
     let need = match route {
-        Route::Metrics if shared.gate.has_open_metrics() => Need::Nothing,
+        Route::Metrics if shared.authenticator.has_open_metrics() => Need::Nothing,
         Route::Ids if headers.contains_key(peers::FORWARDED) => Need::Peer,
         _ => route.need(),
     };
-    if need == Need::Admin && !shared.gate.serves_admin(remote.door) {
+    if need == Need::Admin && !shared.authenticator.serves_admin(remote.listener_kind) {
         let detail = "administration is served on another address: see --admin";
         return Err(ApiError::new(Reason::NotFound, detail));
     }
     let shown = headers.get(AUTHORIZATION).and_then(|shown| bearer(shown.as_bytes()));
-    let caller = shared.gate.admit(remote, shown, need)?;
+    let caller = shared.authenticator.admit(remote, shown, need)?;
     match (need, &caller) {
         // A browser shows a certificate for whichever page asks; only a key is shown on purpose.
         (_, Caller::Key(_)) if shown.is_none() => origin::check(headers, remote, Lack::Key)?,

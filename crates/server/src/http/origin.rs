@@ -5,7 +5,7 @@ use frazil_wire::{ApiError, Reason};
 use hyper::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 
 use crate::net::listener::Remote;
-use crate::policy::audit::{self, Refused, Whose};
+use crate::policy::audit::{self, KeyOwner, RefusalKind};
 
 /// What a browser says of the page that asks.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -72,7 +72,7 @@ fn refused(remote: &Remote, lack: Lack) -> ApiError {
     };
     let detail = format_args!("a page of another origin asks for this: {lack} it is refused");
     let error = ApiError::new(Reason::Forbidden, detail);
-    audit::refused(remote, Whose::Unknown("none"), Refused::Origin, &error);
+    audit::refused(remote, KeyOwner::Unknown("none"), RefusalKind::Origin, &error);
     error
 }
 

@@ -82,5 +82,11 @@ fn no_worker(state: &LeaseState) -> ApiError {
         },
         _ => (Reason::NoWorker, LOOK_AGAIN),
     };
-    ApiError::new(reason, state).retry_after(wait)
+    let error = match state {
+        LeaseState::Released => {
+            ApiError::new(reason, "the node has released its workers: ask another one")
+        }
+        state => ApiError::new(reason, state),
+    };
+    error.retry_after(wait)
 }

@@ -15,9 +15,9 @@ use prometheus_client::registry::Registry;
 
 use super::histogram::Histogram;
 use super::{Labels, Requests};
-use crate::cluster::cache::Pool;
-use crate::cluster::duties::Stale;
-use crate::issuer::Strain;
+use crate::cluster::cache::WorkerPool;
+use crate::cluster::tasks::StaleCounts;
+use crate::issuer::WaitStats;
 use crate::node::condition::{Condition, NodeState};
 use crate::policy::keys::follow::Age;
 
@@ -30,21 +30,21 @@ const RATE_SPAN_MIN: Duration = Duration::from_millis(500);
 /// Seconds: a store answers within milliseconds, or is in trouble.
 const RENEW_BUCKETS: [f64; 8] = [0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0, 5.0];
 
-/// What the page is made from.
+/// The values of the server when metrics are asked for.
 #[derive(Debug)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct MetricsSnapshot<'a> {
     pub(crate) condition: &'a Condition,
     pub(crate) node: Option<&'a frazil::Node>,
     pub(crate) info: Option<&'a NodeInfo>,
-    pub(crate) pool: Option<Pool>,
-    pub(crate) strain: &'a Strain,
+    pub(crate) pool: Option<WorkerPool>,
+    pub(crate) wait_stats: &'a WaitStats,
     pub(crate) layout: &'a Layout,
     pub(crate) in_flight: usize,
     /// Open connections by listener.
     pub(crate) connections: [(&'static str, usize); 4],
     /// Elections: whether this node leads, and how often the leader changed.
     pub(crate) elections: &'a [(&'a str, bool, u64)],
-    pub(crate) stale: Stale,
+    pub(crate) stale: StaleCounts,
     /// By address.
     pub(crate) missing_replicas: &'a [String],
     pub(crate) keys_age: Age,
@@ -178,7 +178,7 @@ impl Gauges {
         to.register("store_guarantee_info", help, self.guarantee.clone());
     }
 
-    pub(super) fn refresh(&self, seen: &Seen<'_>, requests: &Requests) {
+    pub(super) fn refresh(&self, seen: &MetricsSnapshot<'_>, requests: &Requests) {
         for state in NodeState::ALL {
             let is_it = i64::from(state == seen.condition.state);
             self.node_state.get_or_create(&one("state", state.word())).set(is_it);
@@ -190,8 +190,8 @@ impl Gauges {
             self.connections.get_or_create(&one("listener", listener)).set(count);
         }
         // Relaxed, here and below: statistics.
-        set(&self.exhausted, seen.strain.exhausted.load(Ordering::Relaxed));
-        let waited = Duration::from_nanos(seen.strain.waited_nanos.load(Ordering::Relaxed));
+        set(&self.exhausted, seen.wait_stats.exhausted.load(Ordering::Relaxed));
+        let waited = Duration::from_nanos(seen.wait_stats.waited_nanos.load(Ordering::Relaxed));
         set_seconds(&self.waited, waited);
         self.time_exhaustion.set(seconds(seen.layout.last_instant_ms()));
         let no_losses = Loss::WORDS.map(|word| (word, 0));
@@ -227,7 +227,7 @@ impl Gauges {
         self.clock_error.set(clock.maximum_error.as_secs_f64());
     }
 
-    fn refresh_pool(&self, pool: Option<Pool>) {
+    fn refresh_pool(&self, pool: Option<WorkerPool>) {
         let pool = pool.unwrap_or_default();
         let [in_use, capacity, blocked] = &self.workers;
         in_use.set(pool.held.into());
@@ -279,7 +279,7 @@ impl Gauges {
         self.guarantee.get_or_create(&labels).set(1);
     }
 
-    fn refresh_utilization(&self, seen: &Seen<'_>, requests: &Requests) {
+    fn refresh_utilization(&self, seen: &MetricsSnapshot<'_>, requests: &Requests) {
         let (now, issued) = (boot_time(), requests.issued_in_all());
         let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let span = now.saturating_sub(last.0);

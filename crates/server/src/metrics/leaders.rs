@@ -6,7 +6,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::Labels;
-use super::gauges::{Seen, one, set};
+use super::gauges::{MetricsSnapshot, one, set};
 
 /// What is looked up of elections when somebody asks.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl Leaders {
         leaders
     }
 
-    pub(super) fn refresh(&self, seen: &Seen<'_>) {
+    pub(super) fn refresh(&self, seen: &MetricsSnapshot<'_>) {
         for (election, leads, transitions) in seen.elections {
             let labels = one("election", election);
             self.leader.get_or_create(&labels).set(i64::from(*leads));

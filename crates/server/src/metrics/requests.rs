@@ -11,7 +11,7 @@ use super::histogram::Histogram;
 use super::{KeyMetrics, Labels};
 use crate::issuer::Scope;
 use crate::policy::access::Caller;
-use crate::policy::admission::Given;
+use crate::policy::admission::IssuedIds;
 
 /// Seconds: an ID takes microseconds, a wait for one up to seconds.
 const DURATION_BUCKETS: [f64; 12] =
@@ -180,15 +180,15 @@ impl Requests {
         &self,
         protocol: Protocol,
         scope: Option<Scope>,
-        given: &Given,
+        issued: &IssuedIds,
         is_run: bool,
     ) {
-        let count = given.batch.len() as u64;
+        let count = issued.batch.len() as u64;
         match is_run {
             true => self.batch_size.number_times(1, count),
             false => self.batch_size.number(count),
         }
-        match (&given.elsewhere, scope) {
+        match (&issued.issuing_node, scope) {
             (Some(_), Some(scope)) => drop(self.forwarded[scope.0].inc_by(count)),
             _ => self.issued(protocol, scope, count),
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::config::Limits;
 use crate::net::proxies::TrustedProxies;
-use crate::policy::access::Door;
+use crate::policy::access::ListenerKind;
 
 /// Connections of administrators: people and their tools.
 pub(crate) const ADMIN_CONNECTIONS: usize = 64;
@@ -26,7 +26,7 @@ impl AllConnectionLimits {
         let Limits { max_connections, max_connections_per_peer, handshake_timeout, .. } = *limits;
         let of = |listener| ConnectionLimits {
             listener,
-            door: Door::Front,
+            listener_kind: ListenerKind::Public,
             most: max_connections,
             most_per_peer: max_connections_per_peer,
             proxies: proxies.clone(),
@@ -34,7 +34,7 @@ impl AllConnectionLimits {
             taken: Mutex::default(),
         };
         let admin = Arc::new(ConnectionLimits {
-            door: Door::Admin,
+            listener_kind: ListenerKind::Admin,
             most: ADMIN_CONNECTIONS,
             most_per_peer: ADMIN_CONNECTIONS,
             ..of("admin")
@@ -55,20 +55,20 @@ impl AllConnectionLimits {
 /// The limits of one listener.
 #[derive(Debug)]
 pub(crate) struct ConnectionLimits {
-    /// Whose they are.
+    /// KeyOwner they are.
     pub(crate) listener: &'static str,
-    pub(crate) door: Door,
+    pub(crate) listener_kind: ListenerKind,
     most: usize,
     most_per_peer: usize,
-    /// Whose connections are those of others.
+    /// KeyOwner connections are those of others.
     pub(crate) proxies: Arc<TrustedProxies>,
     /// How long one of them may take to say whose.
     pub(crate) handshake_timeout: Duration,
-    taken: Mutex<Taken>,
+    taken: Mutex<OpenConnections>,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct OpenConnections {
     in_all: usize,
     spare: usize,
     by_peer: HashMap<IpAddr, usize>,
@@ -111,11 +111,11 @@ impl ConnectionLimits {
     }
 
     /// Counts a permit for its peer, unless that one has all it may have.
-    fn share(&self, taken: &mut Taken, peer: IpAddr) -> Option<Kind> {
+    fn share(&self, taken: &mut OpenConnections, peer: IpAddr) -> Option<Kind> {
         if self.proxies.contains(peer) {
             return Some(Kind::Proxy);
         }
-        let peer = neighbourhood(peer);
+        let peer = address_group(peer);
         if taken.by_peer.get(&peer).is_some_and(|of_peer| *of_peer >= self.most_per_peer) {
             return None;
         }
@@ -123,12 +123,12 @@ impl ConnectionLimits {
         Some(Kind::Ordinary(peer))
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
+    fn taken(&self) -> MutexGuard<'_, OpenConnections> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Taken {
+impl OpenConnections {
     fn spare(&mut self) -> Option<Kind> {
         (self.spare < SPARE).then(|| {
             self.spare += 1;
@@ -190,8 +190,8 @@ impl Drop for ConnectionPermit {
     }
 }
 
-/// Whoever has one IPv6 address has the 2^64 around it.
-pub(crate) fn neighbourhood(peer: IpAddr) -> IpAddr {
+/// The addresses that count as one: whoever has one IPv6 address has the 2^64 around it.
+pub(crate) fn address_group(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => {
             let prefix = u128::from(address) & !u128::from(u64::MAX);
@@ -228,7 +228,7 @@ mod tests {
         assert!(limits.take(ip("10.0.0.1")).unwrap().is_spare());
         let same = same.count_for(ip("10.0.0.1")).unwrap();
         assert!(same.is_spare());
-        let counts = |taken: MutexGuard<'_, Taken>| (taken.in_all, taken.spare);
+        let counts = |taken: MutexGuard<'_, OpenConnections>| (taken.in_all, taken.spare);
         assert_eq!(counts(limits.taken()), (2, 1));
         // Without a spare one there is none.
         let spare: Vec<_> = (1..SPARE).map(|_| limits.take(ip("10.0.0.1")).unwrap()).collect();
@@ -258,8 +258,8 @@ mod tests {
 
     #[test]
     fn an_address_counts_with_its_neighbourhood() {
-        assert_eq!(neighbourhood(ip("::ffff:10.0.0.1")), ip("10.0.0.1"));
-        assert_eq!(neighbourhood(ip("2001:db8::1")), neighbourhood(ip("2001:db8::ffff:1")));
-        assert_ne!(neighbourhood(ip("2001:db8::1")), neighbourhood(ip("2001:db8:0:1::1")));
+        assert_eq!(address_group(ip("::ffff:10.0.0.1")), ip("10.0.0.1"));
+        assert_eq!(address_group(ip("2001:db8::1")), address_group(ip("2001:db8::ffff:1")));
+        assert_ne!(address_group(ip("2001:db8::1")), address_group(ip("2001:db8:0:1::1")));
     }
 }

@@ -1,4 +1,4 @@
-//! Taking connections in, as many as may be open.
+//! The listener: accepts connections, as many as may be open.
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -9,42 +9,48 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::app::shutdown::Shutdown;
 use crate::net::connection_limits::{ConnectionLimits, ConnectionPermit};
-use crate::net::proxies::introduction;
+use crate::net::proxies::read_proxy_header;
 pub(crate) use crate::net::remote::Remote;
 use crate::net::serve_threads::ServeThreads;
 
 /// When the system gives no more connections, others must end first.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// A client at the door, and its permit.
+/// A connection that was just accepted, and its permit.
 #[derive(Debug)]
-pub(crate) struct Arrival {
+pub(crate) struct NewConnection {
     pub(crate) stream: TcpStream,
     pub(crate) permit: ConnectionPermit,
     pub(crate) remote: Remote,
 }
 
-impl Arrival {
+impl NewConnection {
     /// Reads from a trusted proxy whom it speaks for, before anything else is read. `None`: it said
     /// nothing that makes sense, its client has no permit, or the server closes.
-    pub(crate) async fn introduced(self, shutdown: &Shutdown) -> Option<Self> {
+    pub(crate) async fn after_proxy_header(self, shutdown: &Shutdown) -> Option<Self> {
         if !self.remote.is_proxy {
             return Some(self);
         }
         let Self { mut stream, permit, mut remote } = self;
         let limit = permit.limits().handshake_timeout;
-        let introduced = introduction(&mut stream, limit);
+        let introduced = read_proxy_header(&mut stream, limit);
         match shutdown.closing.run_until_cancelled(introduced).await? {
             Ok(None) => Some(Self { stream, permit, remote }),
             Ok(Some(client)) => {
                 let listener = remote.listener;
                 let permit = told_if_full(listener, client, permit.count_for(client))?;
-                remote.introduce(client, &permit);
+                remote.set_client(client, &permit);
                 Some(Self { stream, permit, remote })
             }
             Err(error) => {
                 let (proxy, listener) = (remote.address, remote.listener);
-                tracing::warn!(%proxy, listener, %error, "a proxy does not say whom it speaks for");
+                tracing::warn!(
+                    %proxy,
+                    listener,
+                    %error,
+                    "closed the connection of a trusted proxy, which sent no valid PROXY header: \
+                     check that it speaks version 2 of the PROXY protocol"
+                );
                 None
             }
         }
@@ -57,17 +63,17 @@ pub(crate) async fn accept<F>(
     limits: Arc<ConnectionLimits>,
     shutdown: Shutdown,
     threads: &ServeThreads,
-    serve: impl Fn(Arrival) -> F + Clone + Send + 'static,
+    serve: impl Fn(NewConnection) -> F + Clone + Send + 'static,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
-    while let Some(Arrival { stream, permit, remote }) =
-        arrival(&listener, &limits, &shutdown).await
+    while let Some(NewConnection { stream, permit, remote }) =
+        next_connection(&listener, &limits, &shutdown).await
     {
         let (serve, own) = (serve.clone(), shutdown.clone());
         let serve = async move |stream| {
-            let arrival = Arrival { stream, permit, remote };
-            if let Some(arrival) = arrival.introduced(&own).await {
+            let arrival = NewConnection { stream, permit, remote };
+            if let Some(arrival) = arrival.after_proxy_header(&own).await {
                 serve(arrival).await;
             }
         };
@@ -77,11 +83,11 @@ pub(crate) async fn accept<F>(
 
 /// The next client for whom there is a permit; `None` when the server closes. Those for whom there
 /// is none are sent away: a client that waits for nothing cannot ask another node.
-pub(crate) async fn arrival(
+pub(crate) async fn next_connection(
     listener: &TcpListener,
     limits: &Arc<ConnectionLimits>,
     shutdown: &Shutdown,
-) -> Option<Arrival> {
+) -> Option<NewConnection> {
     let mut is_troubled = false;
     loop {
         let accepted = tokio::select! {
@@ -96,12 +102,16 @@ pub(crate) async fn arrival(
                     // Answers are written whole; holding them back would only add latency.
                     let _ = stream.set_nodelay(true);
                     let remote = Remote::new(peer.ip(), &permit);
-                    return Some(Arrival { stream, permit, remote });
+                    return Some(NewConnection { stream, permit, remote });
                 }
             }
             Err(error) => {
                 if !std::mem::replace(&mut is_troubled, true) {
-                    tracing::warn!(%error, "a connection cannot be accepted");
+                    tracing::warn!(
+                        %error,
+                        "cannot accept connections, and tries again: if too many files are open, \
+                         raise the limit (ulimit -n)"
+                    );
                 }
                 tokio::time::sleep(BREATH).await;
             }
@@ -115,7 +125,12 @@ fn told_if_full(
     permit: Option<ConnectionPermit>,
 ) -> Option<ConnectionPermit> {
     if permit.as_ref().is_none_or(ConnectionPermit::is_spare) {
-        tracing::warn!(listener, %peer, "as many connections are open as may be, in all or of a peer");
+        tracing::warn!(
+            listener,
+            %peer,
+            "connection limit reached, for the listener or for one address: see max_connections and \
+             max_connections_per_peer"
+        );
     }
     permit
 }

@@ -1,4 +1,4 @@
-//! A future beside a busy one, which costs nothing while it has nothing to say.
+//! A future that is polled only when it was woken, for timers beside a busy connection.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,7 +2,7 @@
 //! a header for a request. Nobody else is believed.
 
 mod forwarded;
-mod introduction;
+mod proxy_protocol;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use frazil_wire::ApiError;
 use hyper::HeaderMap;
 use ipnet::IpNet;
 
-pub(crate) use self::introduction::introduction;
+pub(crate) use self::proxy_protocol::read_proxy_header;
 
 /// Addresses with a common beginning, as `10.0.0.0/8`; one address is a range too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::net::certificate::Certificate;
 use crate::net::connection_limits::ConnectionPermit;
 use crate::net::proxies::TrustedProxies;
 use crate::net::request_id::RequestId;
-use crate::policy::access::Door;
+use crate::policy::access::ListenerKind;
 
 /// The other end of a connection, or of one request that came through a proxy.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Remote {
     /// The name of the listener that it came through.
     pub(crate) listener: &'static str,
     /// Whom that listener is for.
-    pub(crate) door: Door,
+    pub(crate) listener_kind: ListenerKind,
     /// Beyond the limit: only those who watch the node are answered.
     pub(crate) is_spare: bool,
     /// The address is that of a trusted proxy, whoever it speaks for.
@@ -47,7 +47,7 @@ impl Remote {
             connection,
             address: address.to_canonical(),
             listener: limits.listener,
-            door: limits.door,
+            listener_kind: limits.listener_kind,
             is_spare: permit.is_spare(),
             is_proxy: limits.proxies.contains(address),
             certificate: None,
@@ -57,7 +57,7 @@ impl Remote {
     }
 
     /// Notes whom the connection is from, by the word of a proxy, and its permit.
-    pub(crate) fn introduce(&mut self, client: IpAddr, permit: &ConnectionPermit) {
+    pub(crate) fn set_client(&mut self, client: IpAddr, permit: &ConnectionPermit) {
         self.address = client;
         self.is_spare = permit.is_spare();
         self.is_proxy = permit.limits().proxies.contains(client);

@@ -17,25 +17,25 @@ const BYTES_MAX: usize = 128;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RequestId {
     /// As the client wrote it: printable, and not too long.
-    Given(HeaderValue),
+    FromClient(HeaderValue),
     /// Of a connection's request that began then: no other request of the process is named so.
-    Made { connection: u64, began: Duration },
+    Generated { connection: u64, began: Duration },
 }
 
 impl RequestId {
     pub(crate) fn of(headers: &HeaderMap, connection: u64, began: Duration) -> Self {
-        let given = headers.get(&REQUEST_ID).filter(|given| {
-            (1..=BYTES_MAX).contains(&given.len())
-                && given.as_bytes().iter().all(u8::is_ascii_graphic)
+        let from_client = headers.get(&REQUEST_ID).filter(|from_client| {
+            (1..=BYTES_MAX).contains(&from_client.len())
+                && from_client.as_bytes().iter().all(u8::is_ascii_graphic)
         });
-        given.cloned().map_or(Self::Made { connection, began }, Self::Given)
+        from_client.cloned().map_or(Self::Generated { connection, began }, Self::FromClient)
     }
 
     /// For the header of an answer.
     pub(crate) fn value(&self) -> HeaderValue {
         match self {
-            Self::Given(value) => value.clone(),
-            Self::Made { .. } => {
+            Self::FromClient(value) => value.clone(),
+            Self::Generated { .. } => {
                 let text = HeaderValue::from_str(&self.to_string());
                 text.unwrap_or_else(|_| HeaderValue::from_static("none"))
             }
@@ -48,8 +48,8 @@ impl fmt::Display for RequestId {
         /// Tells processes apart.
         static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
         match self {
-            Self::Given(value) => f.write_str(value.to_str().unwrap_or_default()),
-            Self::Made { connection, began } => {
+            Self::FromClient(value) => f.write_str(value.to_str().unwrap_or_default()),
+            Self::Generated { connection, began } => {
                 write!(f, "{:016x}-{connection:x}-{:x}", *PROCESS, began.as_nanos())
             }
         }

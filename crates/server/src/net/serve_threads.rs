@@ -67,7 +67,9 @@ impl ServeThreads {
             // Registered anew, with that thread's own poll.
             match TcpStream::from_std(stream) {
                 Ok(stream) => serve(stream).await,
-                Err(error) => tracing::warn!(%error, "a connection cannot be served"),
+                Err(error) => {
+                    tracing::warn!(%error, "closed a connection: it could not be handed to its thread")
+                }
             }
         };
         shutdown.connections.spawn_on(served, &self.members[turn % self.members.len()]);

@@ -23,7 +23,7 @@ pub(crate) const HANDSHAKE: u8 = 0x16;
 
 /// What speaks behind TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Speech {
+pub(crate) enum TlsProtocol {
     Http,
     Grpc,
     Resp,
@@ -38,7 +38,7 @@ pub(crate) struct Tls {
 
 /// Why a connection did not become one.
 #[derive(Debug)]
-pub(crate) enum NoHandshake {
+pub(crate) enum HandshakeError {
     /// The client speaks plainly.
     Plain(TcpStream),
     /// It broke off, took too long or showed no certificate that is trusted.
@@ -70,20 +70,20 @@ impl Tls {
     pub(crate) async fn accept(
         &self,
         stream: TcpStream,
-        speech: Speech,
+        protocol: TlsProtocol,
         limits: &Limits,
-    ) -> Result<TlsStream<TcpStream>, NoHandshake> {
+    ) -> Result<TlsStream<TcpStream>, HandshakeError> {
         let shaking = async {
             let mut first = [0];
             let seen = stream.peek(&mut first).await;
             if matches!(seen, Ok(1)) && first[0] != HANDSHAKE {
-                return Err(NoHandshake::Plain(stream));
+                return Err(HandshakeError::Plain(stream));
             }
-            let config = self.current.load()[speech as usize].clone();
-            TlsAcceptor::from(config).accept(stream).await.map_err(NoHandshake::Failed)
+            let config = self.current.load()[protocol as usize].clone();
+            TlsAcceptor::from(config).accept(stream).await.map_err(HandshakeError::Failed)
         };
         let in_time = tokio::time::timeout(limits.handshake_timeout, shaking).await;
-        in_time.unwrap_or_else(|_| Err(NoHandshake::Failed(ErrorKind::TimedOut.into())))
+        in_time.unwrap_or_else(|_| Err(HandshakeError::Failed(ErrorKind::TimedOut.into())))
     }
 }
 
@@ -98,7 +98,7 @@ impl TlsFiles {
     }
 }
 
-/// One configuration for each [`Speech`], in its order.
+/// One configuration for each [`TlsProtocol`], in its order.
 fn configs(files: &TlsFiles) -> Result<[Arc<ServerConfig>; 3], TlsError> {
     let plain = config(files)?;
     let speaking = |protocols: &[&[u8]]| {

@@ -1,4 +1,4 @@
-//! Watches the node: notes every change of its state once, with its reason.
+//! The monitor of the node: logs and publishes every change of its state once, with its reason.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Getting the node going, however long its store takes to appear.
+//! The start of the node: its store is opened, however long that takes to appear.
 
 use std::time::Duration;
 

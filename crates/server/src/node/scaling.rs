@@ -1,4 +1,4 @@
-//! More lanes while the sequences are used up, fewer when they idle.
+//! The scaling of lanes: more while the sequences are used up, fewer when they idle.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -85,7 +85,7 @@ pub(crate) async fn run(shared: &Shared, shutdown: CancellationToken) {
         }
         let Some(node) = shared.issuer.node() else { continue };
         // Relaxed: statistics.
-        let exhausted_now = shared.issuer.strain.exhausted.load(Ordering::Relaxed);
+        let exhausted_now = shared.issuer.wait_stats.exhausted.load(Ordering::Relaxed);
         let issued_now = shared.metrics.requests.issued_in_all();
         let looks = u64::try_from(Duration::from_secs(1).as_millis() / LOOK.as_millis());
         let load = Load {
@@ -103,7 +103,9 @@ pub(crate) async fn run(shared: &Shared, shutdown: CancellationToken) {
                     tracing::info!(lanes = node.lanes(), "a lane was added: sequences are used up");
                 }
                 Ok(false) => {}
-                Err(refusal) => tracing::warn!(%refusal, "no lane can be added"),
+                Err(refusal) => {
+                    tracing::warn!(%refusal, "cannot add a lane, though sequences are used up")
+                }
             },
             Advice::Drop => {
                 if node.drop_lane().await {

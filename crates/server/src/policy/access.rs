@@ -1,4 +1,4 @@
-//! The gate: what each request needs, and who is let in.
+//! Authentication: what each request needs, and who is let in.
 
 mod caller;
 
@@ -12,7 +12,7 @@ use crate::metrics::{KeyCounts, KeyMetrics};
 use crate::net::remote::Remote;
 use crate::node::open;
 use crate::policy::attempts::Attempts;
-use crate::policy::audit::{self, Refused, Whose};
+use crate::policy::audit::{self, KeyOwner, RefusalKind};
 use crate::policy::keys::{Denied, Key, Keyring, public_id};
 
 /// What a request needs.
@@ -32,18 +32,18 @@ pub enum Need {
     Admin,
 }
 
-/// The listener that a request came through.
+/// Whom a listener is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Door {
-    /// The one for everybody.
-    Front,
-    /// The one for administrators.
+pub(crate) enum ListenerKind {
+    /// For everybody.
+    Public,
+    /// For administrators.
     Admin,
 }
 
 /// Checks keys, as long as there are any.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct Authenticator {
     keys: ArcSwapOption<Keyring>,
     open_metrics: bool,
     /// Whether administrators have a listener of their own.
@@ -52,7 +52,7 @@ pub(crate) struct Gate {
     metrics: KeyMetrics,
 }
 
-impl Gate {
+impl Authenticator {
     /// Lets as many wrong keys of an address pass within a minute as said.
     pub(crate) fn new(
         keys: Option<Keyring>,
@@ -87,9 +87,9 @@ impl Gate {
         self.open_metrics
     }
 
-    /// Whether what administrators do is done through this door.
-    pub(crate) fn serves_admin(&self, door: Door) -> bool {
-        door == Door::Admin || !self.is_admin_apart
+    /// Whether this kind of listener serves administrators.
+    pub(crate) fn serves_admin(&self, listener_kind: ListenerKind) -> bool {
+        listener_kind == ListenerKind::Admin || !self.is_admin_apart
     }
 
     /// Looks again at a key that was shown before: it may have ended, or changed.
@@ -100,7 +100,8 @@ impl Gate {
         let (Caller::Key(holder), keys) = (caller, self.keys.load()) else { return Ok(()) };
         let Some(keys) = keys.as_deref() else { return Ok(()) };
         let now = holder.renewed(keys).map_err(|why| {
-            let what = if holder.is_certified { Refused::Certificate } else { Refused::Key };
+            let what =
+                if holder.is_certified { RefusalKind::Certificate } else { RefusalKind::Key };
             holder.refused(what, &denied(&why), 1)
         })?;
         if !Arc::ptr_eq(now, &holder.key) {
@@ -135,7 +136,7 @@ impl Gate {
         caller.check(need, 1).map(|()| caller)
     }
 
-    /// Whose connection it is by its certificate alone: nobody's where it has none, or one that
+    /// KeyOwner connection it is by its certificate alone: nobody's where it has none, or one that
     /// stands for no key.
     pub(crate) fn by_certificate(&self, remote: &Remote) -> Option<Caller> {
         // Nothing is refused yet: requests are, and they are counted.
@@ -174,8 +175,8 @@ impl Gate {
             Err(why) => why,
         };
         let (error, meant) = (denied(&why), keys.meant(text));
-        let whose = meant.map_or(Whose::Unknown(public_id(text)), |key| Whose::Known(key));
-        audit::refused(remote, whose, Refused::Key, &error);
+        let whose = meant.map_or(KeyOwner::Unknown(public_id(text)), |key| KeyOwner::Known(key));
+        audit::refused(remote, whose, RefusalKind::Key, &error);
         self.counts(meant).refused(error.reason, 1);
         // Whoever has a key that is over does not guess.
         if why == Denied::Unknown
@@ -201,7 +202,7 @@ impl Gate {
             Ok(key) => Ok(key.map(|key| Caller::new(key, remote, true))),
             Err((key, why)) => {
                 let error = denied(&why);
-                audit::refused(remote, Whose::Known(key), Refused::Certificate, &error);
+                audit::refused(remote, KeyOwner::Known(key), RefusalKind::Certificate, &error);
                 self.counts(Some(key)).refused(error.reason, requests);
                 Err(error)
             }
@@ -215,11 +216,11 @@ impl Gate {
 
 /// Without keys everybody may do everything, but administer only where administrators listen.
 fn without_keys(remote: &Remote, need: Need) -> Result<Caller, ApiError> {
-    if need == Need::Admin && remote.door == Door::Front {
+    if need == Need::Admin && remote.listener_kind == ListenerKind::Public {
         let detail = "this needs the role admin: start the server with --keys, or with a listener \
                       for administrators, --admin";
         let error = ApiError::new(Reason::Forbidden, detail);
-        audit::refused(remote, Whose::Unknown("none"), Refused::Role, &error);
+        audit::refused(remote, KeyOwner::Unknown("none"), RefusalKind::Role, &error);
         return Err(error);
     }
     Ok(Caller::Anybody)

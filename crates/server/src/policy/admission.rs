@@ -1,6 +1,6 @@
 //! The admission of requests for IDs, whatever a client speaks: may it have these, how many may it have, and then the IDs.
 //!
-//! Who a client is was found out before, from the head of its request ([`Gate::admit`](crate::policy::access::Gate::admit)).
+//! Who a client is was found out before, from the head of its request ([`Authenticator::admit`](crate::policy::access::Authenticator::admit)).
 //! HTTP, gRPC and RESP only translate: every rule about IDs is in this function, in this order.
 
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::cluster::scopes::{self, Origin};
 use crate::metrics::Protocol;
 use crate::net::listener::Remote;
 use crate::policy::access::{Caller, Need};
-use crate::policy::keys::Left;
+use crate::policy::keys::QuotaLeft;
 use crate::policy::queue::{Count, Flow};
 
 /// What a client asks for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct IdsRequest<'a> {
     pub(crate) count: Count,
     /// Whether it is several requests for one ID each, which a client sent in a row.
     pub(crate) is_run: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) protocol: Protocol,
 }
 
-impl Ask<'_> {
+impl IdsRequest<'_> {
     /// How many requests of the client it is.
     pub(crate) fn requests(&self) -> u64 {
         match self.count {
@@ -43,44 +43,44 @@ impl Ask<'_> {
     }
 }
 
-/// What a client gets: from whoever issues the IDs to the translators, for every protocol.
+/// The IDs that a client gets, for every protocol.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct IssuedIds {
     pub(crate) batch: Batch,
     /// The worker in the IDs, and the token of its lease.
     pub(crate) worker: u32,
     pub(crate) token: Token,
     /// The node that issued them, if it was another one.
-    pub(crate) elsewhere: Option<Elsewhere>,
+    pub(crate) issuing_node: Option<IssuingNode>,
     /// What is left of the key's quota, if it has one.
-    pub(crate) left: Option<Left>,
+    pub(crate) left: Option<QuotaLeft>,
 }
 
-/// Another node.
+/// The node that issued IDs, if it is another one.
 #[derive(Debug)]
-pub(crate) struct Elsewhere {
+pub(crate) struct IssuingNode {
     pub(crate) node: String,
     pub(crate) region: Option<String>,
 }
 
-impl From<Issued> for Given {
+impl From<Issued> for IssuedIds {
     /// IDs of this node.
     fn from(Issued { batch, worker, token, .. }: Issued) -> Self {
-        Self { batch, worker, token, elsewhere: None, left: None }
+        Self { batch, worker, token, issuing_node: None, left: None }
     }
 }
 
 impl Shared {
-    /// Gives a caller the IDs that it asks for.
+    /// Issues the IDs that a caller asks for, if it may have them.
     ///
     /// # Errors
     /// Why it gets none; what it may not do comes first, then what cannot be, then what is too much now.
-    pub(crate) async fn give(
+    pub(crate) async fn issue(
         &self,
         remote: &Remote,
         caller: &Caller,
-        ask: Ask<'_>,
-    ) -> Result<Given, ApiError> {
+        ask: IdsRequest<'_>,
+    ) -> Result<IssuedIds, ApiError> {
         let requests = ask.requests();
         let need = match ask.origin {
             Origin::Client => Need::Ids,
@@ -100,9 +100,9 @@ impl Shared {
             want.count = Count::Exactly(count);
             left
         });
-        let given = scopes::issue(self, scope, want, ask.origin).await?;
-        self.metrics.requests.answered(ask.protocol, scope, &given, ask.is_run);
-        self.metrics.requests.issued_to(caller, given.batch.len() as u64);
-        Ok(Given { left, ..given })
+        let issued = scopes::issue(self, scope, want, ask.origin).await?;
+        self.metrics.requests.answered(ask.protocol, scope, &issued, ask.is_run);
+        self.metrics.requests.issued_to(caller, issued.batch.len() as u64);
+        Ok(IssuedIds { left, ..issued })
     }
 }

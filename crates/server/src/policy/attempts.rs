@@ -9,7 +9,7 @@ use std::time::Duration;
 use frazil::coord::time::boot_time;
 use frazil_wire::{ApiError, Reason};
 
-use crate::net::connection_limits::neighbourhood;
+use crate::net::connection_limits::address_group;
 
 /// So long a failure counts; after a pause as long without one, everything is forgotten.
 const WINDOW: Duration = Duration::from_mins(1);
@@ -67,7 +67,7 @@ impl Attempts {
         if millis(now) >= ends {
             return Ok(());
         }
-        let pause_ends = self.peers().get(neighbourhood(peer)).and_then(|known| known.pause_ends);
+        let pause_ends = self.peers().get(address_group(peer)).and_then(|known| known.pause_ends);
         match pause_ends.map(|ends| ends.saturating_sub(now)) {
             None | Some(Duration::ZERO) => Ok(()),
             Some(wait) => {
@@ -84,12 +84,12 @@ impl Attempts {
 
     fn failed_at(&self, peer: IpAddr, now: Duration) -> Option<Duration> {
         let mut peers = self.peers();
-        let before = peers.get(neighbourhood(peer)).filter(|before| !before.is_over(now));
+        let before = peers.get(address_group(peer)).filter(|before| !before.is_over(now));
         let count = before.map_or(1, |before| before.count.saturating_add(1));
         let pause = pause(count, self.most);
         let since = before.map_or(now, |before| before.since);
         let pause_ends = pause.map(|pause| now + pause);
-        peers.put(neighbourhood(peer), Failures { count, since, pause_ends });
+        peers.put(address_group(peer), Failures { count, since, pause_ends });
         if let Some(ends) = pause_ends {
             // Relaxed: see `check`.
             self.last_pause_ends.fetch_max(millis(ends).saturating_add(1), Ordering::Relaxed);

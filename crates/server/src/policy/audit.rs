@@ -12,7 +12,7 @@ use crate::policy::keys::Key;
 
 /// What a refusal was about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum RefusalKind {
     /// A key that is wrong or over.
     Key,
     /// A certificate whose key is over, or that is of several.
@@ -27,7 +27,7 @@ pub(crate) enum Refused {
     Origin,
 }
 
-impl Refused {
+impl RefusalKind {
     const fn word(self) -> &'static str {
         match self {
             Self::Key => "key",
@@ -40,15 +40,15 @@ impl Refused {
     }
 }
 
-/// Whose key was shown.
+/// KeyOwner key was shown.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Whose<'a> {
+pub(crate) enum KeyOwner<'a> {
     Known(&'a Key),
     /// Nobody's; perhaps it has a public id, as keys that were revoked do.
     Unknown(&'a str),
 }
 
-impl<'a> Whose<'a> {
+impl<'a> KeyOwner<'a> {
     /// What no key is called: names are words.
     const NOBODY: &'static str = "?";
 
@@ -61,7 +61,7 @@ impl<'a> Whose<'a> {
 }
 
 /// Logs a refusal.
-pub(crate) fn refused(remote: &Remote, whose: Whose<'_>, what: Refused, error: &ApiError) {
+pub(crate) fn refused(remote: &Remote, whose: KeyOwner<'_>, what: RefusalKind, error: &ApiError) {
     let (by, key) = whose.name_and_id();
     tracing::warn!(
         target: "frazil_server::audit",
@@ -83,7 +83,7 @@ pub(crate) fn paused(remote: &Remote, pause: std::time::Duration) {
         peer = %remote.address,
         protocol = remote.listener,
         seconds = pause.as_secs(),
-        "too many wrong keys were shown from an address: none of it is looked at for a while"
+        "too many wrong API keys from one address: its keys are refused for a while"
     );
 }
 

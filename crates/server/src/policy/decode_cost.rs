@@ -1,9 +1,9 @@
-//! Taking many IDs apart at once: how many, and what that costs.
+//! The cost of decoding many IDs at once, and how many may be.
 
 use frazil_wire::{ApiError, Reason};
 
 use crate::policy::access::Caller;
-use crate::policy::keys::Left;
+use crate::policy::keys::QuotaLeft;
 use crate::policy::queue::Count;
 
 /// So many IDs taken apart cost one ID of a key's quota: about as much work as issuing it.
@@ -19,7 +19,7 @@ pub(crate) fn check_count(count: usize, most: usize) -> Result<(), ApiError> {
 }
 
 /// Takes from the key's quota, if it has one, what so many IDs cost.
-pub(crate) fn charge(caller: &Caller, count: usize) -> Result<Option<Left>, ApiError> {
+pub(crate) fn charge(caller: &Caller, count: usize) -> Result<Option<QuotaLeft>, ApiError> {
     let cost = u32::try_from(count.div_ceil(DECODED_PER_ID)).unwrap_or(u32::MAX);
     let charged = caller.charge(Count::Exactly(cost)).map_err(|error| {
         caller.count_refused(&error, 1);

@@ -22,7 +22,7 @@ pub(crate) struct InFlight {
 
 /// One of them, for as long as it is answered.
 #[derive(Debug)]
-pub(crate) struct Answering<'a> {
+pub(crate) struct InFlightPermit<'a> {
     all: &'a AtomicUsize,
     own: &'a AtomicUsize,
 }
@@ -36,12 +36,12 @@ impl Default for InFlight {
 impl InFlight {
     /// Counts a request of the key with this number, unless there are too many. One key can fill all places;
     /// the others then have some beyond them.
-    pub(crate) fn enter(&self, most: usize, key: u64) -> Result<Answering<'_>, ApiError> {
+    pub(crate) fn enter(&self, most: usize, key: u64) -> Result<InFlightPermit<'_>, ApiError> {
         let (all, own) = (&self.all, &self.by_key[share(key)]);
         // Relaxed: a limit that may be missed by those who come at the same moment.
         let before = all.fetch_add(1, Ordering::Relaxed);
         let own_before = own.fetch_add(1, Ordering::Relaxed);
-        let answering = Answering { all, own };
+        let answering = InFlightPermit { all, own };
         let has_share = own_before < (most / SHARE_OF_LIMIT).max(1);
         if before < most || (has_share && before < most.saturating_mul(LIMITS_IN_ALL)) {
             return Ok(answering);
@@ -55,7 +55,7 @@ impl InFlight {
     }
 }
 
-impl Drop for Answering<'_> {
+impl Drop for InFlightPermit<'_> {
     fn drop(&mut self) {
         self.own.fetch_sub(1, Ordering::Relaxed);
         self.all.fetch_sub(1, Ordering::Relaxed);

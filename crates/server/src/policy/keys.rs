@@ -21,7 +21,7 @@ use frazil::coord::time::unix_ms;
 pub use self::entry::{KeyEntry, Role};
 pub use self::file::{KeysError, parse, read};
 use self::quota::Allowance;
-pub(crate) use self::quota::{Left, LiveNodes, Quota};
+pub(crate) use self::quota::{LiveNodes, Quota, QuotaLeft};
 pub use self::source::KeySource;
 pub use self::stored::{STORED_BYTES_MAX, StoredKeys, StoredKeysError};
 pub use self::text::NewKey;

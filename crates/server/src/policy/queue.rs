@@ -16,7 +16,7 @@ use frazil_wire::{ApiError, Reason};
 use tokio::sync::oneshot;
 
 pub(crate) use self::fair::Flow;
-use self::fair::{Fair, Standing, Turn};
+use self::fair::{FairQueue, KeyBacklog, Turn};
 
 /// Nobody says when a lease was looked at or a clock was set right, so it is looked for.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -47,7 +47,7 @@ pub(crate) enum Stop {
 pub(crate) struct Refused {
     pub(crate) error: ApiError,
     /// Another node may have them.
-    pub(crate) is_elsewhere: bool,
+    pub(crate) may_succeed_elsewhere: bool,
 }
 
 /// How many IDs a request wants.
@@ -79,7 +79,7 @@ pub(crate) struct Queue {
 
 #[derive(Debug)]
 struct State {
-    fair: Fair<Waiter>,
+    fair: FairQueue<Waiter>,
     /// Whether a task serves it.
     is_served: bool,
 }
@@ -99,7 +99,7 @@ impl Queue {
         // A quarter of a tick: large enough that a pipeline is served at once, small enough that nobody waits for
         // others for a whole tick.
         let quantum = u32::try_from(layout.ids_per_tick() / 4).unwrap_or(u32::MAX).clamp(16, 1024);
-        let state = Mutex::new(State { fair: Fair::new(quantum), is_served: false });
+        let state = Mutex::new(State { fair: FairQueue::new(quantum), is_served: false });
         Arc::new(Self { state, waiting: AtomicUsize::new(0), layout, max_waiting })
     }
 
@@ -113,7 +113,7 @@ impl Queue {
     /// Whether nobody of that key waits: it need not wait for other keys, if there are IDs.
     #[inline]
     pub(crate) fn is_open_to(&self, key: u64) -> bool {
-        self.is_empty() || self.state().fair.standing(key).own == 0
+        self.is_empty() || self.state().fair.backlog(key).own == 0
     }
 
     /// Waits for IDs, unless that would be in vain. `lanes` is how many give IDs side by side.
@@ -151,8 +151,8 @@ impl Queue {
 
     /// Whether a request can be served in time, by what is waited for before it. Keys take turns: before it come as
     /// many IDs of each other key as of its own, at the most.
-    fn check_wait(&self, fair: &Fair<Waiter>, want: Want, lanes: u64) -> Result<(), ApiError> {
-        let Standing { keys, own, own_ids } = fair.standing(want.flow.key);
+    fn check_wait(&self, fair: &FairQueue<Waiter>, want: Want, lanes: u64) -> Result<(), ApiError> {
+        let KeyBacklog { keys, own, own_ids } = fair.backlog(want.flow.key);
         let count = u64::from(want.count.least());
         let fair_share = (own_ids + count).saturating_mul(keys as u64);
         let wait = time_for(&self.layout, fair.ids().min(fair_share) / lanes.max(1));
@@ -186,7 +186,7 @@ struct Service<S> {
 }
 
 /// What comes after a round.
-enum After {
+enum NextStep {
     /// Nobody waits.
     Done,
     /// Others of the thread have their turn.
@@ -203,9 +203,9 @@ impl<S: Source> Service<S> {
         let mut swept = boot_time();
         loop {
             match self.round() {
-                After::Done => return,
-                After::Yield => tokio::task::yield_now().await,
-                After::Pause(wait) => tokio::time::sleep(wait).await,
+                NextStep::Done => return,
+                NextStep::Yield => tokio::task::yield_now().await,
+                NextStep::Pause(wait) => tokio::time::sleep(wait).await,
             }
             let now = boot_time();
             if now.saturating_sub(swept) >= LOOK_AGAIN {
@@ -216,7 +216,7 @@ impl<S: Source> Service<S> {
     }
 
     /// Serves requests in turn while there are IDs.
-    fn round(&mut self) -> After {
+    fn round(&mut self) -> NextStep {
         // Requests that have some of their IDs wait for their own lane; another may have IDs for others.
         let mut held_up = 0;
         for _ in 0..ROUND {
@@ -225,7 +225,7 @@ impl<S: Source> Service<S> {
                 state.is_served = false;
                 self.is_done = true;
                 self.queue.note(&state);
-                return After::Done;
+                return NextStep::Done;
             };
             let Some(stop) = self.serve(&mut state, turn) else {
                 self.queue.note(&state);
@@ -233,10 +233,10 @@ impl<S: Source> Service<S> {
             };
             held_up += 1;
             if !stop.is_partly || held_up > state.fair.len() {
-                return After::Pause(stop.after);
+                return NextStep::Pause(stop.after);
             }
         }
-        After::Yield
+        NextStep::Yield
     }
 
     /// Serves one request; says so if it has to wait.
@@ -349,7 +349,7 @@ impl Count {
 
 impl From<ApiError> for Refused {
     fn from(error: ApiError) -> Self {
-        Self { error, is_elsewhere: false }
+        Self { error, may_succeed_elsewhere: false }
     }
 }
 

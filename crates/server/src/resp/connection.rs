@@ -1,4 +1,4 @@
-//! One client.
+//! One RESP connection.
 
 mod ids;
 
@@ -46,21 +46,21 @@ pub(super) struct Connection {
     replies: Replies,
     session: Session,
     run: Run,
-    tally: Tally,
+    tally: CommandCounts,
     /// When the command began that is not whole yet.
     half_since: Option<Duration>,
 }
 
 /// What was done since the metrics were told.
 #[derive(Debug, Default)]
-struct Tally {
+struct CommandCounts {
     /// Commands for IDs.
     answered: u64,
     others: u64,
 }
 
 /// What is left to do for a command.
-enum Left {
+enum Pending {
     Nothing,
     /// IDs of a scope, or many.
     Issue {
@@ -76,7 +76,7 @@ enum Left {
 impl Connection {
     pub(super) fn new(shared: Arc<Shared>, stream: Stream, remote: Remote) -> Self {
         let limits = *shared.issuer.limits();
-        let session = Session::new(&shared.gate, remote);
+        let session = Session::new(&shared.authenticator, remote);
         Self {
             shared,
             stream,
@@ -86,7 +86,7 @@ impl Connection {
             replies: Replies::new(),
             session,
             run: Run::default(),
-            tally: Tally::default(),
+            tally: CommandCounts::default(),
             half_since: None,
         }
     }
@@ -122,7 +122,7 @@ impl Connection {
                 self.read_bytes = (self.read_bytes * 4).min(READ_BYTES_MAX);
             }
             let began = boot_time();
-            self.session.renew(&self.shared.gate);
+            self.session.renew(&self.shared.authenticator);
             // On the heap for as long as it takes: a connection that waits does without its memory.
             let goes_on = Box::pin(self.answer_all(&mut arguments)).await;
             let took = boot_time().saturating_sub(began);
@@ -162,16 +162,16 @@ impl Connection {
                         self.answer_run().await?;
                     }
                     let left = match is_in_run {
-                        true => Left::Nothing,
+                        true => Pending::Nothing,
                         false => self.execute(arguments),
                     };
                     self.input.advance(used);
                     match left {
-                        Left::Nothing => {}
-                        Left::Issue { count, scope, shape } => {
+                        Pending::Nothing => {}
+                        Pending::Issue { count, scope, shape } => {
                             self.issue(count, &scope, shape).await?;
                         }
-                        Left::Close => {
+                        Pending::Close => {
                             self.flush().await?;
                             return Ok(false);
                         }
@@ -226,23 +226,23 @@ impl Connection {
     }
 
     /// Does what can be done at once.
-    fn execute(&mut self, arguments: &Arguments) -> Left {
+    fn execute(&mut self, arguments: &Arguments) -> Pending {
         let input = std::mem::take(&mut self.input);
         let words: Vec<&[u8]> = arguments.iter().map(|range| &input[range.clone()]).collect();
         let left = match words.split_first() {
-            None => Left::Nothing,
+            None => Pending::Nothing,
             Some((name, words)) => self.execute_named(name, words),
         };
         self.input = input;
         left
     }
 
-    fn execute_named(&mut self, name: &[u8], words: &[&[u8]]) -> Left {
+    fn execute_named(&mut self, name: &[u8], words: &[&[u8]]) -> Pending {
         // What a browser that was sent here by a hostile page would say, with a key in its body or not.
         if is(name, "POST") || is(name, "HOST:") {
-            return Left::Close;
+            return Pending::Close;
         }
-        if let Err(error) = self.session.check(&self.shared.gate, command::need(name)) {
+        if let Err(error) = self.session.check(&self.shared.authenticator, command::need(name)) {
             return self.fail(Method::Other, &error);
         }
         let (method, outcome) = match name.to_ascii_uppercase().as_slice() {
@@ -258,15 +258,15 @@ impl Connection {
             b"QUIT" => {
                 self.replies.simple("OK");
                 self.tally.others += 1;
-                return Left::Close;
+                return Pending::Close;
             }
             name => {
                 self.handshake_counted(name, words);
-                return Left::Nothing;
+                return Pending::Nothing;
             }
         };
         match outcome {
-            Ok(()) => Left::Nothing,
+            Ok(()) => Pending::Nothing,
             Err(error) => self.fail(method, &error),
         }
     }
@@ -289,8 +289,8 @@ impl Connection {
         match name {
             b"PING" if words.is_empty() => replies.simple("PONG"),
             b"PING" | b"ECHO" if words.len() == 1 => replies.bulk(words[0]),
-            b"HELLO" => handshake::hello(&self.shared.gate, session, words, replies),
-            b"AUTH" => handshake::auth(&self.shared.gate, session, words, replies),
+            b"HELLO" => handshake::hello(&self.shared.authenticator, session, words, replies),
+            b"AUTH" => handshake::auth(&self.shared.authenticator, session, words, replies),
             b"SELECT" => handshake::select(words, replies),
             b"CLIENT" => handshake::client(session, words, replies),
             b"COMMAND" => handshake::command(words, replies),
@@ -298,7 +298,7 @@ impl Connection {
             b"INFO" => handshake::info(&self.shared, replies),
             b"ID.INFO" => self.info(),
             b"RESET" => {
-                session.reset(&self.shared.gate);
+                session.reset(&self.shared.authenticator);
                 replies.version = Version::Two;
                 replies.simple("RESET");
             }
@@ -380,20 +380,20 @@ impl Connection {
     }
 
     /// Says what is missing, in the words that clients of Redis know.
-    fn refuse(&mut self, error: &ApiError) -> Left {
+    fn refuse(&mut self, error: &ApiError) -> Pending {
         self.shared.metrics.requests.failed(Protocol::Resp, Method::Other, error.reason);
         let word = if error.reason == Reason::Unauthenticated { "NOAUTH" } else { "NOPERM" };
         self.replies.error(&format!("{word} {error}"));
-        Left::Nothing
+        Pending::Nothing
     }
 
-    fn fail(&mut self, method: Method, error: &ApiError) -> Left {
+    fn fail(&mut self, method: Method, error: &ApiError) -> Pending {
         if matches!(error.reason, Reason::Unauthenticated | Reason::Forbidden) {
             return self.refuse(error);
         }
         self.shared.metrics.requests.failed(Protocol::Resp, method, error.reason);
         self.replies.failure(error);
-        Left::Nothing
+        Pending::Nothing
     }
 }
 

@@ -1,4 +1,4 @@
-//! Commands in a stream of bytes.
+//! The RESP parser: commands in a stream of bytes.
 
 use std::ops::Range;
 
@@ -15,20 +15,20 @@ const LINE_BYTES_MAX: usize = 4096;
 
 /// Why a stream cannot be read any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Broken(pub(super) &'static str);
+pub(super) struct ProtocolError(pub(super) &'static str);
 
 /// Where the arguments of a command are in the bytes that were read.
 pub(super) type Arguments = Vec<Range<usize>>;
 
 /// What a command may have.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Most {
+pub(super) struct FrameLimits {
     /// Bytes with all arguments.
     bytes: usize,
     arguments: usize,
 }
 
-impl Most {
+impl FrameLimits {
     /// For those who may send commands of so many bytes.
     pub(super) const fn bytes(bytes: usize) -> Self {
         Self { bytes, arguments: ARGUMENTS_MAX }
@@ -44,13 +44,13 @@ impl Most {
 pub(super) fn parse(
     bytes: &[u8],
     arguments: &mut Arguments,
-    most: Most,
-) -> Result<Option<usize>, Broken> {
+    most: FrameLimits,
+) -> Result<Option<usize>, ProtocolError> {
     arguments.clear();
     match bytes.first() {
         None => Ok(None),
         Some(b'*') => parse_array(bytes, arguments, most),
-        Some(&HANDSHAKE) => Err(Broken("the client speaks TLS, and this port does not")),
+        Some(&HANDSHAKE) => Err(ProtocolError("the client speaks TLS, and this port does not")),
         Some(_) => parse_inline(bytes, arguments, most),
     }
 }
@@ -58,8 +58,8 @@ pub(super) fn parse(
 fn parse_array(
     bytes: &[u8],
     arguments: &mut Arguments,
-    most: Most,
-) -> Result<Option<usize>, Broken> {
+    most: FrameLimits,
+) -> Result<Option<usize>, ProtocolError> {
     let Some((count, mut at)) = number(bytes, 1, "invalid multibulk length")? else {
         return Ok(None);
     };
@@ -68,24 +68,24 @@ fn parse_array(
         return Ok(Some(at));
     }
     let count = usize::try_from(count).ok().filter(|count| *count <= most.arguments);
-    let count = count.ok_or(Broken("too many arguments"))?;
+    let count = count.ok_or(ProtocolError("too many arguments"))?;
     for _ in 0..count {
         match bytes.get(at) {
             None => return Ok(None),
             Some(b'$') => {}
-            Some(_) => return Err(Broken("expected '$'")),
+            Some(_) => return Err(ProtocolError("expected '$'")),
         }
         let Some((length, start)) = number(bytes, at + 1, "invalid bulk length")? else {
             return Ok(None);
         };
-        let length = usize::try_from(length).map_err(|_| Broken("invalid bulk length"))?;
+        let length = usize::try_from(length).map_err(|_| ProtocolError("invalid bulk length"))?;
         if length > most.bytes || start + length > most.bytes {
-            return Err(Broken("the command is too long"));
+            return Err(ProtocolError("the command is too long"));
         }
         let end = start + length;
         match bytes.get(end..end + 2) {
             Some(b"\r\n") => {}
-            Some(_) => return Err(Broken("an argument is not as long as it says")),
+            Some(_) => return Err(ProtocolError("an argument is not as long as it says")),
             None => return Ok(None),
         }
         arguments.push(start..end);
@@ -95,19 +95,23 @@ fn parse_array(
 }
 
 /// A number up to the end of its line, and where the next line begins.
-fn number(bytes: &[u8], from: usize, what: &'static str) -> Result<Option<(i64, usize)>, Broken> {
-    // Most numbers have one digit.
+fn number(
+    bytes: &[u8],
+    from: usize,
+    what: &'static str,
+) -> Result<Option<(i64, usize)>, ProtocolError> {
+    // FrameLimits numbers have one digit.
     if let Some([digit @ b'0'..=b'9', b'\r', b'\n']) = bytes.get(from..from + 3) {
         return Ok(Some((i64::from(digit - b'0'), from + 3)));
     }
     let rest = bytes.get(from..).unwrap_or_default();
     let Some(end) = memchr::memchr(b'\n', rest) else {
-        return if rest.len() > LINE_BYTES_MAX { Err(Broken(what)) } else { Ok(None) };
+        return if rest.len() > LINE_BYTES_MAX { Err(ProtocolError(what)) } else { Ok(None) };
     };
-    let line = rest[..end].strip_suffix(b"\r").ok_or(Broken(what))?;
+    let line = rest[..end].strip_suffix(b"\r").ok_or(ProtocolError(what))?;
     let digits = line.strip_prefix(b"-").unwrap_or(line);
     if digits.is_empty() || digits.len() > 18 || !digits.iter().all(u8::is_ascii_digit) {
-        return Err(Broken(what));
+        return Err(ProtocolError(what));
     }
     let value = digits.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
     let value = if digits.len() < line.len() { -value } else { value };
@@ -118,14 +122,14 @@ fn number(bytes: &[u8], from: usize, what: &'static str) -> Result<Option<(i64, 
 fn parse_inline(
     bytes: &[u8],
     arguments: &mut Arguments,
-    most: Most,
-) -> Result<Option<usize>, Broken> {
+    most: FrameLimits,
+) -> Result<Option<usize>, ProtocolError> {
     let Some(end) = memchr::memchr(b'\n', bytes) else {
         let is_endless = bytes.len() > LINE_BYTES_MAX;
-        return if is_endless { Err(Broken("too big inline request")) } else { Ok(None) };
+        return if is_endless { Err(ProtocolError("too big inline request")) } else { Ok(None) };
     };
     if end > LINE_BYTES_MAX {
-        return Err(Broken("too big inline request"));
+        return Err(ProtocolError("too big inline request"));
     }
     let mut start = None;
     for (at, byte) in bytes[..=end].iter().enumerate() {
@@ -139,7 +143,7 @@ fn parse_inline(
         }
     }
     if arguments.len() > most.arguments {
-        return Err(Broken("too many arguments"));
+        return Err(ProtocolError("too many arguments"));
     }
     Ok(Some(end + 1))
 }
@@ -151,9 +155,9 @@ mod tests {
     /// The words of a command, and the bytes it takes.
     type Found<'a> = Option<(Vec<&'a [u8]>, usize)>;
 
-    fn words(bytes: &[u8]) -> Result<Found<'_>, Broken> {
+    fn words(bytes: &[u8]) -> Result<Found<'_>, ProtocolError> {
         let mut arguments = Arguments::new();
-        let used = parse(bytes, &mut arguments, Most::bytes(256 * 1024))?;
+        let used = parse(bytes, &mut arguments, FrameLimits::bytes(256 * 1024))?;
         Ok(used.map(|used| (arguments.iter().map(|range| &bytes[range.clone()]).collect(), used)))
     }
 
@@ -206,6 +210,6 @@ mod tests {
             bytes.extend(std::iter::repeat_n(b'a', 65536));
             bytes.extend_from_slice(b"\r\n");
         }
-        assert_eq!(words(&bytes), Err(Broken("the command is too long")));
+        assert_eq!(words(&bytes), Err(ProtocolError("the command is too long")));
     }
 }

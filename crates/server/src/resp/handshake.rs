@@ -7,12 +7,17 @@ use super::reply::{Replies, Version};
 use super::session::Session;
 use crate::app::Shared;
 use crate::node::info;
-use crate::policy::access::{Gate, Need};
+use crate::policy::access::{Authenticator, Need};
 
 /// Clients read it to know what they may send; the commands here behave as that version's.
 const REDIS_VERSION: &str = "7.0.0";
 /// Answers `HELLO [version [AUTH user password] [SETNAME name]]`.
-pub(super) fn hello(gate: &Gate, session: &mut Session, words: &[&[u8]], replies: &mut Replies) {
+pub(super) fn hello(
+    authenticator: &Authenticator,
+    session: &mut Session,
+    words: &[&[u8]],
+    replies: &mut Replies,
+) {
     let (mut words, mut version) = (words, replies.version);
     if let [number, rest @ ..] = words {
         version = match *number {
@@ -26,7 +31,7 @@ pub(super) fn hello(gate: &Gate, session: &mut Session, words: &[&[u8]], replies
         words = match words {
             [] => break,
             [option, user, key, rest @ ..] if is(option, "AUTH") => {
-                if let Err(why) = log_in(gate, session, Some(user), key) {
+                if let Err(why) = log_in(authenticator, session, Some(user), key) {
                     return replies.error(&why);
                 }
                 rest
@@ -41,7 +46,7 @@ pub(super) fn hello(gate: &Gate, session: &mut Session, words: &[&[u8]], replies
             _ => return replies.error("ERR syntax error in HELLO"),
         };
     }
-    match session.check(gate, Need::AnyKey) {
+    match session.check(authenticator, Need::AnyKey) {
         Ok(()) => {}
         Err(error) if error.reason == Reason::Unauthenticated => {
             return replies.error(
@@ -74,28 +79,33 @@ const NO_PASSWORD: &str = "ERR AUTH called without any password configured for t
                            Are you sure your configuration is correct?";
 
 /// Answers `AUTH [user] key`.
-pub(super) fn auth(gate: &Gate, session: &mut Session, words: &[&[u8]], replies: &mut Replies) {
+pub(super) fn auth(
+    authenticator: &Authenticator,
+    session: &mut Session,
+    words: &[&[u8]],
+    replies: &mut Replies,
+) {
     let (user, key) = match words {
         [key] => (None, *key),
         [user, key] => (Some(*user), *key),
         _ => return replies.error("ERR wrong number of arguments for 'auth' command"),
     };
-    match log_in(gate, session, user, key) {
+    match log_in(authenticator, session, user, key) {
         Ok(()) => replies.simple("OK"),
         Err(why) => replies.error(&why),
     }
 }
 
 fn log_in(
-    gate: &Gate,
+    authenticator: &Authenticator,
     session: &mut Session,
     user: Option<&[u8]>,
     key: &[u8],
 ) -> Result<(), String> {
-    if gate.keys().is_none() {
+    if authenticator.keys().is_none() {
         return Err(NO_PASSWORD.to_owned());
     }
-    session.log_in(gate, user, key).map_err(|error| match error.reason {
+    session.log_in(authenticator, user, key).map_err(|error| match error.reason {
         Reason::Unauthenticated => format!("WRONGPASS {error}"),
         _ => error.to_resp(),
     })

@@ -1,4 +1,4 @@
-//! Answers as bytes.
+//! RESP replies as bytes.
 
 use frazil_id::Run;
 use frazil_wire::ApiError;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use frazil::coord::time::boot_time;
 use frazil_wire::ApiError;
 
-use super::frame::Most;
+use super::frame::FrameLimits;
 use crate::net::listener::Remote;
-use crate::policy::access::{Caller, Gate, Need};
+use crate::policy::access::{Authenticator, Caller, Need};
 
 /// What a connection is called and whose it is.
 #[derive(Debug)]
@@ -22,25 +22,25 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(gate: &Gate, remote: Remote) -> Self {
+    pub(super) fn new(authenticator: &Authenticator, remote: Remote) -> Self {
         let remote = Arc::new(remote);
         let mut session = Self { remote, name: Vec::new(), caller: None, stranger_since: None };
-        session.reset(gate);
+        session.reset(authenticator);
         session
     }
 
     /// As it was at the beginning.
-    pub(super) fn reset(&mut self, gate: &Gate) {
+    pub(super) fn reset(&mut self, authenticator: &Authenticator) {
         self.name.clear();
-        self.become_first(gate);
+        self.become_first(authenticator);
     }
 
-    /// Whose it is before a key is shown: that of its certificate, if it has one.
-    fn become_first(&mut self, gate: &Gate) {
-        let caller = match gate.keys().is_none() {
+    /// KeyOwner it is before a key is shown: that of its certificate, if it has one.
+    fn become_first(&mut self, authenticator: &Authenticator) {
+        let caller = match authenticator.keys().is_none() {
             true => Some(Caller::Anybody),
             // What is wrong with it is heard by the commands that need a key.
-            false => gate.by_certificate(&self.remote),
+            false => authenticator.by_certificate(&self.remote),
         };
         self.become_of(caller);
     }
@@ -48,43 +48,51 @@ impl Session {
     /// Shows a key. Whoever does so with a wrong one stays who they were.
     pub(super) fn log_in(
         &mut self,
-        gate: &Gate,
+        authenticator: &Authenticator,
         user: Option<&[u8]>,
         key: &[u8],
     ) -> Result<(), ApiError> {
         let key = std::str::from_utf8(key).unwrap_or_default();
-        let caller = gate.admit(&self.remote, Some(key), Need::AnyKey)?;
+        let caller = authenticator.admit(&self.remote, Some(key), Need::AnyKey)?;
         user.map_or(Ok(()), |user| caller.check_user(user))?;
         self.become_of(Some(caller));
         Ok(())
     }
 
     /// Looks again at the key: it may have ended.
-    pub(super) fn renew(&mut self, gate: &Gate) {
+    pub(super) fn renew(&mut self, authenticator: &Authenticator) {
         if let Some(caller) = &mut self.caller
-            && gate.renew(Arc::make_mut(caller)).is_err()
+            && authenticator.renew(Arc::make_mut(caller)).is_err()
         {
-            self.become_first(gate);
+            self.become_first(authenticator);
         }
     }
 
     /// Whether whoever it is may do what needs this.
-    pub(super) fn check(&mut self, gate: &Gate, need: Need) -> Result<(), ApiError> {
+    pub(super) fn check(
+        &mut self,
+        authenticator: &Authenticator,
+        need: Need,
+    ) -> Result<(), ApiError> {
         if need == Need::Nothing {
             return Ok(());
         }
-        let caller = self.caller(gate, 1)?;
+        let caller = self.caller(authenticator, 1)?;
         caller.check(need, 1)
     }
 
-    /// Whose it is, for so many commands.
-    pub(super) fn caller(&mut self, gate: &Gate, commands: u64) -> Result<&Arc<Caller>, ApiError> {
+    /// KeyOwner it is, for so many commands.
+    pub(super) fn caller(
+        &mut self,
+        authenticator: &Authenticator,
+        commands: u64,
+    ) -> Result<&Arc<Caller>, ApiError> {
         // A certificate may stand for a key that was not known before.
         if self.caller.is_none() && self.remote.certificate.is_some() {
-            self.become_of(gate.admit_by_certificate(&self.remote, commands)?);
+            self.become_of(authenticator.admit_by_certificate(&self.remote, commands)?);
         }
         let caller = self.caller.as_ref();
-        caller.ok_or_else(|| gate.without_key("send a key: AUTH KEY", commands))
+        caller.ok_or_else(|| authenticator.without_key("send a key: AUTH KEY", commands))
     }
 
     /// How long the client may still take to show a key; `None` if it has, or needs none.
@@ -94,8 +102,8 @@ impl Session {
     }
 
     /// What a command may have.
-    pub(super) fn most(&self, bytes: usize) -> Most {
-        let most = Most::bytes(bytes);
+    pub(super) fn most(&self, bytes: usize) -> FrameLimits {
+        let most = FrameLimits::bytes(bytes);
         if self.caller.is_none() { most.of_stranger() } else { most }
     }
 

@@ -1,4 +1,4 @@
-//! Whether IDs that another node sent may be handed out. What names the leader of a scope is a record
+//! The check of IDs that another node sent, before they are handed out. What names the leader of a scope is a record
 //! of the store; whoever can write one must not be able to make this node hand out IDs that no
 //! leader can have issued.
 
@@ -33,7 +33,7 @@ pub(crate) struct Times {
 
 /// Why an answer is handed to nobody.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Unbelievable {
+pub(crate) enum InvalidAnswer {
     Node(String),
     LeaderToken(Option<u64>),
     Count(usize),
@@ -62,33 +62,33 @@ impl Times {
 pub(crate) fn check(
     answer: &LeaderAnswer,
     expected: &Expected<'_>,
-) -> Result<(Batch, Id), Unbelievable> {
+) -> Result<(Batch, Id), InvalidAnswer> {
     if answer.node != expected.node {
-        return Err(Unbelievable::Node(answer.node.clone()));
+        return Err(InvalidAnswer::Node(answer.node.clone()));
     }
     if answer.leader_token != Some(expected.leader_token) {
-        return Err(Unbelievable::LeaderToken(answer.leader_token));
+        return Err(InvalidAnswer::LeaderToken(answer.leader_token));
     }
     if answer.ids.len() != expected.count as usize {
-        return Err(Unbelievable::Count(answer.ids.len()));
+        return Err(InvalidAnswer::Count(answer.ids.len()));
     }
     let batch = Batch::from_ids(expected.layout, answer.ids.iter().copied());
     let ends = batch.as_ref().and_then(Batch::ends);
     let (Some(batch), Some((first, last))) = (batch, ends) else {
-        return Err(Unbelievable::Order);
+        return Err(InvalidAnswer::Order);
     };
     if expected.above.is_some_and(|above| first <= above) {
-        return Err(Unbelievable::NotAbove(first));
+        return Err(InvalidAnswer::NotAbove(first));
     }
     for id in [first, last] {
         if !expected.times.have(expected.layout, id) {
-            return Err(Unbelievable::Time(id));
+            return Err(InvalidAnswer::Time(id));
         }
     }
     Ok((batch, last))
 }
 
-impl fmt::Display for Unbelievable {
+impl fmt::Display for InvalidAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Node(node) => write!(f, "{node} answered, who does not lead the scope"),
@@ -121,7 +121,7 @@ mod tests {
         Id::from_u64((tick << 22) | (1 << 12) | sequence)
     }
 
-    fn checked(ids: &[Id], change: impl FnOnce(&mut LeaderAnswer)) -> Result<Id, Unbelievable> {
+    fn checked(ids: &[Id], change: impl FnOnce(&mut LeaderAnswer)) -> Result<Id, InvalidAnswer> {
         let mut answer = LeaderAnswer {
             ids: ids.to_vec(),
             node: "one".to_owned(),
@@ -151,20 +151,20 @@ mod tests {
     fn what_no_leader_can_have_issued_is_not() {
         let good = [id(0, 6), id(0, 7)];
         let node = checked(&good, |answer| answer.node = "two".to_owned());
-        assert_eq!(node, Err(Unbelievable::Node("two".to_owned())));
+        assert_eq!(node, Err(InvalidAnswer::Node("two".to_owned())));
         for token in [Some(6), Some(8), None] {
             let refused = checked(&good, |answer| answer.leader_token = token);
-            assert_eq!(refused, Err(Unbelievable::LeaderToken(token)));
+            assert_eq!(refused, Err(InvalidAnswer::LeaderToken(token)));
         }
         for ids in [&good[..1], &[id(0, 6), id(0, 7), id(0, 8)], &[]] {
-            assert_eq!(checked(ids, |_| {}), Err(Unbelievable::Count(ids.len())));
+            assert_eq!(checked(ids, |_| {}), Err(InvalidAnswer::Count(ids.len())));
         }
         let other_worker = Id::from_u64(id(0, 7).to_u64() + (1 << 12));
         for ids in [[id(0, 7), id(0, 6)], [id(0, 6), id(0, 6)], [id(0, 6), other_worker]] {
-            assert_eq!(checked(&ids, |_| {}), Err(Unbelievable::Order));
+            assert_eq!(checked(&ids, |_| {}), Err(InvalidAnswer::Order));
         }
         for first in [id(0, 5), id(0, 0), id(-1, 9)] {
-            assert_eq!(checked(&[first, id(1, 0)], |_| {}), Err(Unbelievable::NotAbove(first)));
+            assert_eq!(checked(&[first, id(1, 0)], |_| {}), Err(InvalidAnswer::NotAbove(first)));
         }
     }
 

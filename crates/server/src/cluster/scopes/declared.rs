@@ -64,7 +64,7 @@ impl fmt::Display for DeclaredScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             ScopeKind::Plain => f.write_str(&self.name),
-            ScopeKind::Strict => write!(f, "{}=strict", self.name),
+            kind => write!(f, "{}={kind}", self.name),
         }
     }
 }
@@ -85,6 +85,11 @@ pub fn check_scopes(scopes: &[DeclaredScope]) -> Result<(), BindError> {
         |scope: &&DeclaredScope| scopes.iter().filter(|other| other.name == scope.name).count() > 1;
     if let Some(twice) = scopes.iter().find(is_twice) {
         return Err(BindError::ScopeTwice(twice.name.clone()));
+    }
+    let is_known =
+        |scope: &DeclaredScope| matches!(scope.kind, ScopeKind::Plain | ScopeKind::Strict);
+    if let Some(unknown) = scopes.iter().find(|scope| !is_known(scope)) {
+        return Err(BindError::ScopeKind(unknown.to_string()));
     }
     // The name of a strict scope is part of keys, paths and file names of the store.
     let fits = |scope: &DeclaredScope| {
@@ -117,6 +122,8 @@ mod tests {
             let error = parsed(text).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");
         }
+        let unknown = DeclaredScope { kind: ScopeKind::Unknown, ..DeclaredScope::plain("web") };
+        assert!(matches!(check_scopes(&[unknown]), Err(BindError::ScopeKind(_))));
         for text in ["web", "orders=strict"] {
             assert_eq!(parsed(text).unwrap().to_string(), text);
         }

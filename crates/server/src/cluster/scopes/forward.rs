@@ -17,14 +17,14 @@ use frazil_wire::{ApiError, Reason};
 
 pub(super) use self::queue::Forwards;
 use self::queue::{Asking, Waiter};
-use super::issue::{Attempt, LOOK_AGAIN, Miss, RETRY};
+use super::issue::{Attempt, AttemptError, LOOK_AGAIN, RETRY};
 use super::{Leader, StrictScope};
 use crate::cluster::peers::{
     Expected, ForwardError, ForwardRequest, LeaderAnswer, Peers, PeersError, Times, check,
 };
 use crate::config::Config;
 use crate::issuer::{Issuer, before};
-use crate::policy::admission::{Elsewhere, Given};
+use crate::policy::admission::{IssuedIds, IssuingNode};
 use crate::policy::queue::{Count, too_late};
 
 /// How nodes that lead strict scopes are asked.
@@ -38,7 +38,7 @@ pub(crate) struct Forwarder {
 }
 
 /// What one request to a leader brought, for all who waited for it.
-struct Harvest {
+struct LeaderBatch {
     answer: LeaderAnswer,
     worker: u32,
 }
@@ -62,7 +62,7 @@ impl Forwarder {
         issuer: &Issuer,
         strict: &Arc<StrictScope>,
         attempt: Attempt,
-    ) -> Result<Given, Miss> {
+    ) -> Result<IssuedIds, AttemptError> {
         let Attempt { want, deadline, .. } = attempt;
         let now = issuer.node().map_or_else(unix_ms, Node::now_ms);
         // What may be a part is asked for as one.
@@ -72,7 +72,9 @@ impl Forwarder {
         };
         let (waiter, answer) = Waiter::new(count, attempt, now);
         let most = issuer.limits().max_waiting;
-        if let Some(asking) = strict.forwards.join(waiter, strict, most).map_err(Miss::Final)? {
+        if let Some(asking) =
+            strict.forwards.join(waiter, strict, most).map_err(AttemptError::Final)?
+        {
             // A task of its own: whoever happens to come first may go before others are answered.
             tokio::spawn(self.clone().ask_for_all(strict.clone(), asking));
         }
@@ -84,7 +86,7 @@ impl Forwarder {
             None => {
                 let scope = &strict.name;
                 let why = format_args!("the leader of the scope {scope} did not answer in time");
-                Err(Miss::Final(too_late(why)))
+                Err(AttemptError::Final(too_late(why)))
             }
         }
     }
@@ -99,14 +101,14 @@ impl Forwarder {
     /// Asks once for a group. If that is more than the leader gives at once, for each alone.
     async fn answer(&self, strict: &StrictScope, group: Vec<Waiter>) {
         match self.ask(strict, &group).await {
-            Ok(harvest) => self.hand_out(harvest, group),
-            Err(Miss::Final(error))
+            Ok(leader_batch) => self.hand_out(leader_batch, group),
+            Err(AttemptError::Final(error))
                 if error.reason == Reason::CountOutOfRange && group.len() > 1 =>
             {
                 for waiter in group {
                     let alone = vec![waiter];
                     match self.ask(strict, &alone).await {
-                        Ok(harvest) => self.hand_out(harvest, alone),
+                        Ok(leader_batch) => self.hand_out(leader_batch, alone),
                         Err(miss) => refuse(alone, &miss),
                     }
                 }
@@ -115,7 +117,11 @@ impl Forwarder {
         }
     }
 
-    async fn ask(&self, strict: &StrictScope, group: &[Waiter]) -> Result<Harvest, Miss> {
+    async fn ask(
+        &self,
+        strict: &StrictScope,
+        group: &[Waiter],
+    ) -> Result<LeaderBatch, AttemptError> {
         let leader = strict.leader.borrow().clone();
         let Some((leader, base)) = leader.as_ref().and_then(|leader| {
             let base = leader.advertise.as_deref().filter(|_| !leader.is_here)?;
@@ -139,7 +145,7 @@ impl Forwarder {
         let outcome = match asked {
             None => {
                 let why = format_args!("{base} did not answer in time");
-                Err(Miss::Final(too_late(why)))
+                Err(AttemptError::Final(too_late(why)))
             }
             Some(Ok(answer)) => self.believed(strict, leader, group, answer),
             Some(Err(ForwardError::Unreachable(why))) => {
@@ -147,7 +153,7 @@ impl Forwarder {
                     scope = strict.name,
                     leader = base,
                     why,
-                    "the leader of a scope cannot be reached from this node"
+                    "cannot reach the leader of a scope: check the address that it advertises, and the network"
                 );
                 Err(moved(format_args!("the leader of the scope {}, {why}", strict.name)))
             }
@@ -164,7 +170,7 @@ impl Forwarder {
         leader: &Leader,
         group: &[Waiter],
         answer: LeaderAnswer,
-    ) -> Result<Harvest, Miss> {
+    ) -> Result<LeaderBatch, AttemptError> {
         let expected = Expected {
             layout: &self.layout,
             node: &leader.node,
@@ -175,26 +181,31 @@ impl Forwarder {
         };
         let (batch, last) = check(&answer, &expected).map_err(|why| {
             let (scope, leader) = (&strict.name, &leader.node);
-            tracing::error!(scope, leader, %why, "an answer of a scope's leader is not believed");
+            tracing::error!(
+                scope,
+                leader,
+                %why,
+                "rejected an answer of a scope's leader: a leader cannot have issued these IDs"
+            );
             moved(format_args!("the answer of {leader}, who leads the scope {scope}: {why}"))
         })?;
         strict.forwards.raise(last);
         let worker = batch.ends().and_then(|(first, _)| first.parts(&self.layout).ok());
         let worker =
             worker.map_or(u32::MAX, |parts| u32::try_from(parts.worker).unwrap_or(u32::MAX));
-        Ok(Harvest { answer, worker })
+        Ok(LeaderBatch { answer, worker })
     }
 
     /// Gives each of a group as many as it asked for.
-    fn hand_out(&self, harvest: Harvest, group: Vec<Waiter>) {
-        let Harvest { answer, worker } = harvest;
+    fn hand_out(&self, leader_batch: LeaderBatch, group: Vec<Waiter>) {
+        let LeaderBatch { answer, worker } = leader_batch;
         let mut ids = answer.ids.iter().copied();
         for waiter in group {
             let own = ids.by_ref().take(waiter.count as usize);
             let Some(batch) = Batch::from_ids(&self.layout, own) else { continue };
             let (node, region) = (answer.node.clone(), answer.region.clone());
-            let (token, elsewhere) = (Token(answer.token), Some(Elsewhere { node, region }));
-            waiter.answer(Ok(Given { batch, worker, token, elsewhere, left: None }));
+            let (token, issuing_node) = (Token(answer.token), Some(IssuingNode { node, region }));
+            waiter.answer(Ok(IssuedIds { batch, worker, token, issuing_node, left: None }));
         }
     }
 }
@@ -211,29 +222,33 @@ fn times(group: &[Waiter], max_ahead_ms: u64) -> Times {
     Times::between(asked, answered, max_ahead_ms)
 }
 
-fn refuse(group: Vec<Waiter>, miss: &Miss) {
+fn refuse(group: Vec<Waiter>, miss: &AttemptError) {
     for waiter in group {
         waiter.answer(Err(miss.clone()));
     }
 }
 
-fn moved(why: impl std::fmt::Display) -> Miss {
-    Miss::Moved(ApiError::new(Reason::NoLeader, why).retry_after(RETRY))
+fn moved(why: impl std::fmt::Display) -> AttemptError {
+    AttemptError::Moved(ApiError::new(Reason::NoLeader, why).retry_after(RETRY))
 }
 
 /// What the leader's refusal means for whoever asked this node.
-fn refused(base: &str, error: ApiError) -> Miss {
+fn refused(base: &str, error: ApiError) -> AttemptError {
     match error.reason {
-        Reason::NoLeader | Reason::Draining => Miss::Moved(error),
+        Reason::NoLeader | Reason::Draining => AttemptError::Moved(error),
         // It is this node that was not let in, and not its client.
         Reason::Unauthenticated | Reason::Forbidden | Reason::QuotaExceeded => {
-            tracing::error!(leader = base, %error, "the leader of a scope refuses this node's key");
+            tracing::error!(
+                leader = base,
+                %error,
+                "the leader of a scope refuses this node's key: check --peer-key-file"
+            );
             let detail = format_args!(
                 "the leader, {base}, refuses this node's key: check --peer-key-file ({error})"
             );
-            Miss::Final(ApiError::new(Reason::NoLeader, detail).retry_after(RETRY))
+            AttemptError::Final(ApiError::new(Reason::NoLeader, detail).retry_after(RETRY))
         }
-        _ => Miss::Final(error),
+        _ => AttemptError::Final(error),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The way of a request for IDs of a scope to whoever issues them.
+//! The path of a request for IDs of a scope: to this node's lanes, its own leadership, or the leader elsewhere.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use frazil_wire::{ApiError, Reason};
 use super::{Leader, Scopes, StrictScope};
 use crate::app::Shared;
 use crate::issuer::{Issuer, Scope, stop};
-use crate::policy::admission::Given;
+use crate::policy::admission::IssuedIds;
 use crate::policy::queue::{self, Count, Refused, Source, Stop, Want};
 
 /// Between two looks for a leader, when nothing is heard of a change.
@@ -35,9 +35,9 @@ pub(crate) async fn issue(
     scope: Option<Scope>,
     want: Want,
     origin: Origin,
-) -> Result<Given, ApiError> {
+) -> Result<IssuedIds, ApiError> {
     let Some(strict) = scope.and_then(|scope| shared.scopes.find_strict(scope)) else {
-        return shared.issuer.issue(want).await.map(Given::from);
+        return shared.issuer.issue(want).await.map(IssuedIds::from);
     };
     shared.scopes.issue(&shared.issuer, strict, want, origin).await
 }
@@ -54,7 +54,7 @@ pub(super) struct Attempt {
 
 /// Why an attempt came to nothing, though another may not.
 #[derive(Clone, Debug)]
-pub(super) enum Miss {
+pub(super) enum AttemptError {
     /// It ends here.
     Final(ApiError),
     /// Whoever led does not lead any more, or cannot be reached.
@@ -68,7 +68,7 @@ impl Scopes {
         strict: &Arc<StrictScope>,
         want: Want,
         origin: Origin,
-    ) -> Result<Given, ApiError> {
+    ) -> Result<IssuedIds, ApiError> {
         // Nearly all requests at the leader end here.
         if let Some(issuer) = &*strict.local_issuer.load()
             && strict.queue.is_empty()
@@ -90,12 +90,12 @@ impl Scopes {
             let missed = tokio::select! {
                 biased;
                 attempt = attempt => match attempt {
-                    Ok(given) => return Ok(given),
-                    Err(Miss::Final(error)) if error.reason == Reason::Deadline => {
+                    Ok(issued) => return Ok(issued),
+                    Err(AttemptError::Final(error)) if error.reason == Reason::Deadline => {
                         return Err(missed_before.unwrap_or(error));
                     }
-                    Err(Miss::Final(error)) => return Err(error),
-                    Err(Miss::Moved(error)) => error,
+                    Err(AttemptError::Final(error)) => return Err(error),
+                    Err(AttemptError::Moved(error)) => error,
                 },
                 () = moved, if leader.is_some() => continue,
             };
@@ -118,18 +118,18 @@ impl Scopes {
         strict: &Arc<StrictScope>,
         leader: Option<&Leader>,
         attempt: Attempt,
-    ) -> Result<Given, Miss> {
+    ) -> Result<IssuedIds, AttemptError> {
         let Attempt { want, deadline, origin, .. } = attempt;
         if strict.is_led_here()
             && let Some(node) = issuer.node()
         {
             let patience = deadline.saturating_sub(boot_time());
-            let source = Led { strict: strict.clone(), node: node.clone() };
+            let source = LocalScope { strict: strict.clone(), node: node.clone() };
             let issued = strict.queue.wait(&source, Want { patience, ..want }, 1).await;
-            return issued.map(Given::from).map_err(Miss::from);
+            return issued.map(IssuedIds::from).map_err(AttemptError::from);
         }
         let none = |detail: String| {
-            Miss::Moved(ApiError::new(Reason::NoLeader, detail).retry_after(RETRY))
+            AttemptError::Moved(ApiError::new(Reason::NoLeader, detail).retry_after(RETRY))
         };
         let scope = &strict.name;
         let Some(leader) = leader else {
@@ -157,12 +157,12 @@ impl Scopes {
 
 /// A strict scope that this node leads, for as long as it does.
 #[derive(Clone)]
-struct Led {
+struct LocalScope {
     strict: Arc<StrictScope>,
     node: Node,
 }
 
-impl Source for Led {
+impl Source for LocalScope {
     fn add(&self, partly: &mut Option<Issued>, count: u32) -> Result<(), Stop> {
         let Self { strict, node } = self;
         let Some(issuer) = strict.local_issuer.load_full() else { return Err(lost(strict)) };
@@ -196,11 +196,11 @@ fn at_once(issuer: &Strict<Proof>, count: Count) -> Result<Issued, NotScoped> {
 fn lost(strict: &StrictScope) -> Stop {
     let detail = format_args!("this node does not lead the scope {} any more", strict.name);
     let error = ApiError::new(Reason::NoLeader, detail).retry_after(RETRY);
-    Stop::Refuse(Refused { error, is_elsewhere: true })
+    Stop::Refuse(Refused { error, may_succeed_elsewhere: true })
 }
 
-impl From<Refused> for Miss {
-    fn from(Refused { error, is_elsewhere }: Refused) -> Self {
-        if is_elsewhere { Self::Moved(error) } else { Self::Final(error) }
+impl From<Refused> for AttemptError {
+    fn from(Refused { error, may_succeed_elsewhere }: Refused) -> Self {
+        if may_succeed_elsewhere { Self::Moved(error) } else { Self::Final(error) }
     }
 }

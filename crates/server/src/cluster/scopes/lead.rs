@@ -1,4 +1,4 @@
-//! Leading a strict scope: from the campaign to the resignation.
+//! The leadership of a strict scope, from the campaign to the resignation.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -46,7 +46,11 @@ pub(crate) async fn lead(
                 stats.lead(false);
             }
             Some(Err(error)) => {
-                tracing::error!(%error, scope = scope.name, "this node cannot lead the scope");
+                tracing::error!(
+                    %error,
+                    scope = scope.name,
+                    "cannot take part in the election of the scope's leader, and tries again"
+                );
                 draining.run_until_cancelled(tokio::time::sleep(TRY_AGAIN)).await;
             }
         }
@@ -77,7 +81,7 @@ async fn issue_while_leading(
         scope.forwards.raise(id);
     }
     if let Some(loss) = leadership.loss() {
-        tracing::warn!(scope = scope.name, %loss, "this node does not lead the scope any more");
+        tracing::warn!(scope = scope.name, %loss, "this node no longer leads the scope");
         return;
     }
     match leadership.resign_at(last).await {

@@ -1,4 +1,4 @@
-//! Words for requests that could not be read: the library answers them by a bare status.
+//! Error texts for requests that could not be read: the library answers them by a bare status.
 
 use bytes::{Bytes, BytesMut};
 use frazil_wire::{ApiError, Reason};

@@ -1,4 +1,4 @@
-//! Taking IDs apart and putting them together.
+//! The routes that decode and encode IDs.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use hyper::Request;
 use hyper::body::Incoming;
 use serde::Deserialize;
 
-use super::decode_body::{self, Asked};
+use super::decode_body::{self, DecodeRequest};
 use crate::app::Shared;
 use crate::encode::DECODED_PIECE;
 use crate::http::answer::{self, Answer};
@@ -42,7 +42,8 @@ pub(crate) async fn many(
     let bytes = body::json_bytes(request, limits).await?;
     // A body has up to a megabyte: others of this thread have their turn before and after it.
     tokio::task::yield_now().await;
-    let Asked { ids, layout: name } = decode_body::parse(&bytes, limits.max_count as usize)?;
+    let DecodeRequest { ids, layout: name } =
+        decode_body::parse(&bytes, limits.max_count as usize)?;
     drop(bytes);
     let layout = layout(shared, name.as_deref())?;
     let left = charge(caller, ids.len()).map_err(|error| Failed::new(error, caller))?;

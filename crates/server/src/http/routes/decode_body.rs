@@ -13,22 +13,22 @@ use crate::policy::decode_cost::check_count;
 
 /// What a client asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct DecodeRequest {
     pub(super) ids: Vec<u64>,
     pub(super) layout: Option<String>,
 }
 
 /// Reads at most so many IDs.
-pub(super) fn parse(bytes: &[u8], most: usize) -> Result<Asked, ApiError> {
+pub(super) fn parse(bytes: &[u8], most: usize) -> Result<DecodeRequest, ApiError> {
     let mut refusal = None;
     let mut json = serde_json::Deserializer::from_slice(bytes);
-    let reader = AskedReader { most, refusal: &mut refusal };
+    let reader = DecodeRequestVisitor { most, refusal: &mut refusal };
     let asked = json.deserialize_map(reader).and_then(|asked| json.end().map(|()| asked));
     asked.map_err(|error| refusal.unwrap_or_else(|| nonsense(&error)))
 }
 
 /// Reads the whole. What is wrong with an ID is left in `refusal`: errors of JSON have no reasons.
-struct AskedReader<'a> {
+struct DecodeRequestVisitor<'a> {
     most: usize,
     refusal: &'a mut Option<ApiError>,
 }
@@ -40,21 +40,21 @@ enum Field {
     Layout,
 }
 
-impl<'de> Visitor<'de> for AskedReader<'_> {
-    type Value = Asked;
+impl<'de> Visitor<'de> for DecodeRequestVisitor<'_> {
+    type Value = DecodeRequest;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object with ids")
     }
 
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Asked, M::Error> {
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<DecodeRequest, M::Error> {
         let (mut ids, mut layout) = (None, None);
         while let Some(field) = map.next_key()? {
             match field {
                 Field::Ids if ids.is_some() => return Err(M::Error::duplicate_field("ids")),
                 Field::Ids => {
                     let (most, refusal) = (self.most, &mut *self.refusal);
-                    ids = Some(map.next_value_seed(IdsReader { most, refusal })?);
+                    ids = Some(map.next_value_seed(IdsVisitor { most, refusal })?);
                 }
                 Field::Layout if layout.is_some() => {
                     return Err(M::Error::duplicate_field("layout"));
@@ -63,16 +63,16 @@ impl<'de> Visitor<'de> for AskedReader<'_> {
             }
         }
         let ids = ids.ok_or_else(|| M::Error::missing_field("ids"))?;
-        Ok(Asked { ids, layout: layout.flatten() })
+        Ok(DecodeRequest { ids, layout: layout.flatten() })
     }
 }
 
-struct IdsReader<'a> {
+struct IdsVisitor<'a> {
     most: usize,
     refusal: &'a mut Option<ApiError>,
 }
 
-impl<'de> DeserializeSeed<'de> for IdsReader<'_> {
+impl<'de> DeserializeSeed<'de> for IdsVisitor<'_> {
     type Value = Vec<u64>;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Vec<u64>, D::Error> {
@@ -80,7 +80,7 @@ impl<'de> DeserializeSeed<'de> for IdsReader<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for IdsReader<'_> {
+impl<'de> Visitor<'de> for IdsVisitor<'_> {
     type Value = Vec<u64>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,7 +91,7 @@ impl<'de> Visitor<'de> for IdsReader<'_> {
         let Self { most, refusal } = self;
         let mut ids = Vec::new();
         while let Some(id) =
-            list.next_element_seed(IdReader { place: ids.len(), refusal: &mut *refusal })?
+            list.next_element_seed(IdVisitor { place: ids.len(), refusal: &mut *refusal })?
         {
             ids.push(id);
             check_count(ids.len(), most).map_err(|error| refuse(refusal, error))?;
@@ -103,12 +103,12 @@ impl<'de> Visitor<'de> for IdsReader<'_> {
 }
 
 /// Reads an ID as clients write it: in a string, or as a number if their numbers are wide enough.
-struct IdReader<'a> {
+struct IdVisitor<'a> {
     place: usize,
     refusal: &'a mut Option<ApiError>,
 }
 
-impl<'de> DeserializeSeed<'de> for IdReader<'_> {
+impl<'de> DeserializeSeed<'de> for IdVisitor<'_> {
     type Value = u64;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<u64, D::Error> {
@@ -116,7 +116,7 @@ impl<'de> DeserializeSeed<'de> for IdReader<'_> {
     }
 }
 
-impl Visitor<'_> for IdReader<'_> {
+impl Visitor<'_> for IdVisitor<'_> {
     type Value = u64;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -153,7 +153,7 @@ mod tests {
     fn ids_are_strings_or_numbers_and_everything_else_is_refused() {
         let asked = |text: &str| parse(text.as_bytes(), 3).map_err(|error| error.reason);
         let ids = |ids: &[u64], layout: Option<&str>| {
-            Ok(Asked { ids: ids.to_vec(), layout: layout.map(str::to_owned) })
+            Ok(DecodeRequest { ids: ids.to_vec(), layout: layout.map(str::to_owned) })
         };
         assert_eq!(asked(r#"{"ids":["7",8,"\u0039"]}"#), ids(&[7, 8, 9], None));
         assert_eq!(asked(r#"{"layout":"x","ids":[]}"#), ids(&[], Some("x")));

@@ -1,4 +1,4 @@
-//! Probes.
+//! Health probes: `/livez` and `/readyz`.
 
 use std::fmt::Write;
 
@@ -49,15 +49,15 @@ pub(crate) fn ready(
 /// Details name the store and its files: they are for those who may read, and without keys for
 /// those on the machine itself.
 fn may_see_details(shared: &Shared, remote: &Remote, headers: &HeaderMap) -> bool {
-    let gate = &shared.gate;
-    if gate.keys().is_none() {
+    let authenticator = &shared.authenticator;
+    if authenticator.keys().is_none() {
         // A proxy on this machine may ask for anybody.
         return remote.address.is_loopback() && !remote.is_proxy;
     }
     let shown = headers.get(AUTHORIZATION).and_then(|shown| bearer(shown.as_bytes()));
     let caller = match shown {
-        Some(_) => gate.admit(remote, shown, Need::AnyKey).ok(),
-        None => gate
+        Some(_) => authenticator.admit(remote, shown, Need::AnyKey).ok(),
+        None => authenticator
             .by_certificate(remote)
             .filter(|_| origin::check(headers, remote, Lack::Key).is_ok()),
     };
@@ -79,7 +79,7 @@ fn words(shared: &Shared) -> String {
     }
     let left = info.node.issuable_seconds > 0.0;
     let _ = writeln!(text, "[{}] issuable: {}", sign(left), if left { "yes" } else { "no" });
-    text += match shared.gate.keys().is_some() {
+    text += match shared.authenticator.keys().is_some() {
         true => "details are for keys with the role read\n",
         false => "details are for clients on the same machine\n",
     };

@@ -21,7 +21,7 @@ use crate::issuer::parse_count;
 use crate::metrics::Protocol;
 use crate::net::listener::Remote;
 use crate::policy::access::Caller;
-use crate::policy::admission::{Ask, Given};
+use crate::policy::admission::{IdsRequest, IssuedIds};
 use crate::policy::queue::Count;
 
 /// More IDs than these are not written at once.
@@ -44,7 +44,7 @@ pub(crate) async fn issue(
     // there is when it comes, or not at all.
     let term = shared.scopes.leader_token(scope.as_deref().unwrap_or_default());
     let (count, scope) = (Count::Exactly(count), scope.as_deref().unwrap_or_default());
-    let ask = Ask {
+    let ask = IdsRequest {
         count,
         is_run: false,
         scope,
@@ -53,11 +53,11 @@ pub(crate) async fn issue(
         origin,
         protocol: Protocol::Http,
     };
-    let given = shared.give(remote, caller, ask).await;
-    let given = given.map_err(|error| Failed::new(error, caller))?;
+    let issued = shared.issue(remote, caller, ask).await;
+    let issued = issued.map_err(|error| Failed::new(error, caller))?;
     let name = Some(scope).filter(|name| !name.is_empty());
     let others;
-    let frame = match &given.elsewhere {
+    let frame = match &issued.issuing_node {
         None => &shared.frame,
         Some(at) => {
             let layout = *shared.issuer.layout();
@@ -65,18 +65,18 @@ pub(crate) async fn issue(
             &others
         }
     };
-    let mut answer = match given.batch.len() > LONG {
-        false => described(form.content_type(), written(frame, &given, form, name)),
-        true => long(form.content_type(), long_body(frame, &given, form, name)),
+    let mut answer = match issued.batch.len() > LONG {
+        false => described(form.content_type(), written(frame, &issued, form, name)),
+        true => long(form.content_type(), long_body(frame, &issued, form, name)),
     };
     // JSON has it in the body, where clients look.
     if form != Form::Json || origin == Origin::Peer {
-        tell_source(answer.headers_mut(), shared, &given);
+        tell_source(answer.headers_mut(), shared, &issued);
     }
     if let (Origin::Peer, Some(token)) = (origin, term) {
         answer.headers_mut().insert(peers::LEADER_TOKEN, HeaderValue::from(token.0));
     }
-    if let Some(left) = given.left {
+    if let Some(left) = issued.left {
         tell_quota(answer.headers_mut(), left);
     }
     Ok(answer)
@@ -98,8 +98,8 @@ fn origin(headers: &HeaderMap) -> Result<(Origin, Option<Duration>), ApiError> {
 }
 
 /// Who issued the IDs, and the token of the lease.
-fn tell_source(headers: &mut HeaderMap, shared: &Shared, given: &Given) {
-    let (node, region) = match &given.elsewhere {
+fn tell_source(headers: &mut HeaderMap, shared: &Shared, issued: &IssuedIds) {
+    let (node, region) = match &issued.issuing_node {
         None => (&shared.name, shared.region.as_ref()),
         Some(at) => (&at.node, at.region.as_ref()),
     };
@@ -108,7 +108,7 @@ fn tell_source(headers: &mut HeaderMap, shared: &Shared, given: &Given) {
             headers.insert(name, value);
         }
     }
-    headers.insert(peers::TOKEN, HeaderValue::from(given.token.0));
+    headers.insert(peers::TOKEN, HeaderValue::from(issued.token.0));
 }
 
 /// Several headers are as good as one list.
@@ -125,12 +125,12 @@ fn form(headers: &HeaderMap) -> Result<Form, ApiError> {
 }
 
 /// An answer whose bytes are made as they are sent.
-fn long_body(frame: &JsonFrame, given: &Given, form: Form, scope: Option<&str>) -> LongBody {
-    let batch = &given.batch;
+fn long_body(frame: &JsonFrame, issued: &IssuedIds, form: Form, scope: Option<&str>) -> LongBody {
+    let batch = &issued.batch;
     match form {
         Form::Json => {
             let mut end = Vec::new();
-            frame.write_end(&mut end, given, scope);
+            frame.write_end(&mut end, issued, scope);
             let (before, after) = QUOTES;
             let around = Around::Text { before, after, cut: 1 };
             LongBody::new(BEGINNING, batch, around, end)
@@ -143,10 +143,10 @@ fn long_body(frame: &JsonFrame, given: &Given, form: Form, scope: Option<&str>) 
     }
 }
 
-fn written(frame: &JsonFrame, given: &Given, form: Form, scope: Option<&str>) -> Bytes {
-    let batch = &given.batch;
+fn written(frame: &JsonFrame, issued: &IssuedIds, form: Form, scope: Option<&str>) -> Bytes {
+    let batch = &issued.batch;
     let bytes = match form {
-        Form::Json => frame.write(given, scope),
+        Form::Json => frame.write(issued, scope),
         Form::Text => {
             let mut out = Vec::new();
             push_ids(&mut out, batch, b"", b"\n");

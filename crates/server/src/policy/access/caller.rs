@@ -6,22 +6,22 @@ use frazil_wire::{ApiError, Reason};
 
 use super::Need;
 use crate::net::remote::Remote;
-use crate::policy::audit::{self, Refused, Whose};
-use crate::policy::keys::{Denied, Key, Keyring, Left, Quota, Role};
+use crate::policy::audit::{self, KeyOwner, RefusalKind};
+use crate::policy::keys::{Denied, Key, Keyring, Quota, QuotaLeft, Role};
 use crate::policy::queue::Count;
 
-/// Whose request it is.
+/// KeyOwner request it is.
 #[derive(Clone, Debug)]
 pub(crate) enum Caller {
     /// Nobody had to say.
     Anybody,
     /// The holder of a key.
-    Key(Holder),
+    Key(KeyHolder),
 }
 
 /// Somebody who has shown a key, or a certificate that stands for one.
 #[derive(Clone, Debug)]
-pub(crate) struct Holder {
+pub(crate) struct KeyHolder {
     pub(super) key: Arc<Key>,
     remote: Remote,
     /// Whether a certificate was shown, and no key.
@@ -30,7 +30,7 @@ pub(crate) struct Holder {
 
 impl Caller {
     pub(super) fn new(key: &Arc<Key>, remote: &Remote, is_certified: bool) -> Self {
-        Self::Key(Holder { key: key.clone(), remote: remote.clone(), is_certified })
+        Self::Key(KeyHolder { key: key.clone(), remote: remote.clone(), is_certified })
     }
 
     /// The key, if there is one.
@@ -47,7 +47,7 @@ impl Caller {
         let (Self::Key(holder), Some(role)) = (self, self.missing(need)) else { return Ok(()) };
         let name = &holder.key.entry.name;
         let detail = format_args!("the key of {name} does not have the role {role}");
-        Err(holder.refused(Refused::Role, &ApiError::new(Reason::Forbidden, detail), requests))
+        Err(holder.refused(RefusalKind::Role, &ApiError::new(Reason::Forbidden, detail), requests))
     }
 
     /// Whether the key has the role, where those without it get something else.
@@ -78,7 +78,7 @@ impl Caller {
         }
         let (name, own) = (&holder.key.entry.name, scopes.join(", "));
         let detail = format_args!("the key of {name} is for the scopes {own} alone: name one");
-        Err(holder.refused(Refused::Scope, &ApiError::new(Reason::Forbidden, detail), requests))
+        Err(holder.refused(RefusalKind::Scope, &ApiError::new(Reason::Forbidden, detail), requests))
     }
 
     /// Whether a user of that name may be the holder of the key, as RESP clients name one.
@@ -88,12 +88,12 @@ impl Caller {
             return Ok(());
         }
         let detail = "the user must be default, or the name of the key";
-        Err(holder.refused(Refused::User, &ApiError::new(Reason::Unauthenticated, detail), 1))
+        Err(holder.refused(RefusalKind::User, &ApiError::new(Reason::Unauthenticated, detail), 1))
     }
 
     /// Takes from the key's quota what a request wants, or what there is of it where less will do;
     /// gives how many, and what is left. `None` if the key has no quota.
-    pub(crate) fn charge(&self, count: Count) -> Result<Option<(u32, Left)>, ApiError> {
+    pub(crate) fn charge(&self, count: Count) -> Result<Option<(u32, QuotaLeft)>, ApiError> {
         self.quota().map(|quota| quota.charge(count)).transpose()
     }
 
@@ -107,9 +107,9 @@ impl Caller {
     }
 
     /// The key's quota with nothing left, if it has one.
-    pub(crate) fn used_up(&self) -> Option<Left> {
+    pub(crate) fn used_up(&self) -> Option<QuotaLeft> {
         let per_second = self.quota()?.per_second().get();
-        Some(Left { per_second, remaining: 0 })
+        Some(QuotaLeft { per_second, remaining: 0 })
     }
 
     /// Counts so many requests that the caller was refused; what is about keys is counted here already.
@@ -120,7 +120,7 @@ impl Caller {
     }
 }
 
-impl Holder {
+impl KeyHolder {
     /// The key that is the holder's now: a certificate may stand for another one than before.
     pub(super) fn renewed<'a>(&self, keys: &'a Keyring) -> Result<&'a Arc<Key>, Denied> {
         match &self.remote.certificate {
@@ -133,8 +133,8 @@ impl Holder {
     }
 
     /// Logs and counts what the holder may not do.
-    pub(super) fn refused(&self, what: Refused, error: &ApiError, requests: u64) -> ApiError {
-        audit::refused(&self.remote, Whose::Known(&self.key), what, error);
+    pub(super) fn refused(&self, what: RefusalKind, error: &ApiError, requests: u64) -> ApiError {
+        audit::refused(&self.remote, KeyOwner::Known(&self.key), what, error);
         self.count_refused(error, requests);
         error.clone()
     }

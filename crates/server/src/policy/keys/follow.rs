@@ -93,10 +93,10 @@ impl Followed {
 
 /// Puts a list of keys in force, and says how many they are.
 pub(crate) fn put_in_force(shared: &Shared, entries: Vec<KeyEntry>) -> usize {
-    let before = shared.gate.keys();
+    let before = shared.authenticator.keys();
     let ring = Keyring::new(entries, before.as_deref(), shared.followed.nodes());
     let count = ring.len();
-    shared.gate.replace(ring);
+    shared.authenticator.replace(ring);
     shared.followed.replaced.notify_one();
     warn_of_certificates(shared);
     count
@@ -105,7 +105,8 @@ pub(crate) fn put_in_force(shared: &Shared, entries: Vec<KeyEntry>) -> usize {
 /// Warns where keys in force name certificates that no client is asked for.
 pub(crate) fn warn_of_certificates(shared: &Shared) {
     let is_asked = shared.tls.as_ref().is_some_and(Tls::asks_for_certificates);
-    let are_named = shared.gate.keys().as_deref().is_some_and(|keys| keys.has_certificates());
+    let are_named =
+        shared.authenticator.keys().as_deref().is_some_and(|keys| keys.has_certificates());
     if are_named && !is_asked {
         tracing::warn!(
             "keys name certificates, and no client is asked for one: set --tls-client-ca"
@@ -242,11 +243,12 @@ impl List {
 /// as many as they were.
 async fn divide(shared: &Shared, node: &Node) {
     loop {
-        let is_needed = shared.gate.keys().as_deref().is_some_and(|keys| keys.has_cluster_quotas());
+        let is_needed =
+            shared.authenticator.keys().as_deref().is_some_and(|keys| keys.has_cluster_quotas());
         if is_needed && let Ok(cluster) = shared.cluster_cache.cluster(node).await {
             let nodes = live_nodes(&cluster, &shared.name);
             shared.followed.nodes.store(nodes, Ordering::Relaxed);
-            if let Some(keys) = shared.gate.keys().as_deref() {
+            if let Some(keys) = shared.authenticator.keys().as_deref() {
                 keys.divide(shared.followed.nodes());
             }
         }

@@ -80,7 +80,7 @@ impl Bucket {
 
 /// What is left of a quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Left {
+pub(crate) struct QuotaLeft {
     pub(crate) per_second: u32,
     pub(crate) remaining: u32,
 }
@@ -112,7 +112,7 @@ impl Quota {
     ///
     /// # Errors
     /// If there are not so many, and after how long there are.
-    pub(crate) fn charge(&self, count: Count) -> Result<(u32, Left), ApiError> {
+    pub(crate) fn charge(&self, count: Count) -> Result<(u32, QuotaLeft), ApiError> {
         let Count::UpTo(most) = count else {
             return self.take(count.most()).map(|left| (count.most(), left));
         };
@@ -132,14 +132,16 @@ impl Quota {
     ///
     /// # Errors
     /// If there are not so many, and after how long there are.
-    pub(crate) fn take(&self, count: u32) -> Result<Left, ApiError> {
+    pub(crate) fn take(&self, count: u32) -> Result<QuotaLeft, ApiError> {
         let bucket = self.bucket.load();
         let per_second = bucket.per_second.get();
         let Some(wanted) = NonZeroU32::new(count) else {
-            return Ok(Left { per_second, remaining: per_second });
+            return Ok(QuotaLeft { per_second, remaining: per_second });
         };
         match bucket.limiter.check_n(wanted) {
-            Ok(Ok(state)) => Ok(Left { per_second, remaining: state.remaining_burst_capacity() }),
+            Ok(Ok(state)) => {
+                Ok(QuotaLeft { per_second, remaining: state.remaining_burst_capacity() })
+            }
             Ok(Err(not_until)) => {
                 let wait = not_until.wait_time_from(self.clock.now());
                 let detail =
@@ -192,7 +194,7 @@ mod tests {
     #[test]
     fn a_quota_gives_a_second_at_once_and_says_when_there_is_more() {
         let quota = Quota::new(Allowance::Node(rate(1000)), NonZeroU32::MIN);
-        assert_eq!(quota.take(400).unwrap(), Left { per_second: 1000, remaining: 600 });
+        assert_eq!(quota.take(400).unwrap(), QuotaLeft { per_second: 1000, remaining: 600 });
         // Some come back while this runs, so what is left may be a little more.
         let left = quota.take(600).unwrap().remaining;
         let error = quota.take(1000).unwrap_err();

@@ -128,7 +128,15 @@ impl fmt::Display for StoredKeysError {
     }
 }
 
-impl std::error::Error for StoredKeysError {}
+impl std::error::Error for StoredKeysError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // Its text is that of the error, so what comes next is what that rests on.
+            Self::Store(error) => error.source(),
+            Self::Lost | Self::Keys(_) | Self::TooLong(_) => None,
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

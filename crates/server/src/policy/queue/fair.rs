@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-/// Whose a request is.
+/// KeyOwner a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
     /// The key's number; 0 for those who need none.
@@ -15,7 +15,7 @@ pub(crate) struct Flow {
 /// Each key in turn gets as many IDs as `quantum`, however many it wants and however it asks for them; of one key,
 /// each connection in turn is served one request, or `quantum` IDs of it.
 #[derive(Debug)]
-pub(super) struct Fair<T> {
+pub(super) struct FairQueue<T> {
     keys: HashMap<u64, Key<T>>,
     /// Keys that wait, the next one first.
     order: VecDeque<u64>,
@@ -53,9 +53,9 @@ pub(super) struct Turn<T> {
     pub(super) most: u32,
 }
 
-/// How a key stands in the queue.
+/// What waits in the queue for a key, and beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct KeyBacklog {
     /// Keys that wait, with this one.
     pub(super) keys: usize,
     /// Requests of this key that wait.
@@ -64,7 +64,7 @@ pub(super) struct Standing {
     pub(super) own_ids: u64,
 }
 
-impl<T> Fair<T> {
+impl<T> FairQueue<T> {
     pub(super) fn new(quantum: u32) -> Self {
         Self {
             keys: HashMap::new(),
@@ -85,10 +85,10 @@ impl<T> Fair<T> {
         self.ids
     }
 
-    pub(super) fn standing(&self, key: u64) -> Standing {
+    pub(super) fn backlog(&self, key: u64) -> KeyBacklog {
         match self.keys.get(&key) {
-            Some(own) => Standing { keys: self.keys.len(), own: own.len, own_ids: own.ids },
-            None => Standing { keys: self.keys.len() + 1, own: 0, own_ids: 0 },
+            Some(own) => KeyBacklog { keys: self.keys.len(), own: own.len, own_ids: own.ids },
+            None => KeyBacklog { keys: self.keys.len() + 1, own: 0, own_ids: 0 },
         }
     }
 
@@ -203,7 +203,7 @@ mod tests {
     }
 
     /// Serves everything, `most` IDs in a turn at the most, and gives who was served and how many.
-    fn serve(fair: &mut Fair<&'static str>) -> Vec<(&'static str, u32)> {
+    fn serve(fair: &mut FairQueue<&'static str>) -> Vec<(&'static str, u32)> {
         let mut served = Vec::new();
         while let Some(mut turn) = fair.next() {
             let count = turn.ids.min(turn.most);
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn keys_take_turns_however_much_each_wants() {
-        let mut fair = Fair::new(4);
+        let mut fair = FairQueue::new(4);
         for _ in 0..6 {
             fair.push(flow(1, 1), 2, "flood");
         }
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_large_request_is_served_in_pieces_beside_others_and_whole_alone() {
-        let mut fair = Fair::new(10);
+        let mut fair = FairQueue::new(10);
         fair.push(flow(1, 1), 25, "large");
         fair.push(flow(2, 2), 10, "other");
         assert_eq!(serve(&mut fair), [("large", 10), ("other", 10), ("large", 15)]);
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn connections_of_one_key_take_turns() {
-        let mut fair = Fair::new(100);
+        let mut fair = FairQueue::new(100);
         for item in ["a1", "a2", "a3"] {
             fair.push(flow(7, 1), 1, item);
         }
@@ -255,12 +255,12 @@ mod tests {
 
     #[test]
     fn what_is_taken_out_is_gone_and_the_rest_keeps_its_order() {
-        let mut fair = Fair::new(100);
+        let mut fair = FairQueue::new(100);
         for (connection, item) in [(1, "a1"), (2, "b1"), (1, "a2"), (3, "c1")] {
             fair.push(flow(7, connection), 2, item);
         }
-        assert_eq!(fair.standing(7), Standing { keys: 1, own: 4, own_ids: 8 });
-        assert_eq!(fair.standing(8), Standing { keys: 2, own: 0, own_ids: 0 });
+        assert_eq!(fair.backlog(7), KeyBacklog { keys: 1, own: 4, own_ids: 8 });
+        assert_eq!(fair.backlog(8), KeyBacklog { keys: 2, own: 0, own_ids: 0 });
         assert_eq!(fair.take_if(|item| *item == "b1"), ["b1"]);
         assert_eq!((fair.len(), fair.ids()), (3, 6));
         let order: Vec<_> = serve(&mut fair).into_iter().map(|(who, _)| who).collect();

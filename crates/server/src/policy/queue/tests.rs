@@ -167,7 +167,7 @@ fn when_nobody_is_left_to_serve_them_those_who_wait_hear_it() {
 async fn a_service_that_ends_takes_nobody_with_it_who_came_after() {
     let (queue, tap) = (queue(), Tap::new(1, TICK));
     let mut first = Service::new(queue.clone(), tap.clone());
-    assert!(matches!(first.round(), After::Done));
+    assert!(matches!(first.round(), NextStep::Done));
     let answer = queue.join(&tap, want(0, 1, Count::Exactly(1)), 1).unwrap();
     drop(first);
     assert_eq!(answer.await.unwrap().unwrap().batch.len(), 1);

@@ -7,11 +7,11 @@ use frazil_wire::ApiError;
 use super::super::command::{Next, invalid, is};
 use super::super::frame::Arguments;
 use super::super::reply::Shape;
-use super::{Connection, Left};
+use super::{Connection, Pending};
 use crate::cluster::scopes::Origin;
 use crate::encode::Pieces;
 use crate::metrics::{Method, Protocol};
-use crate::policy::admission::{Ask, Given};
+use crate::policy::admission::{IdsRequest, IssuedIds};
 use crate::policy::queue::Count;
 
 /// Commands for one ID each that are answered together.
@@ -48,8 +48,8 @@ impl Connection {
         while self.run.count > 0 {
             let Run { count, shape } = self.run;
             match self.grant(Count::UpTo(count), "").await? {
-                Ok(given) => {
-                    let batch = &given.batch;
+                Ok(issued) => {
+                    let batch = &issued.batch;
                     batch.runs().for_each(|run| self.replies.run(&run, shape));
                     self.tally.answered += batch.len() as u64;
                     self.run.count -= u32::try_from(batch.len()).unwrap_or(count).min(count);
@@ -65,37 +65,42 @@ impl Connection {
     }
 
     /// IDs for whoever this is. What was answered before is sent first if they are not there at once.
-    async fn grant(&mut self, count: Count, scope: &str) -> io::Result<Result<Given, ApiError>> {
+    async fn grant(
+        &mut self,
+        count: Count,
+        scope: &str,
+    ) -> io::Result<Result<IssuedIds, ApiError>> {
         let (patience, origin, protocol) = (None, Origin::Client, Protocol::Resp);
         let is_run = matches!(count, Count::UpTo(_));
-        let ask = Ask { count, is_run, scope, patience, waits_for_quota: false, origin, protocol };
-        let caller = match self.session.caller(&self.shared.gate, ask.requests()) {
+        let ask =
+            IdsRequest { count, is_run, scope, patience, waits_for_quota: false, origin, protocol };
+        let caller = match self.session.caller(&self.shared.authenticator, ask.requests()) {
             Ok(caller) => caller.clone(),
             Err(error) => return Ok(Err(error)),
         };
         let (shared, remote) = (self.shared.clone(), self.session.remote.clone());
-        let giving = shared.give(&remote, &caller, ask);
-        tokio::pin!(giving);
+        let issuing = shared.issue(&remote, &caller, ask);
+        tokio::pin!(issuing);
         Ok(tokio::select! {
             biased;
-            given = &mut giving => given,
+            issued = &mut issuing => issued,
             () = std::future::ready(()) => {
                 self.flush().await?;
-                giving.await
+                issuing.await
             }
         })
     }
 
     /// `INCR key`, and what is the same as it.
-    pub(super) fn incr(&mut self) -> Left {
+    pub(super) fn incr(&mut self) -> Pending {
         if !self.shared.issuer.layout().fits_i64() {
             let why = "IDs of this layout do not fit a signed integer: use ID.NEXT";
             return self.fail(Method::Next, &invalid(why));
         }
-        Left::Issue { count: None, scope: String::new(), shape: Shape::Integer }
+        Pending::Issue { count: None, scope: String::new(), shape: Shape::Integer }
     }
 
-    pub(super) fn next(&mut self, words: &[&[u8]]) -> Left {
+    pub(super) fn next(&mut self, words: &[&[u8]]) -> Pending {
         let wanted = Next::parse(words).and_then(|next| {
             if next.shape == Shape::Integer && !self.shared.issuer.layout().fits_i64() {
                 return Err(invalid("IDs of this layout do not fit a signed integer: use AS STR"));
@@ -104,7 +109,7 @@ impl Connection {
         });
         match wanted {
             Ok(Next { count, scope, shape }) => {
-                Left::Issue { count, scope: scope.to_owned(), shape }
+                Pending::Issue { count, scope: scope.to_owned(), shape }
             }
             Err(error) => self.fail(Method::Next, &error),
         }
@@ -118,9 +123,9 @@ impl Connection {
         shape: Shape,
     ) -> io::Result<()> {
         match self.grant(Count::Exactly(count.unwrap_or(1)), scope).await? {
-            Ok(given) => {
+            Ok(issued) => {
                 self.tally.answered += 1;
-                let batch = &given.batch;
+                let batch = &issued.batch;
                 if count.is_some() {
                     self.replies.array(batch.len());
                 }

@@ -12,9 +12,9 @@ use frazil_wire::{ApiError, Reason};
 use tokio::sync::oneshot;
 
 use super::super::StrictScope;
-use super::super::issue::{Attempt, Miss, RETRY};
+use super::super::issue::{Attempt, AttemptError, RETRY};
 use super::BACK_OFF;
-use crate::policy::admission::Given;
+use crate::policy::admission::IssuedIds;
 
 /// Who waits for a scope's leader. At most one task asks it.
 #[derive(Debug, Default)]
@@ -50,10 +50,10 @@ pub(super) struct Waiter {
     pub(super) now: UnixMs,
     /// Whether it has failed before.
     pub(super) is_again: bool,
-    answer: oneshot::Sender<Result<Given, Miss>>,
+    answer: oneshot::Sender<Result<IssuedIds, AttemptError>>,
 }
 
-/// The duty to ask. If it is dropped before nobody waits any more, those who do are told.
+/// The task that asks the leader. If it is dropped while requests wait, they are told.
 #[derive(Debug)]
 pub(super) struct Asking {
     strict: Arc<StrictScope>,
@@ -65,20 +65,20 @@ impl Waiter {
         count: u32,
         attempt: Attempt,
         now: UnixMs,
-    ) -> (Self, oneshot::Receiver<Result<Given, Miss>>) {
+    ) -> (Self, oneshot::Receiver<Result<IssuedIds, AttemptError>>) {
         let (answer, answered) = oneshot::channel();
         let Attempt { deadline, is_again, .. } = attempt;
         (Self { count, deadline, came: boot_time(), now, is_again, answer }, answered)
     }
 
     /// Who does not wait any more gets nothing; IDs for it are lost.
-    pub(super) fn answer(self, answer: Result<Given, Miss>) {
+    pub(super) fn answer(self, answer: Result<IssuedIds, AttemptError>) {
         let _ = self.answer.send(answer);
     }
 }
 
 impl Forwards {
-    /// Adds a request, unless `most` wait. Who is given the duty must see to it that the leader is asked.
+    /// Adds a request, unless `most` wait. The one that gets the task must run it.
     pub(super) fn join(
         &self,
         waiter: Waiter,
@@ -112,11 +112,11 @@ impl Forwards {
 
     /// Fails while the leader with this token is left alone, or if it failed, is asked again, and that
     /// was done as often as requests came.
-    pub(super) fn check_rest(&self, token: u64, is_again: bool) -> Result<(), Miss> {
+    pub(super) fn check_rest(&self, token: u64, is_again: bool) -> Result<(), AttemptError> {
         let state = self.state();
         match state.rest.as_ref().filter(|rest| rest.token == token) {
             Some(rest) if rest.left().is_some() || (is_again && !state.budget.spend()) => {
-                Err(Miss::Moved(rest.error.clone()))
+                Err(AttemptError::Moved(rest.error.clone()))
             }
             _ => Ok(()),
         }
@@ -128,9 +128,9 @@ impl Forwards {
     }
 
     /// Notes whether the leader with this token answered.
-    pub(super) fn note(&self, token: u64, failure: Option<&Miss>) {
+    pub(super) fn note(&self, token: u64, failure: Option<&AttemptError>) {
         let mut state = self.state();
-        let Some(Miss::Moved(error)) = failure else {
+        let Some(AttemptError::Moved(error)) = failure else {
             state.rest = None;
             return;
         };
@@ -159,7 +159,7 @@ impl Rest {
 
 impl Asking {
     /// Those who have waited longest, for up to so many IDs together; the first may want more. `None`:
-    /// nobody waits, and whoever comes next has the duty.
+    /// nobody waits, and the next request gets the task.
     pub(super) fn next_group(&mut self, most: u32) -> Option<Vec<Waiter>> {
         let mut state = self.strict.forwards.state();
         let (mut group, mut count) = (Vec::new(), 0_u32);

@@ -1,6 +1,6 @@
-//! The duties of one node for the whole cluster: the leader of the election `frazil:cluster`.
+//! Cluster tasks: what one node does for all, the leader of the election `frazil:cluster`.
 
-mod stale;
+mod stale_workers;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,18 +12,18 @@ use frazil::election::{Candidate, Proof};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-pub(crate) use self::stale::{Stale, StaleSlots};
+pub(crate) use self::stale_workers::{StaleCounts, StaleWorkers};
 use crate::app::Shared;
 use crate::cluster::elections::ElectionStats;
 use crate::node::condition::Condition;
 
-/// Something that is done again and again by one node of a cluster.
-struct Duty {
+/// A task that one node of a cluster runs again and again.
+struct ClusterTask {
     name: &'static str,
     /// From the end of one round to the beginning of the next.
     every: Duration,
     round: Round,
-    /// Takes back what was told, when another node goes on.
+    /// Forgets what was found, when another node goes on.
     hand_over: fn(&Shared),
 }
 
@@ -33,22 +33,22 @@ type Round = for<'a> fn(
     &'a Proof,
 ) -> Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
-/// All of them. Each runs on its own, so that none waits for another.
-const DUTIES: [Duty; 1] = [Duty {
+/// All tasks. Each runs on its own, so that none waits for another.
+const TASKS: [ClusterTask; 1] = [ClusterTask {
     name: "report of stale slots",
     every: Duration::from_mins(1),
-    round: |shared, _| Box::pin(stale::report(shared)),
+    round: |shared, _| Box::pin(stale_workers::report(shared)),
     hand_over: |shared| shared.stale.clear(),
 }];
 
 /// After a campaign that failed for good: an operator may repair what is wrong.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
 
-/// Does the duties as often as this node is elected, until it drains.
+/// Runs the tasks whenever this node is elected, until it drains.
 pub(crate) async fn lead(
     shared: Arc<Shared>,
     candidate: Candidate,
-    ballot: Arc<ElectionStats>,
+    stats: Arc<ElectionStats>,
     mut condition: watch::Receiver<Condition>,
 ) {
     let draining = shared.shutdown.draining.clone();
@@ -62,39 +62,39 @@ pub(crate) async fn lead(
             None => return,
             Some(Ok(leadership)) => leadership,
             Some(Err(error)) => {
-                tracing::error!(%error, "this node cannot lead the cluster");
+                tracing::error!(%error, "cannot take part in the election of the cluster's leader, and tries again");
                 draining.run_until_cancelled(tokio::time::sleep(TRY_AGAIN)).await;
                 continue;
             }
         };
-        ballot.lead(true);
+        stats.lead(true);
         tracing::info!(token = %leadership.token(), "this node leads the cluster");
         {
             // Dropped before the resignation: what was begun is not finished by two.
-            let mut duties = JoinSet::new();
-            for duty in &DUTIES {
-                duties.spawn(perform(shared.clone(), leadership.proof(), duty));
+            let mut tasks = JoinSet::new();
+            for task in &TASKS {
+                tasks.spawn(run_task(shared.clone(), leadership.proof(), task));
             }
             tokio::select! {
                 () = leadership.cancelled() => {}
                 () = draining.cancelled() => {}
             }
         }
-        DUTIES.iter().for_each(|duty| (duty.hand_over)(&shared));
-        ballot.lead(false);
-        tracing::info!("this node does not lead the cluster any more");
+        TASKS.iter().for_each(|task| (task.hand_over)(&shared));
+        stats.lead(false);
+        tracing::info!("this node no longer leads the cluster");
         if let Err(error) = leadership.resign().await {
-            tracing::warn!(%error, "the store was not told that this node has resigned");
+            tracing::warn!(%error, "could not resign in the store: the next leader of the cluster waits for the TTL");
         }
     }
 }
 
-/// Does one duty for as long as the leadership lasts.
-async fn perform(shared: Arc<Shared>, proof: Proof, duty: &'static Duty) {
+/// Runs one task for as long as the leadership lasts.
+async fn run_task(shared: Arc<Shared>, proof: Proof, task: &'static ClusterTask) {
     while proof.is_leader() {
-        if let Err(error) = (duty.round)(&shared, &proof).await {
-            tracing::warn!(%error, "a round of the {} failed", duty.name);
+        if let Err(error) = (task.round)(&shared, &proof).await {
+            tracing::warn!(%error, "a cluster task failed, and runs again later: {}", task.name);
         }
-        tokio::time::sleep(duty.every).await;
+        tokio::time::sleep(task.every).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Connections without a key: for a time, and only so many at once.
+//! Unauthenticated connections: they have shown no key, may stay for a time, and only so many at once.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -10,47 +10,47 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, timeout_at};
 
-use super::incoming::{Connection, Standing};
-use crate::net::connection_limits::neighbourhood;
+use super::incoming::{ClientState, Connection};
+use crate::net::connection_limits::address_group;
 
 /// Connections that speak HTTP/2 and have shown no key: each holds some forty kilobytes, and the
 /// windows bound it at a hundred. Who has a key shows it with the first call, and balancers that
 /// probe without one are fewer.
-const STRANGERS_MAX: usize = 128;
+const UNAUTHENTICATED_MAX: usize = 128;
 
-/// The connections that have shown no key. Where one too many comes, the oldest of the address with
+/// The connections that have shown no key yet. Where one too many comes, the oldest of the address with
 /// the most of them is ended, and the new one begins when that has given back what it held.
 #[derive(Debug)]
-pub(super) struct Strangers {
+pub(super) struct UnauthenticatedClients {
     /// The oldest first.
-    inside: Mutex<VecDeque<Inside>>,
+    entries: Mutex<VecDeque<Entry>>,
     permits: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
-struct Inside {
+struct Entry {
     connection: u64,
     peer: IpAddr,
-    standing: Arc<Standing>,
+    client_state: Arc<ClientState>,
 }
 
-/// One of them, for as long as it is kept.
+/// A place among them, for as long as it is kept.
 #[derive(Debug)]
-struct Counted {
-    strangers: Arc<Strangers>,
+struct Slot {
+    unauthenticated_clients: Arc<UnauthenticatedClients>,
     connection: u64,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Default for Strangers {
+impl Default for UnauthenticatedClients {
     fn default() -> Self {
-        Self { inside: Mutex::default(), permits: Arc::new(Semaphore::new(STRANGERS_MAX)) }
+        Self { entries: Mutex::default(), permits: Arc::new(Semaphore::new(UNAUTHENTICATED_MAX)) }
     }
 }
 
-impl Strangers {
+impl UnauthenticatedClients {
     /// None if the semaphore was closed, which nobody does.
-    async fn enter(self: &Arc<Self>, connection: &Connection) -> Option<Counted> {
+    async fn enter(self: &Arc<Self>, connection: &Connection) -> Option<Slot> {
         let permit = match self.permits.clone().try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) => {
@@ -58,55 +58,55 @@ impl Strangers {
                 self.permits.clone().acquire_owned().await.ok()?
             }
         };
-        let Connection { remote, standing } = connection;
-        let (connection, peer) = (remote.connection, neighbourhood(remote.address));
-        self.inside().push_back(Inside { connection, peer, standing: standing.clone() });
-        Some(Counted { strangers: self.clone(), connection, _permit: permit })
+        let Connection { remote, client_state } = connection;
+        let (connection, peer) = (remote.connection, address_group(remote.address));
+        self.entries().push_back(Entry { connection, peer, client_state: client_state.clone() });
+        Some(Slot { unauthenticated_clients: self.clone(), connection, _permit: permit })
     }
 
     fn end_one(&self) {
-        let ended = remove_one(&mut self.inside());
+        let ended = remove_one(&mut self.entries());
         if let Some(ended) = ended {
-            ended.standing.cut();
+            ended.client_state.cut();
         }
     }
 
-    fn inside(&self) -> MutexGuard<'_, VecDeque<Inside>> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    fn entries(&self) -> MutexGuard<'_, VecDeque<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Removes the oldest of the address with the most.
-fn remove_one(inside: &mut VecDeque<Inside>) -> Option<Inside> {
+fn remove_one(entries: &mut VecDeque<Entry>) -> Option<Entry> {
     let mut by_peer: HashMap<IpAddr, usize> = HashMap::new();
-    for one in &*inside {
+    for one in &*entries {
         *by_peer.entry(one.peer).or_default() += 1;
     }
     let most = by_peer.values().max()?;
-    let place = inside.iter().position(|one| by_peer.get(&one.peer) == Some(most))?;
-    inside.remove(place)
+    let place = entries.iter().position(|one| by_peer.get(&one.peer) == Some(most))?;
+    entries.remove(place)
 }
 
-impl Drop for Counted {
+impl Drop for Slot {
     fn drop(&mut self) {
-        let mut inside = self.strangers.inside();
-        if let Some(place) = inside.iter().position(|one| one.connection == self.connection) {
-            inside.remove(place);
+        let mut entries = self.unauthenticated_clients.entries();
+        if let Some(place) = entries.iter().position(|one| one.connection == self.connection) {
+            entries.remove(place);
         }
     }
 }
 
-/// A client without a key.
+/// A client that has shown no key yet.
 #[derive(Debug)]
-pub(super) struct Stranger {
+pub(super) struct UnauthenticatedClient {
     limit: Duration,
     deadline: Pin<Box<Sleep>>,
-    counted: Option<Counted>,
+    slot: Option<Slot>,
 }
 
-impl Stranger {
+impl UnauthenticatedClient {
     pub(super) fn new(limit: Duration) -> Self {
-        Self { limit, deadline: Box::pin(tokio::time::sleep(limit)), counted: None }
+        Self { limit, deadline: Box::pin(tokio::time::sleep(limit)), slot: None }
     }
 
     /// When it must have shown a key.
@@ -117,22 +117,22 @@ impl Stranger {
     /// Counts it among those who speak HTTP/2, and waits for its turn. None if that took too long.
     pub(super) async fn enter(
         &mut self,
-        strangers: &Arc<Strangers>,
+        unauthenticated_clients: &Arc<UnauthenticatedClients>,
         connection: &Connection,
     ) -> Option<()> {
-        let entering = timeout_at(self.deadline(), strangers.enter(connection));
-        self.counted = Some(entering.await.ok()??);
+        let entering = timeout_at(self.deadline(), unauthenticated_clients.enter(connection));
+        self.slot = Some(entering.await.ok()??);
         Some(())
     }
 
     /// Ends when there was neither a key nor a probe for too long.
-    pub(super) fn poll_overstayed(
+    pub(super) fn poll_expired(
         &mut self,
-        standing: &Standing,
+        client_state: &ClientState,
         context: &mut Context<'_>,
     ) -> Poll<()> {
         while self.deadline.as_mut().poll(context).is_ready() {
-            if !standing.has_probed() {
+            if !client_state.has_probed() {
                 return Poll::Ready(());
             }
             self.deadline.as_mut().reset(Instant::now() + self.limit);
@@ -145,20 +145,20 @@ impl Stranger {
 mod tests {
     use super::*;
 
-    fn inside(peers: &[&str]) -> VecDeque<Inside> {
-        let one = |(connection, peer): (usize, &&str)| Inside {
+    fn entries(peers: &[&str]) -> VecDeque<Entry> {
+        let one = |(connection, peer): (usize, &&str)| Entry {
             connection: connection as u64,
             peer: peer.parse().unwrap(),
-            standing: Arc::default(),
+            client_state: Arc::default(),
         };
         peers.iter().enumerate().map(one).collect()
     }
 
     #[test]
     fn the_oldest_of_the_address_with_the_most_goes_first() {
-        let mut inside = inside(&["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.2", "10.0.0.4"]);
+        let mut entries = entries(&["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.2", "10.0.0.4"]);
         let order: Vec<_> =
-            std::iter::from_fn(|| remove_one(&mut inside)).map(|one| one.connection).collect();
+            std::iter::from_fn(|| remove_one(&mut entries)).map(|one| one.connection).collect();
         assert_eq!(order, [1, 0, 2, 3, 4]);
     }
 }

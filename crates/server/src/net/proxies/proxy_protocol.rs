@@ -20,7 +20,7 @@ const REST_BYTES_MAX: usize = 2048;
 ///
 /// # Errors
 /// If the header makes no sense, is too long, or does not come in time.
-pub(crate) async fn introduction(
+pub(crate) async fn read_proxy_header(
     stream: &mut TcpStream,
     limit: Duration,
 ) -> io::Result<Option<IpAddr>> {
@@ -85,12 +85,15 @@ mod tests {
     }
 
     /// What is made of these bytes, and what is left of them.
-    async fn introduced(bytes: &[u8], limit: Duration) -> (io::Result<Option<IpAddr>>, Vec<u8>) {
+    async fn after_proxy_header(
+        bytes: &[u8],
+        limit: Duration,
+    ) -> (io::Result<Option<IpAddr>>, Vec<u8>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut sender = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (mut stream, _) = listener.accept().await.unwrap();
         sender.write_all(bytes).await.unwrap();
-        let made = introduction(&mut stream, limit).await;
+        let made = read_proxy_header(&mut stream, limit).await;
         drop(sender);
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest).await;
@@ -106,7 +109,8 @@ mod tests {
             (local(), None),
             (Vec::new(), None),
         ] {
-            let (made, rest) = introduced(&[&header, &b"PING\r\n"[..]].concat(), LATE).await;
+            let (made, rest) =
+                after_proxy_header(&[&header, &b"PING\r\n"[..]].concat(), LATE).await;
             assert_eq!(made.unwrap(), expected.map(|text| text.parse().unwrap()), "{header:?}");
             assert_eq!(rest, b"PING\r\n");
         }
@@ -123,11 +127,11 @@ mod tests {
             (&whole[..FIXED_BYTES], ErrorKind::TimedOut),
             (&whole[..whole.len() - 1], ErrorKind::TimedOut),
         ] {
-            let (made, _) = introduced(bytes, SOON).await;
+            let (made, _) = after_proxy_header(bytes, SOON).await;
             assert_eq!(made.unwrap_err().kind(), kind, "{bytes:?}");
         }
         // Silence is no header.
-        assert_eq!(introduced(b"", SOON).await.0.unwrap(), None);
+        assert_eq!(after_proxy_header(b"", SOON).await.0.unwrap(), None);
     }
 
     #[test]

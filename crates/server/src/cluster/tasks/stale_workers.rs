@@ -1,4 +1,4 @@
-//! Workers that nobody uses and that are not simply free.
+//! The report of stale workers: those that nobody uses and that are not simply free.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ const NAMED_MAX: usize = 5;
 
 /// How many slots there are that somebody may want to look at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stale {
+pub(crate) struct StaleCounts {
     /// Their holder was silent for too long, and never released them: it crashed, or is cut off.
     pub(crate) lapsed: u32,
     /// A quarantine covers them.
@@ -26,9 +26,9 @@ pub(crate) struct Stale {
 
 /// What the last round found; nothing where another node looks.
 #[derive(Debug, Default)]
-pub(crate) struct StaleSlots(ArcSwap<Stale>);
+pub(crate) struct StaleWorkers(ArcSwap<StaleCounts>);
 
-impl Stale {
+impl StaleCounts {
     /// Each kind with its number.
     pub(crate) const fn by_kind(self) -> [(&'static str, u32); 4] {
         [
@@ -67,8 +67,8 @@ fn is_lapsed(entry: &Entry) -> bool {
     entry.presence == Presence::Free && record.nonce.is_some()
 }
 
-impl StaleSlots {
-    pub(crate) fn last(&self) -> Stale {
+impl StaleWorkers {
+    pub(crate) fn last(&self) -> StaleCounts {
         **self.0.load()
     }
 
@@ -85,12 +85,12 @@ pub(super) async fn report(shared: &Shared) -> Result<(), Error> {
     let Some(meta) = look.meta else { return Ok(()) };
     let entries = store.list(Group::Workers).await?;
     let judge = Claim::to_judge(&meta, unix_ms());
-    let (stale, named) = Stale::of(&entries, &judge, &look.history);
+    let (stale, named) = StaleCounts::of(&entries, &judge, &look.history);
     let before = shared.stale.0.swap(Arc::new(stale));
     if *before == stale {
         return Ok(());
     }
-    let Stale { lapsed, quarantined, poisoned, lost } = stale;
+    let StaleCounts { lapsed, quarantined, poisoned, lost } = stale;
     if named.is_empty() {
         tracing::info!("no worker is stale any more");
         return Ok(());

@@ -1,6 +1,6 @@
 //! The test vectors for implementations in other languages say what this one does.
 //!
-//! `UPDATE_VECTORS=1 cargo test -p frazil-wire --test vectors` writes them anew; a change of what
+//! `UPDATE_VECTORS=1 cargo test -p frazil-wire vectors` writes them anew; a change of what
 //! is there already breaks users.
 
 use std::path::Path;

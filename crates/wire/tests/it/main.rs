@@ -1,0 +1,4 @@
+//! What is on the wire: the same in every language (`vectors`) and for every version (`golden`).
+
+mod golden;
+mod vectors;
