@@ -468,26 +468,18 @@ fn keyring(config: &Config) -> Result<Option<Keyring>, BindError> {
     })
 }
 
-/// Whoever reaches a listener gets IDs: that must be meant. Nobody administers from elsewhere without a
-/// key, whatever is meant.
+/// Refuses listeners that must not be, and warns of those that are meant.
 fn check_listeners(config: &Config) -> Result<(), BindError> {
-    if [config.http, config.grpc, config.resp].iter().all(Option::is_none) {
-        return Err(BindError::NoListener);
-    }
-    let is_exposed = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
-    if let Some(admin) = config.admin.filter(is_exposed)
-        && config.keys.is_none()
-    {
-        return Err(BindError::AdminWithoutKeys(admin));
-    }
-    let is_guarded = config.tls.is_some() && config.keys.is_some();
-    let listeners = [config.http, config.grpc, config.resp, config.admin];
-    match listeners.into_iter().flatten().find(is_exposed) {
-        Some(address) if !is_guarded && !config.insecure => Err(BindError::Exposed(address)),
-        Some(address) if !is_guarded => {
-            tracing::warn!(%address, "others can reach a listener without TLS or without keys");
-            Ok(())
+    for problem in crate::config::rules::listeners(config) {
+        if let crate::ConfigError::Bind(error) = problem.error {
+            return Err(error);
         }
-        _ => Ok(()),
     }
+    let listeners = [config.http, config.grpc, config.resp, config.admin];
+    if let Some(address) = listeners.into_iter().flatten().find(crate::config::rules::is_exposed)
+        && !crate::config::rules::is_guarded(config)
+    {
+        tracing::warn!(%address, "others can reach a listener without TLS or without keys");
+    }
+    Ok(())
 }

@@ -62,6 +62,7 @@ mod validity;
 pub use self::access::Need;
 pub use self::app::{Addrs, App, BindError, DESCRIPTORS_KEPT, RunError};
 pub use self::condition::{Condition, NodeState};
+pub use self::config::rules::{ConfigError, ConfigProblem};
 pub use self::config::{Config, LaneCount, Limits, TlsFiles};
 pub use self::endpoints::{Endpoint, endpoints};
 pub use self::peers::{PeerSettings, PeerWarning, PeersError};
