@@ -42,6 +42,7 @@ check:
 	tools/protoc --self-test
 	tools/mutants --check
 	tools/mutants --self-test
+	tools/picture --self-test
 
 fix:
 	cargo fmt --all

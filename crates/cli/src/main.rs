@@ -20,7 +20,6 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    log::look_for_json(std::env::args_os());
     let outcome = config::parse_command_line().and_then(|args| commands::run(args.command));
     output::finish(outcome)
 }

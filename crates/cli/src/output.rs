@@ -1,5 +1,6 @@
 //! The output: data to stdout, everything else to stderr, and the exit code.
 
+mod exit;
 mod printable_json;
 
 use std::fmt::Display;
@@ -8,29 +9,10 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
+pub(crate) use self::exit::{Exit, Signal};
+
 /// Bytes written to stdout at once: a pipe's capacity on Linux.
 const BUFFER_BYTES: usize = 65_536;
-
-/// How a command can end other than well. The numbers are a contract.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
-    /// The answer is "no": a check failed.
-    No = 1,
-    /// Usage or configuration, a password or a permission included.
-    Usage = 2,
-    /// A store, the network or the output is unavailable.
-    Unavailable = 3,
-    /// Refused for safety.
-    Refused = 4,
-    /// A leadership was lost; another try may succeed.
-    LeadershipLost = 75,
-    /// What was waited for did not come in time, as timeout(1) has it.
-    WaitedInVain = 124,
-    /// A command that was to be run cannot be.
-    NotRunnable = 126,
-    /// A command that was to be run is not there.
-    NotFound = 127,
-}
 
 /// Why a command ended early, and what to do next.
 #[derive(Debug)]
@@ -45,14 +27,6 @@ pub(crate) enum Failure {
     Interrupted(Signal),
     /// A command that was run ended with this code, and so do we.
     Ended(u8),
-}
-
-/// The signals that ask to end, with what a shell shows for a process that one of them ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Signal {
-    HangUp = 128 + 1,
-    Interrupt = 128 + 2,
-    Terminate = 128 + 15,
 }
 
 impl Failure {
@@ -73,24 +47,6 @@ pub(crate) fn after(
     match printed {
         Ok(()) | Err(Failure::ReaderGone) => verdict,
         Err(failure) => Err(failure),
-    }
-}
-
-/// Failures of writing data.
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::ReaderGone,
-            _ => {
-                Self::new(Exit::Unavailable, format_args!("the output cannot be written: {error}"))
-            }
-        }
-    }
-}
-
-impl From<serde_json::Error> for Failure {
-    fn from(error: serde_json::Error) -> Self {
-        io::Error::from(error).into()
     }
 }
 

@@ -162,7 +162,6 @@ fn check_halves(keys: &str, name: &str, bytes: &[u8], address: impl Fn(&Served) 
         ask(&served.http, "GET /livez");
     }
     let peak = memory_line_kb(&served, "VmHWM:");
-    eprintln!("{name}: {before} kB before, {peak} kB at the most");
     assert!(peak - before < HALVES_MAX_KB, "{name}: {before} kB before, {peak} kB at the most");
     drop(crowd);
     assert!(served.stop().success());

@@ -163,7 +163,8 @@ mod tests {
 
     #[test]
     fn each_fault_ends_the_command_as_the_catalogue_says() {
-        let kinds: [(&str, fn(String) -> Error); 6] = [
+        type Kind = fn(String) -> Error;
+        let kinds: [(&str, Kind); 6] = [
             ("NOT_FOUND", Error::Usage),
             ("UNAUTHENTICATED", Error::Usage),
             ("QUOTA_EXCEEDED", Error::Unavailable),

@@ -1,5 +1,7 @@
 //! The configuration of a server.
 
+pub(crate) mod rules;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;

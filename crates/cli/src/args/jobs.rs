@@ -85,9 +85,6 @@ pub(crate) struct JobsDemoArgs {
     /// Go on restarting for this long; without --headless end after it.
     #[arg(long, value_name = "D", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
-    /// Write what would have been drawn as a moving picture (SVG).
-    #[arg(long, value_name = "FILE", hide = true, requires = "headless")]
-    pub(crate) picture: Option<PathBuf>,
 }
 
 /// Run one node of a demonstration as a process of its own.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use self::display::Display;
 use crate::args::{BenchArgs, BenchCommand, ClockArg};
 use crate::commands::elect::Signals;
-use crate::output::{Data, Exit, Failure, Signal, after, say};
+use crate::output::{Data, Failure, Signal, after, say};
 use crate::progress;
 
 /// How often the picture changes.
@@ -126,19 +126,5 @@ impl Observer for Screen {
 
     async fn interrupted(&mut self) {
         self.signal = self.signals.next().await;
-    }
-}
-
-/// Why nothing was measured, or what is not well.
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        let exit = match error {
-            Error::Usage(_) => Exit::Usage,
-            Error::Refused(_) => Exit::Refused,
-            Error::Wrong(_) => Exit::No,
-            Error::Interrupted => return Self::Interrupted(Signal::Interrupt),
-            _ => Exit::Unavailable,
-        };
-        Self::new(exit, error)
     }
 }

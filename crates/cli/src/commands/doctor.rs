@@ -2,25 +2,16 @@
 //!
 //! A check looks and gives rows; it never writes, neither to the store nor to the disk.
 
-mod agreement;
-mod case;
-mod clock;
 mod configuration;
-mod descriptors;
-mod directory;
 mod files;
-mod lifetime;
-mod login;
+mod host;
+mod namespace;
 mod occupant;
-mod pool;
-mod ports;
-mod promises;
-mod reach;
 mod report;
 mod served;
-mod timing;
+mod store;
 
-use self::case::Case;
+use self::configuration::Case;
 use self::report::{Report, Row};
 use super::place;
 use crate::args::{DoctorArgs, ServeArgs};
@@ -37,7 +28,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
 
 async fn examine(args: &DoctorArgs) -> Result<(), Failure> {
     let mut report = Report::new(args.json);
-    report.add(vec![clock::kernel()])?;
+    report.add(vec![host::kernel_clock_row()])?;
     match config::examine(&args.serve, Files::Look) {
         Ok(examined) if examined.is_whole => {
             examine_node(&args.serve, &examined, &mut report).await?;
@@ -47,7 +38,7 @@ async fn examine(args: &DoctorArgs) -> Result<(), Failure> {
                 Ok(Examined { problems, .. }) => configuration::rows(&args.serve, &problems, None),
                 Err(wrong) => configuration::unreadable(&wrong),
             })?;
-            let rest = ["files", "descriptors"].into_iter().chain(ports::LISTENERS);
+            let rest = ["files", "descriptors"].into_iter().chain(host::LISTENERS);
             let all = ["lifetime", "store"].into_iter().chain(STORE_CHECKS).chain(rest);
             skip(&mut report, all, "the configuration is not known")?;
         }
@@ -79,9 +70,9 @@ async fn examine_node(
 ) -> Result<(), Failure> {
     let (args, problems) = (&examined.settings.args, &examined.problems);
     let case = Case::of(args);
-    let clash = case.as_ref().ok().filter(|_| !args.dev).and_then(timing::clash);
+    let clash = case.as_ref().ok().filter(|_| !args.dev).and_then(configuration::clash);
     report.add(configuration::rows(flags, problems, clash.as_ref()))?;
-    report.add(vec![lifetime::of_layout(&args.layout.layout)])?;
+    report.add(vec![configuration::lifetime_row(&args.layout.layout)])?;
     match case {
         _ if args.dev => {
             let why = "a server with --dev makes a store of its own";
@@ -92,7 +83,7 @@ async fn examine_node(
             skip(report, STORE_CHECKS.into_iter().chain(["store"]), why)?;
         }
         Ok(case) => {
-            report.add(vec![timing::row(&case, clash.as_ref(), problems)])?;
+            report.add(vec![configuration::timing_row(&case, clash.as_ref(), problems)])?;
             examine_store(&case, report).await?;
         }
         Err(why) => {
@@ -104,23 +95,23 @@ async fn examine_node(
         }
     }
     report.check("files", files::look(args)).await?;
-    report.check("ports", ports::look(args)).await?;
-    report.add(vec![descriptors::look(args.limits.max_connections)])
+    report.check("ports", host::look_at_ports(args)).await?;
+    report.add(vec![host::look_at_descriptors(args.limits.max_connections)])
 }
 
 async fn examine_store(case: &Case, report: &mut Report) -> Result<(), Failure> {
-    report.check("login", login::look(case)).await?;
-    report.check("directory", directory::look(case)).await?;
+    report.check("login", store::look_at_login(case)).await?;
+    report.check("directory", store::look_at_directory(case)).await?;
     let mut reached = None;
-    report.check("store", reach::look(case, &mut reached)).await?;
-    let Some(store) = reached else {
+    report.check("store", store::reach(case, &mut reached)).await?;
+    let Some(reached) = reached else {
         let open = ANSWER_CHECKS.into_iter().filter(|check| !report.has(check));
         let open: Vec<_> = open.collect();
         return skip(report, open, "the store could not be looked into");
     };
-    let store = store.as_ref();
-    report.check("store-clock", clock::of_store(store)).await?;
-    report.check("guarantees", promises::look(case, store)).await?;
-    report.check("namespace", agreement::look(case, store)).await?;
-    report.check("pool", pool::look(case, store)).await
+    let store = reached.as_ref();
+    report.check("store-clock", host::look_at_store_clock(store)).await?;
+    report.check("guarantees", store::look_at_guarantees(case, store)).await?;
+    report.check("namespace", namespace::look_at_namespace(case, store)).await?;
+    report.check("pool", namespace::look_at_pool(case, store)).await
 }

@@ -7,13 +7,11 @@ mod shortage;
 use std::cell::Cell;
 use std::time::Duration;
 
-use frazil::NotIssued;
-use frazil::coord::keeper::{Refusal, Waiting};
-use frazil_id::{Format, Generator, Id, Layout, NotReady, StartError, rfc3339};
+use frazil_id::{Format, Generator, Id, Layout, NotReady, rfc3339};
 use serde::Serialize;
 
 use crate::args::NextArgs;
-use crate::output::{Data, Exit, Failure, say};
+use crate::output::{Data, Failure, say};
 use crate::progress;
 
 /// IDs issued in one go: a tick of the default layout, so that a slow reader makes no stale IDs.
@@ -127,43 +125,5 @@ impl<'a> Issued<'a> {
             worker: parts.worker,
             token,
         })
-    }
-}
-
-impl From<StartError> for Failure {
-    fn from(error: StartError) -> Self {
-        match error {
-            StartError::Clock(why) => why.into(),
-            StartError::LifetimeTooShort { .. } => Self::new(Exit::Refused, error),
-            _ => Self::usage(error),
-        }
-    }
-}
-
-impl From<NotReady> for Failure {
-    fn from(why: NotReady) -> Self {
-        Self::new(Exit::Refused, why)
-    }
-}
-
-impl From<NotIssued> for Failure {
-    fn from(why: NotIssued) -> Self {
-        Self::new(Exit::Refused, why)
-    }
-}
-
-impl From<frazil::StartError> for Failure {
-    fn from(error: frazil::StartError) -> Self {
-        use frazil::StartError as Start;
-        match error {
-            Start::Options(error) => error.into(),
-            Start::Store(error) | Start::Refused(Refusal::Store(error)) => error.into(),
-            Start::Refused(refusal) => Self::new(Exit::Refused, refusal),
-            Start::NoWorker(
-                Waiting::Quarantine { .. } | Waiting::WrongTimes { .. } | Waiting::Clock { .. },
-            ) => Self::new(Exit::Refused, error),
-            Start::NoWorker(_) | Start::Thread(_) => Self::new(Exit::Unavailable, error),
-            _ => Self::usage(error),
-        }
     }
 }

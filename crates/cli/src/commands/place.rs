@@ -6,11 +6,11 @@ use std::env;
 use std::sync::Arc;
 
 use frazil::coord::stores::file::Copied;
-use frazil::coord::{Error, ErrorKind, Leasing, Meta, Scheme, Store, StoreUrl, Version, Versioned};
+use frazil::coord::{Error, Leasing, Meta, Scheme, Store, StoreUrl, Version, Versioned};
 use frazil::store_or_default;
 use tokio::runtime::Runtime;
 
-use self::advice::Advised;
+pub(crate) use self::advice::Advised;
 use crate::args::{PlaceArg, STORE_VARIABLE};
 use crate::output::{Exit, Failure, say};
 
@@ -100,17 +100,6 @@ pub(super) fn warn_of_memory(url: &StoreUrl) {
 /// What to do about an error of a store, where the error does not say.
 pub(super) fn next_step_after(error: &Error) -> Option<&'static str> {
     advice::next_step_after(error)
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        let exit = match error.kind() {
-            ErrorKind::InvalidConfig | ErrorKind::Denied => Exit::Usage,
-            ErrorKind::Corrupt | ErrorKind::NewerFormat | ErrorKind::Unsafe => Exit::Refused,
-            _ => Exit::Unavailable,
-        };
-        Self::new(exit, Advised(&error))
-    }
 }
 
 /// The version to replace when a pool is created in a namespace that has none yet: that of the meta

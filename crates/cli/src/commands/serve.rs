@@ -11,7 +11,7 @@ use std::time::Duration;
 use frazil::coord::Scheme;
 use frazil::coord::keeper::FirstUse;
 use frazil::coord::time::boot_time;
-use frazil_server::{App, BindError, Condition, Config, RunError};
+use frazil_server::{App, Condition, Config};
 use tokio::sync::{Notify, watch};
 
 use self::reload::{Reloading, reload};
@@ -195,21 +195,15 @@ impl From<Wrong> for Failure {
     }
 }
 
-impl From<BindError> for Failure {
-    fn from(error: BindError) -> Self {
-        match error {
-            BindError::Listen { .. } | BindError::Threads(_) => Self::new(Exit::Unavailable, error),
-            BindError::Node(error) => error.into(),
-            _ => Self::usage(error),
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Self {
-        match error {
-            RunError::Start(error) => error.into(),
-            _ => Self::new(Exit::Refused, error),
-        }
+    #[test]
+    fn the_url_to_try_is_one_that_can_be_reached() {
+        let url = |at: &str, advertised| reachable(at.parse().unwrap(), "https", advertised);
+        assert_eq!(url("0.0.0.0:7780", None), "https://localhost:7780");
+        assert_eq!(url("[::]:7780", Some("https://ids.example/")), "https://ids.example");
+        assert_eq!(url("10.0.0.7:1", Some("https://ids.example")), "https://10.0.0.7:1");
     }
 }

@@ -76,6 +76,7 @@ impl Settings {
 /// Parses the command line, and refuses variables that are not known. The values of settings in the environment
 /// are left to [`load`], which reports everything that is wrong with them, and not the first thing alone.
 pub(crate) fn parse_command_line() -> Result<Args, Failure> {
+    crate::log::look_for_json(std::env::args_os());
     let without = |arg: Arg| arg.env(Resettable::Reset);
     let matches = match with_settings(without).try_get_matches() {
         Ok(matches) => matches,

@@ -1,23 +1,15 @@
-//! The rules that values must keep together. Each is the server's or the library's own where there is one.
-
-use std::net::SocketAddr;
+//! The rules of the settings: those of the server and of the library, which know most of them, and
+//! those about what was written, with the keys that each is about.
 
 use frazil::coord::{Scheme, StoreUrl, TimingError};
 use frazil::{Node, StartError};
-use frazil_server::keys::KeySource;
-use frazil_server::{BindError, LaneCount};
+use frazil_server::{DeclaredScope, TlsFiles};
 
 use super::problem::{Origin, Problem};
-use super::server::{options, store_url, timing};
+use super::server::{config_of, options, store_url, timing};
 use super::{Files, Settings};
 
 mod files;
-mod scopes;
-
-/// Bytes of a name that others see.
-const NAME_BYTES_MAX: usize = 256;
-/// A head is read into a buffer that is never shorter.
-const HEAD_BYTES_MIN: usize = 8192;
 
 /// Everything that does not go together.
 pub(super) fn check(settings: &Settings, files: Files) -> Vec<Problem> {
@@ -25,21 +17,20 @@ pub(super) fn check(settings: &Settings, files: Files) -> Vec<Problem> {
     findings.timing();
     findings.layout();
     findings.exclusions();
-    findings.scopes();
     findings.tls();
-    findings.exposure();
-    findings.names();
-    findings.addresses();
-    findings.limits();
+    // With --dev the store is a directory that the server makes.
+    let store = match settings.args.dev {
+        true => Ok(StoreUrl::file("dev")),
+        false => store_url(&settings.args),
+    };
+    findings.server(store.as_ref().ok());
     if files == Files::Look {
         findings.files();
     }
-    // With --dev the store is a directory that the server makes.
-    if !settings.args.dev {
-        match store_url(&settings.args) {
-            Err(why) => findings.add(&["store.url"], why),
-            Ok(url) => findings.store(&url, files),
-        }
+    match store {
+        Err(why) => findings.add(&["store.url"], why),
+        Ok(url) if !settings.args.dev => findings.store(&url, files),
+        Ok(_) => {}
     }
     findings.problems
 }
@@ -51,12 +42,12 @@ struct Findings<'a> {
 
 impl Findings<'_> {
     /// Adds a problem of some keys. It is reported where somebody set one of them, the first if
-    /// there are several.
+    /// there are several; the others are named if they have a value.
     fn add(&mut self, paths: &[&str], message: impl Into<String>) {
         let origin = |path: &str| self.settings.setting(path).origin.clone();
         let is_set = |path: &&&str| origin(path) != Origin::Default;
         let first = *paths.iter().find(is_set).unwrap_or(&paths[0]);
-        let others = paths.iter().filter(|path| **path != first);
+        let others = paths.iter().filter(|path| **path != first && self.is_set(path));
         let others = others.map(|path| ((*path).to_owned(), origin(path))).collect();
         self.problems.push(Problem { others, ..Problem::new(origin(first), first, message) });
     }
@@ -141,12 +132,6 @@ impl Findings<'_> {
             if self.is_set("node.workers") && fixed == "store.url" {
                 self.add(&[fixed, "node.workers"], "static: has one worker: leave workers out");
             }
-            if let LaneCount::Fixed(2..) = args.lanes {
-                self.add(&["node.lanes", fixed], "a fixed worker is one lane: write 1");
-            }
-        }
-        if args.keys == Some(KeySource::Store) && url.scheme == Scheme::Memory {
-            self.add(&["auth.keys", "store.url"], BindError::KeysInMemory.to_string());
         }
         if url.hosts.is_empty() && self.is_set("store.password_file") {
             self.add(
@@ -171,30 +156,27 @@ impl Findings<'_> {
         }
     }
 
-    /// What others see of the node is one line that can be read.
-    fn names(&mut self) {
+    /// What the server itself refuses.
+    fn server(&mut self, store: Option<&StoreUrl>) {
         let args = &self.settings.args;
-        let named = [
-            ("node.name", &args.node),
-            ("node.region", &args.region),
-            ("node.zone", &args.zone),
-            ("node.advertise", &args.advertise),
-        ];
-        let mut wrong = Vec::new();
-        for (path, text) in named {
-            let Some(text) = text else { continue };
-            if text.is_empty() || text.len() > NAME_BYTES_MAX || text.contains(char::is_control) {
-                wrong.push((
-                    path,
-                    format!("write 1 to {NAME_BYTES_MAX} bytes without control characters"),
-                ));
-            } else if path == "node.advertise"
-                && !(text.starts_with("http://") || text.starts_with("https://"))
-            {
-                wrong.push((path, "write a URL, as http://10.0.0.7:7780".to_owned()));
+        let (mut scopes, mut wrong) = (Vec::new(), Vec::new());
+        for text in &args.scopes {
+            match DeclaredScope::parse(text) {
+                Ok(scope) => scopes.push(scope),
+                Err(error) => wrong.push(error.to_string()),
             }
         }
-        wrong.into_iter().for_each(|(path, why)| self.add(&[path], why));
+        let mut config = config_of(args, store.cloned(), scopes);
+        // A certificate whose key was forgotten is another problem.
+        config.tls = args.tls.tls_cert.clone().map(|cert| TlsFiles {
+            cert,
+            key: args.tls.tls_key.clone().unwrap_or_default(),
+            client_ca: args.tls.tls_client_ca.clone(),
+        });
+        wrong.into_iter().for_each(|why| self.add(&["node.scopes"], why));
+        for problem in config.problems() {
+            self.add(&problem.settings, problem.error.to_string());
+        }
     }
 
     fn tls(&mut self) {
@@ -212,93 +194,4 @@ impl Findings<'_> {
             );
         }
     }
-
-    /// Whoever reaches a listener gets IDs: that must be meant. Nobody administers from elsewhere
-    /// without a key, whatever is meant.
-    fn exposure(&mut self) {
-        let listen = &self.settings.args.listen;
-        if [listen.http, listen.grpc, listen.resp].iter().all(|address| address.0.is_none()) {
-            let keys = ["listen.http", "listen.grpc", "listen.resp"];
-            return self.add(&keys, BindError::NoListener.to_string());
-        }
-        let is_exposed = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
-        if let Some(admin) = self.settings.args.listen.admin.0.filter(is_exposed)
-            && !self.is_set("auth.keys")
-        {
-            let why = BindError::AdminWithoutKeys(admin).to_string();
-            return self.add(&["listen.admin", "auth.keys"], why);
-        }
-        let is_guarded = self.is_set("tls.cert") && self.is_set("auth.keys");
-        if is_guarded || self.settings.args.listen.insecure {
-            return;
-        }
-        for (path, address) in self.listeners() {
-            if is_exposed(&address) {
-                let message = format!(
-                    "{address} can be reached from other machines: TLS and API keys are both required \
-                     there. Set tls.cert, tls.key and auth.keys, listen on 127.0.0.1, or say \
-                     --insecure (listen.insecure = true)"
-                );
-                self.add(&[path], message);
-            }
-        }
-    }
-
-    fn addresses(&mut self) {
-        let listeners = self.listeners();
-        for (index, (path, address)) in listeners.iter().enumerate() {
-            for (other, taken) in &listeners[..index] {
-                if is_same(*address, *taken) {
-                    let message =
-                        format!("{address} is taken by {other}: choose another port, or port 0");
-                    self.add(&[path, other], message);
-                }
-            }
-        }
-    }
-
-    fn listeners(&self) -> Vec<(&'static str, SocketAddr)> {
-        let listen = &self.settings.args.listen;
-        let all = [
-            ("listen.http", listen.http),
-            ("listen.grpc", listen.grpc),
-            ("listen.resp", listen.resp),
-            ("listen.admin", listen.admin),
-        ];
-        all.into_iter().filter_map(|(path, address)| Some((path, address.0?))).collect()
-    }
-
-    fn limits(&mut self) {
-        let limits = self.settings.args.limits.limits();
-        if limits.max_connections_per_peer > limits.max_connections {
-            self.add(
-                &["limits.max_connections_per_peer", "limits.max_connections"],
-                format!(
-                    "{} of one peer are more than the {} of all: lower max_connections_per_peer, or \
-                     raise max_connections",
-                    limits.max_connections_per_peer, limits.max_connections
-                ),
-            );
-        }
-        if limits.max_uri_bytes > limits.max_head_bytes {
-            self.add(
-                &["limits.max_uri_bytes", "limits.max_head_bytes"],
-                format!(
-                    "a path of {} bytes does not fit a head of {}: lower max_uri_bytes, or raise \
-                     max_head_bytes",
-                    limits.max_uri_bytes, limits.max_head_bytes
-                ),
-            );
-        }
-        if limits.max_head_bytes < HEAD_BYTES_MIN {
-            let message = format!("a head has at least {HEAD_BYTES_MIN} bytes: write that or more");
-            self.add(&["limits.max_head_bytes"], message);
-        }
-    }
-}
-
-/// Whether two listeners want the same place.
-fn is_same(one: SocketAddr, other: SocketAddr) -> bool {
-    let is_any = one.ip().is_unspecified() || other.ip().is_unspecified();
-    one.port() != 0 && one.port() == other.port() && (is_any || one.ip() == other.ip())
 }

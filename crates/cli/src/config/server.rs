@@ -15,9 +15,22 @@ pub(crate) fn server_config(args: &ServeArgs, scratch: Option<&Path>) -> Result<
         Some(directory) => StoreUrl::file(directory.display().to_string()),
         None => store_url(args)?,
     };
+    Ok(config_of(args, Some(store), scopes(args)?))
+}
+
+/// The same with a store and scopes that were made of the arguments before.
+pub(super) fn config_of(
+    args: &ServeArgs,
+    store: Option<StoreUrl>,
+    scopes: Vec<DeclaredScope>,
+) -> Config {
     let defaults = Config::default();
-    Ok(Config {
-        node: node(args).store_url(store),
+    let node = node(args);
+    Config {
+        node: match store {
+            Some(store) => node.store_url(store),
+            None => node,
+        },
         name: args.node.clone().unwrap_or(defaults.name),
         region: args.region.clone(),
         zone: args.zone.clone(),
@@ -33,7 +46,7 @@ pub(crate) fn server_config(args: &ServeArgs, scratch: Option<&Path>) -> Result<
         insecure: args.listen.insecure,
         threads: args.threads.map_or(defaults.threads, usize::from),
         lanes: args.lanes,
-        scopes: scopes(args)?,
+        scopes,
         election_ttl: args.election_ttl,
         peer_key_file: args.peer.peer_key_file.clone(),
         peer_ca: args.peer.peer_ca.clone(),
@@ -41,11 +54,11 @@ pub(crate) fn server_config(args: &ServeArgs, scratch: Option<&Path>) -> Result<
         drain_delay: args.drain.drain_delay,
         drain_timeout: args.drain.drain_timeout,
         refusal_limit: args.drain.refusal_limit,
-    })
+    }
 }
 
 /// The scopes that requests may name.
-pub(crate) fn scopes(args: &ServeArgs) -> Result<Vec<DeclaredScope>, String> {
+fn scopes(args: &ServeArgs) -> Result<Vec<DeclaredScope>, String> {
     let parsed = args.scopes.iter().map(|text| DeclaredScope::parse(text));
     parsed.collect::<Result<_, _>>().map_err(|error| error.to_string())
 }

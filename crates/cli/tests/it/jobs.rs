@@ -225,7 +225,6 @@ fn what_cannot_be_shown_is_refused() {
     shell.fails(&["jobs", "demo", "--jobs", "201"], 2, &["1..=200"]);
     shell.fails(&["jobs", "demo", "--headless", "--app", "a/b"], 2, &["a/b"]);
     shell.fails(&["jobs", "demo", "--headless", "--store", "memory:"], 2, &["not shared"]);
-    shell.fails(&["jobs", "demo", "--picture", "x.svg"], 2, &["--headless"]);
     shell.fails(&["jobs", "node", "--store", "memory:"], 2, &["not shared"]);
     shell.fails(&["jobs", "node", "--ttl", "1ms"], 2, &["TTL of 1ms"]);
     shell.fails(&["jobs", "node", "--every", "1s"], 2, &["--write"]);

@@ -10,6 +10,7 @@ use super::{Addrs, BindError};
 use crate::cluster::cache::LISTEN;
 use crate::cluster::peers::{PeerSettings, PeerWarning};
 use crate::cluster::scopes::ADVERTISE;
+use crate::config::rules::{self, ConfigError};
 use crate::config::{Config, LaneCount};
 use crate::net::connection_limits::{ADMIN_CONNECTIONS, SPARE_DESCRIPTORS};
 use crate::policy::keys::{self, KeyEntry, KeySource, Keyring};
@@ -109,29 +110,21 @@ pub(super) fn keyring(config: &Config) -> Result<Option<Keyring>, BindError> {
     })
 }
 
-/// Whoever reaches a listener gets IDs: that must be meant. Nobody administers from elsewhere without a
-/// key, whatever is meant.
+/// Refuses listeners that must not be, and warns of those that are meant.
 pub(super) fn check_listeners(config: &Config) -> Result<(), BindError> {
-    if [config.http, config.grpc, config.resp].iter().all(Option::is_none) {
-        return Err(BindError::NoListener);
-    }
-    let is_exposed = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
-    if let Some(admin) = config.admin.filter(is_exposed)
-        && config.keys.is_none()
-    {
-        return Err(BindError::AdminWithoutKeys(admin));
-    }
-    let is_guarded = config.tls.is_some() && config.keys.is_some();
-    let listeners = [config.http, config.grpc, config.resp, config.admin];
-    match listeners.into_iter().flatten().find(is_exposed) {
-        Some(address) if !is_guarded && !config.insecure => Err(BindError::Exposed(address)),
-        Some(address) if !is_guarded => {
-            tracing::warn!(
-                %address,
-                "other machines can reach this listener, and it has no TLS or no API keys"
-            );
-            Ok(())
+    for problem in rules::listeners(config) {
+        if let ConfigError::Bind(error) = problem.error {
+            return Err(error);
         }
-        _ => Ok(()),
     }
+    let listeners = [config.http, config.grpc, config.resp, config.admin];
+    if let Some(address) = listeners.into_iter().flatten().find(rules::is_exposed)
+        && !rules::is_guarded(config)
+    {
+        tracing::warn!(
+            %address,
+            "other machines can reach this listener, and it has no TLS or no API keys"
+        );
+    }
+    Ok(())
 }

@@ -81,14 +81,12 @@ impl NodeElections {
         let is_alone = matches!(url.scheme, Scheme::Memory | Scheme::Static);
         let strict = || config.scopes.iter().filter(|scope| scope.is_strict());
         if strict().next().is_some() {
-            if is_alone {
-                return Err(BindError::StrictAlone(url.to_string()));
-            }
-            if address.is_none() {
-                return Err(BindError::StrictUnreachable);
-            }
-            if config.keys.is_some() && config.peer_key_file.is_none() {
-                return Err(BindError::StrictWithoutKey);
+            for problem in
+                crate::config::rules::strict_scopes(config, Some(&url), address.is_some())
+            {
+                if let crate::ConfigError::Bind(error) = problem.error {
+                    return Err(error);
+                }
             }
         }
         let settings = settings(config, address);

@@ -4,7 +4,6 @@ mod draw;
 mod headless;
 mod journal;
 mod live;
-mod picture;
 mod report;
 mod stage;
 
@@ -31,7 +30,7 @@ pub(super) fn run(args: &JobsDemoArgs) -> Result<(), Failure> {
         app: args.work.app.clone(),
         nodes: usize::try_from(args.nodes).expect("there are few"),
         jobs: usize::try_from(args.work.jobs).expect("there are few"),
-        rest: if args.headless && args.picture.is_none() { Duration::ZERO } else { REST },
+        rest: if args.headless { Duration::ZERO } else { REST },
     };
     let runtime = place::runtime()?;
     let outcome = match args.headless {

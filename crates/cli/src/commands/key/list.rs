@@ -134,12 +134,3 @@ async fn ensure_namespace(store: &Arc<dyn Store>, scheme: Scheme) -> Result<(), 
     let _: Put = store.put_meta(None, &new.meta()).await?;
     Ok(())
 }
-
-impl From<StoredKeysError> for Failure {
-    fn from(error: StoredKeysError) -> Self {
-        match error {
-            StoredKeysError::Store(error) => error.into(),
-            error => Self::new(Exit::Refused, error),
-        }
-    }
-}

@@ -118,12 +118,15 @@ async fn waiting_text(args: &NextArgs, waiting: &Waiting) -> String {
     let seconds = until.saturating_sub(unix_ms()).div_ceil(1000);
     match is_unused(args).await {
         true => format!(
-            "waiting {seconds} s: the namespace is new here, and whoever still uses a forgotten \
+            "waiting up to {seconds} s: the namespace is new here, and whoever still uses a forgotten \
              one may speak up (one known to be new is created by frazil store init, and then not \
              waited for)"
         ),
         false => {
-            format!("waiting {seconds} s: the namespace is in quarantine until {}", instant(*until))
+            format!(
+                "waiting up to {seconds} s: the namespace is in quarantine until {}",
+                instant(*until)
+            )
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use frazil::coord::{Error, ErrorKind};
 
 /// An error with what to do next.
-pub(super) struct Advised<'a>(pub(super) &'a Error);
+pub(crate) struct Advised<'a>(pub(crate) &'a Error);
 
 impl fmt::Display for Advised<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -59,6 +59,18 @@ const WRONG: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
+fn a_problem_names_the_other_keys_that_have_a_value_and_no_others() {
+    let said = |text: &str| {
+        let checked = Desk::with(text).output(&["config", "check", "--offline"]);
+        String::from_utf8(checked.stdout).unwrap() + &String::from_utf8(checked.stderr).unwrap()
+    };
+    let unset = said("[tls]\ncert = \"/x\"\n");
+    assert!(unset.contains("set key") && !unset.contains("[tls.key"), "{unset}");
+    let set = said("[limits]\nmax_uri_bytes = 20000\n");
+    assert!(set.contains("[limits.max_head_bytes: default]"), "{set}");
+}
+
+#[test]
 fn values_that_do_not_go_together_are_reported_where_they_stand() {
     for (text, place, part) in WRONG {
         let desk = Desk::with(text);

@@ -33,7 +33,7 @@ pub(super) fn draw(frame: &mut Frame, journal: &Journal) {
     frame.render_widget(Paragraph::new(heading(journal)), title);
     draw_nodes(frame, nodes, journal);
     frame.render_widget(Paragraph::new(unled(journal)), nowhere);
-    frame.render_widget(Paragraph::new(hand_overs(journal)), gaps);
+    frame.render_widget(Paragraph::new(hand_overs(journal, gaps.width)), gaps);
     draw_news(frame, news, journal);
     let help = " r  restart the nodes one after the other    q  quit";
     frame.render_widget(Paragraph::new(Line::styled(help, Color::DarkGray)), keys);
@@ -111,22 +111,21 @@ fn unled(journal: &Journal) -> Line<'_> {
     }
 }
 
-fn hand_overs(journal: &Journal) -> Line<'_> {
+/// What is known of hand-overs: as much as fits, for half a number is a wrong one.
+fn hand_overs(journal: &Journal, width: u16) -> Line<'_> {
     let gaps = journal.gaps();
-    let of = |percent| percentile(&gaps, percent).map_or_else(|| "-".to_owned(), milliseconds);
-    let mut line = Line::from(vec![
-        Span::styled(format!(" {}", count(gaps.len(), "hand-over")), Modifier::BOLD),
-        Span::raw(format!(
-            "   gap p50 {}   p90 {}   p99 {}   max {}",
-            of(50),
-            of(90),
-            of(99),
-            of(100)
-        )),
-    ]);
+    let mut line = Line::styled(format!(" {}", count(gaps.len(), "hand-over")), Modifier::BOLD);
     if journal.overlaps > 0 {
         let text = format!("   {} OVERLAPS", journal.overlaps);
         line.push_span(Span::styled(text, Style::new().fg(Color::White).bg(Color::Red)));
+    }
+    for (name, percent) in [("gap max", 100), ("p50", 50), ("p99", 99), ("p90", 90)] {
+        let gap = percentile(&gaps, percent).map_or_else(|| "-".to_owned(), milliseconds);
+        let text = Span::raw(format!("   {name} {gap}"));
+        if line.width() + text.width() > usize::from(width) {
+            break;
+        }
+        line.push_span(text);
     }
     line
 }
@@ -192,6 +191,24 @@ mod tests {
         journal.note(Note::Node { node: 0, condition: Condition::Stopping }, seconds(3));
         let drawn = screen(&journal);
         assert!(drawn.contains("without a leader: job-04") && drawn.contains("stops"), "{drawn}");
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_are_left_out_and_never_cut() {
+        let mut journal = Journal::new("a title".into(), 2, 1, seconds(0));
+        journal.note(Note::Phase("restart".into()), seconds(0));
+        for (token, node, at) in [(1, 0, 1), (2, 1, 3)] {
+            let note = |step| Note::Job { node, job: job_name(0), token: Token(token), step };
+            journal.note(note(Step::Started), seconds(at));
+            journal.note(note(Step::Stopped { aborted: false }), seconds(at));
+        }
+        let whole = hand_overs(&journal, 200).to_string();
+        assert!(whole.ends_with("p99 2000.0 ms   p90 2000.0 ms"), "{whole}");
+        for width in 0..100 {
+            let drawn = hand_overs(&journal, width).to_string();
+            assert!(whole.starts_with(&drawn), "{drawn}");
+            assert!(drawn.ends_with(" ms") || drawn == " 1 hand-over", "{width}: {drawn}");
+        }
     }
 
     #[test]

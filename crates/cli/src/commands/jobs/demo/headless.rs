@@ -7,22 +7,17 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 use super::journal::{Journal, Note};
-use super::picture::Recording;
 use super::report::{PhaseReport, Report};
 use super::stage::{Plan, Rest, Stage};
 use crate::args::JobsDemoArgs;
 use crate::output::{Data, Exit, Failure, Signal};
-
-/// How often a picture is taken.
-const FRAME: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(plan: Plan, args: &JobsDemoArgs) -> Result<(), Failure> {
     let store = plan.url.to_string();
     let (notes, noted) = mpsc::unbounded_channel();
     let (rest, rests) = watch::channel(Rest::default());
     let journal = Journal::new(title(&plan), plan.nodes, plan.jobs, boot_time());
-    let recording = args.picture.as_ref().map(|_| Recording::new());
-    let mut audience = Audience { journal, recording, noted, rest, told: 0 };
+    let mut audience = Audience { journal, noted, rest, told: 0 };
     let mut stage = Stage::new(plan, notes, rests);
     let played = audience.watch(play(&mut stage, args.duration)).await;
     let is_well = audience.journal.is_settled() && audience.journal.overlaps == 0;
@@ -33,16 +28,12 @@ pub(super) async fn run(plan: Plan, args: &JobsDemoArgs) -> Result<(), Failure> 
     }
     stage.close().await;
     played?;
-    if let (Some(recording), Some(file)) = (audience.recording, &args.picture) {
-        std::fs::write(file, recording.into_svg())?;
-    }
     if is_well { Ok(()) } else { Err(Failure::Reported(Exit::No)) }
 }
 
 /// Who notes what happens.
 struct Audience {
     journal: Journal,
-    recording: Option<Recording>,
     noted: mpsc::UnboundedReceiver<(Note, Duration)>,
     rest: watch::Sender<Rest>,
     /// How many phases were printed.
@@ -57,7 +48,6 @@ impl Audience {
     ) -> Result<(), Failure> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
-        let mut frames = tokio::time::interval(FRAME);
         let mut play = std::pin::pin!(play);
         loop {
             tokio::select! {
@@ -65,14 +55,12 @@ impl Audience {
                 _ = interrupt.recv() => return Err(Failure::Interrupted(Signal::Interrupt)),
                 _ = terminate.recv() => return Err(Failure::Interrupted(Signal::Terminate)),
                 Some((note, at)) = self.noted.recv() => self.note(note, at)?,
-                _ = frames.tick() => self.take_picture(),
                 played = &mut play => break played?,
             }
         }
         while let Ok((note, at)) = self.noted.try_recv() {
             self.note(note, at)?;
         }
-        self.take_picture();
         Ok(())
     }
 
@@ -90,13 +78,6 @@ impl Audience {
             self.told = over;
         }
         Ok(())
-    }
-
-    fn take_picture(&mut self) {
-        self.journal.now = boot_time();
-        if let Some(recording) = &mut self.recording {
-            recording.take(&self.journal);
-        }
     }
 }
 
