@@ -119,7 +119,7 @@ pub async fn lower(
 
 async fn list_all(store: &dyn Store) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::new();
-    for group in Group::ALL {
+    for group in Group::ALL.iter().copied() {
         entries.extend(store.list(group).await?);
     }
     Ok(entries)

@@ -15,7 +15,7 @@ pub(super) async fn look(case: &Case, store: &dyn Store) -> Vec<Row> {
     match store.diagnose(&case.effective_timing()).await {
         Ok(findings) => rows.extend(findings.into_iter().map(|found| match found.severity {
             Severity::Warning => Row::warn(CHECK, found.what, found.fix),
-            Severity::Danger => Row::fail(CHECK, found.what, found.fix),
+            _ => Row::fail(CHECK, found.what, found.fix),
         })),
         Err(error) => rows.push(failed(CHECK, &error)),
     }

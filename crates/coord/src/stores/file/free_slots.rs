@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::shared::Shared;
 use crate::choose::walk;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::slot::{Group, Slot};
 use crate::store::{Entry, FreeSlots, Look, Presence, Wanted};
 

@@ -8,8 +8,8 @@ use frazil_coord::keeper::{FirstUse, Keeper, LeaseState, Setup};
 use frazil_coord::{Leasing, Timing};
 use frazil_rig::Etcd;
 
-use crate::keeper::lane::{Diary, Event, TestLane};
 use crate::etcd::world::{PATIENCE, connect, namespace, until};
+use crate::keeper::lane::{Diary, Event, TestLane};
 
 const TIMING: Timing = Timing {
     ttl: Duration::from_secs(2),

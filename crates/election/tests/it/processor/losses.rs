@@ -11,7 +11,9 @@ use frazil_election::processor::{Processor, Run, Step, Why};
 use frazil_election::{Elections, Settings, store_url};
 use frazil_rig::Proxy;
 
-use crate::processor::crew::{event, leads, names, node, slot, take_over, until, with_jobs, within};
+use crate::processor::crew::{
+    event, leads, names, node, slot, take_over, until, with_jobs, within,
+};
 use crate::processor::gate::Gate;
 use crate::processor::journal::{Journal, in_order};
 use crate::stage::{Kind, PATIENCE, Stage, on_every_store, settings};
