@@ -1,4 +1,4 @@
-//! Following a leader without contending.
+//! The observer of an election: it follows the leader without contending.
 
 use std::sync::Arc;
 use std::time::Duration;

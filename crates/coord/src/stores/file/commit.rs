@@ -1,4 +1,4 @@
-//! Writing a record under the lock of its slot.
+//! The write of a record, under the lock of its slot.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Workers that look free, without a look at all of them where that can be avoided.
+//! The search for free workers. It looks at all of them only where it must.
 
 use std::collections::BTreeSet;
 

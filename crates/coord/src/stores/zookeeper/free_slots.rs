@@ -1,4 +1,4 @@
-//! Free workers, found without reading all of them.
+//! The search for free workers, without reading all of them.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Announcing changes by persistent watches.
+//! The announcement of changes, by persistent watches.
 
 use zookeeper_client::{AddWatchMode, Client, EventType, PersistentWatcher};
 
