@@ -43,6 +43,7 @@ impl Display for Called<'_> {
             Group::Elections => "election",
             Group::Scopes => "scope",
             Group::Keys => "list of API keys",
+            _ => "slot",
         };
         write!(f, "{kind} {}", self.0.name())
     }

@@ -1,4 +1,4 @@
-//! Choosing from a pool, alone and in a crowd.
+//! The choice from a pool, alone and in a crowd.
 
 use std::collections::BTreeSet;
 

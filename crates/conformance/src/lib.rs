@@ -4,12 +4,14 @@
 //! works in a namespace of its own, names the defects of the field that it catches, and is shown
 //! to catch them on a naive store.
 //!
-//! [`Faulty`] puts a store behind a network that loses, doubles and delays.
+//! [`Faulty`] puts a store behind a network that loses, doubles and delays. [`InMemory`] is the subject
+//! of the memory store, to begin from.
 
 mod amnesia;
 mod commits;
 mod crowd;
 mod faulty;
+mod in_memory;
 mod outage;
 mod ownership;
 mod records;
@@ -21,6 +23,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 pub use self::faulty::{Chances, Faults, Faulty};
+pub use self::in_memory::InMemory;
 pub use self::subject::{Bench, Subject};
 
 /// One case of the contract.
@@ -140,3 +143,8 @@ macro_rules! want {
 }
 
 use {declare_cases, ensure, want};
+
+/// The page of the crate, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

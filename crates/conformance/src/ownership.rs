@@ -1,4 +1,4 @@
-//! Nobody extends, releases or inherits what is not theirs.
+//! Ownership: nobody extends, releases or inherits what is not theirs.
 
 use frazil_coord::{
     Acquired, Choice, Committed, Extended, Group, Leasing, Loss, Released, Slot, Version,

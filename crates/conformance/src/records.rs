@@ -64,7 +64,7 @@ async fn kinds_are_apart(bench: &Bench<'_>) -> Result<(), Violation> {
     ensure!(bench.entry(&worker).await?.is_none(), "an election is listed as a worker");
     bench.take(&bench.a, &bench.this(&worker).await?).await?;
     want!(bench.a.put(&Slot::api_keys(), Version(0), &put_record(bench)).await?, Put::Done(_) => ());
-    for group in Group::ALL {
+    for group in Group::ALL.iter().copied() {
         let listed = bench.b.list(group).await?.len();
         ensure!(listed == 1, "{listed} slots of {group:?}");
     }

@@ -14,7 +14,11 @@ use crate::store::{Entry, Found, FreeSlots, History, Presence, Wanted};
 /// writes settle, those whose holder did not release them come last.
 /// The nonce breaks ties, so that many who start at once do not all want the same worker.
 #[must_use]
-pub fn rank_free(free_slots: FreeSlots, wanted: &Wanted, claim: &Claim) -> (Vec<Entry>, Census) {
+pub(crate) fn rank_free(
+    free_slots: FreeSlots,
+    wanted: &Wanted,
+    claim: &Claim,
+) -> (Vec<Entry>, Census) {
     let size = wanted.last.saturating_sub(wanted.first).saturating_add(1);
     let FreeSlots { look, is_complete, held } = free_slots;
     let history = look.history;
@@ -81,7 +85,7 @@ fn common_divisor(a: u64, b: u64) -> u64 {
 
 /// The worker that a holder of this name had last, if it is free and its floor has passed.
 #[must_use]
-pub fn last_worker_of(holder: &str, entries: &[Entry], claim: &Claim) -> Option<u32> {
+pub(crate) fn last_worker_of(holder: &str, entries: &[Entry], claim: &Claim) -> Option<u32> {
     let had = |entry: &Entry| match &entry.found {
         Found::Known(record) if record.holder == holder => {
             Some((record.renewed, record.token, entry.slot.number()?))
@@ -97,7 +101,7 @@ pub fn last_worker_of(holder: &str, entries: &[Entry], claim: &Claim) -> Option<
 
 /// A number that looks random for each pair (Fibonacci hashing of the two).
 #[must_use]
-pub fn shuffle(nonce: u128, number: u32) -> u64 {
+pub(crate) fn shuffle(nonce: u128, number: u32) -> u64 {
     let folded =
         u64::try_from((nonce ^ (nonce >> 64)) & u128::from(u64::MAX)).expect("masked to 64 bits");
     let mixed = (folded ^ u64::from(number)).wrapping_mul(0x9E37_79B9_7F4A_7C15);

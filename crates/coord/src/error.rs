@@ -33,7 +33,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: &'static [Self] = &[
         Self::Unavailable,
         Self::Unknown,
         Self::Denied,
@@ -116,3 +116,28 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// Why an act has no result, where it is not known yet which act it is and on which store.
+#[derive(Clone, Debug)]
+pub(crate) enum Failure {
+    /// Nothing was written.
+    Definite(ErrorKind, String),
+    /// It may have been carried out, or still may be.
+    Silent(String),
+}
+
+impl Failure {
+    /// The error of an act on a store (its redacted text).
+    pub(crate) fn into_error(self, act: &'static str, store: impl fmt::Display) -> Error {
+        match self {
+            Self::Definite(kind, why) => Error::new(kind, act, store, why),
+            Self::Silent(why) => Error::new(ErrorKind::Unknown, act, store, why),
+        }
+    }
+}
+
+impl From<(ErrorKind, String)> for Failure {
+    fn from((kind, why): (ErrorKind, String)) -> Self {
+        Self::Definite(kind, why)
+    }
+}

@@ -1,4 +1,4 @@
-//! Keeps one lane in a worker: acquires, renews, replaces what is lost, releases.
+//! The keeper of a lane's lease: it acquires a worker, renews it, replaces it when it is lost, releases it.
 //!
 //! All decisions are in [`Plan`], which is pure: it is told what time it is and what the store
 //! answered, and says what to do next. A [`Driver`] carries that out, and tells the [`Holder`] for whom

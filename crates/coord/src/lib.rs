@@ -6,65 +6,90 @@
 //!
 //! | to | see |
 //! |---|---|
-//! | read every rule in one place | [`rules`] |
-//! | keep a worker leased | [`keeper::Keeper`] |
 //! | open a store by its URL | [`open`](fn@open), [`StoreUrl`] |
-//! | write a store | [`Store`], and the suite in `frazil-conformance` |
 //! | know what a store promises | [`Guarantees`] |
-//! | share or count a store | [`Prefixed`], [`Metered`] |
+//! | know how a lease is doing | [`LeaseStatus`] |
+//! | count what a store is asked | [`Metered`] |
+//! | write a store | [`Store`], and the suite in `frazil-conformance` |
+//!
+//! Most programs use the crate `frazil`, which keeps workers leased and issues IDs with them, or
+//! `frazil-election`. What is hidden from these pages is for those crates, and may change in any
+//! release.
 
-pub mod choose;
+mod choose;
 mod clock_step;
 mod error;
-mod failure;
 mod finding;
 mod guarantees;
-pub mod keeper;
 mod lease;
+mod metered;
 mod namespace;
 mod neighbours;
 mod new_namespace;
 mod nonce;
 mod open;
-pub mod protocol;
 mod record;
-pub mod repair;
 mod replicas;
-pub mod rules;
 mod slot;
 mod slot_state;
 mod store;
-pub mod stores;
 mod sync;
-pub mod time;
 mod timing;
 mod url;
 mod watching;
-mod wrappers;
+
+pub mod stores;
+
+// The lease engine, for the other crates of Frazil.
+#[doc(hidden)]
+pub mod keeper;
+#[doc(hidden)]
+pub mod protocol;
+#[doc(hidden)]
+pub mod repair;
+#[doc(hidden)]
+pub mod rules;
+#[doc(hidden)]
+pub mod time;
+#[doc(hidden)]
 pub mod wrong_times;
 
 pub use self::error::{Error, ErrorKind};
 pub use self::finding::{Finding, Severity};
 pub use self::guarantees::{Guarantees, Strength};
-pub use self::lease::{
-    Acquired, Ask, Census, Choice, Claim, Extended, Forgotten, Guard, Loss, Released, Settling,
-    Tenure,
+pub use self::keeper::{
+    ClockSkew, Grant, Judge, LeaseState, LeaseStatus, Pool, Refusal, StoreTime, Waiting,
 };
-pub use self::namespace::{Namespace, NamespaceError, etcd_prefix};
-pub use self::neighbours::{Neighbour, neighbours, warn_of_neighbours};
-pub use self::new_namespace::{FirstUse, NewNamespace};
+pub use self::lease::{Census, Forgotten, Loss, Settling, Tenure};
+pub use self::metered::{Metered, Operations, Outcome};
+pub use self::namespace::{Namespace, NamespaceError};
+pub use self::new_namespace::FirstUse;
 pub use self::nonce::{Nonce, NonceError};
 pub use self::open::{look, open};
-pub use self::protocol::Leasing;
 pub use self::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
-pub use self::replicas::{ForgottenReplica, forget_command};
+pub use self::replicas::ForgottenReplica;
 pub use self::slot::{Group, NameError, Slot};
-pub use self::slot_state::{SlotCounts, SlotState};
 pub use self::store::{
     Act, Announcer, Change, Changes, Commit, Committed, Entry, Found, FreeSlots, History, Look,
     Presence, Present, Put, Stay, Store, Wanted, Watched, Written,
 };
 pub use self::timing::{Timing, TimingError};
 pub use self::url::{PASSWORD_VARIABLE, PemFiles, Scheme, Secret, StoreUrl, UrlError, duration};
-pub use self::watching::Watching;
-pub use self::wrappers::{Metered, Operations, Outcome, Prefixed};
+
+// What operators' commands and the other crates of Frazil need of it.
+#[doc(hidden)]
+pub use self::{
+    lease::{Acquired, Ask, Choice, Claim, Extended, Guard, Released},
+    namespace::etcd_prefix,
+    neighbours::{Neighbour, neighbours, warn_of_neighbours},
+    new_namespace::NewNamespace,
+    protocol::Leasing,
+    replicas::forget_command,
+    slot_state::{SlotCounts, SlotState},
+    watching::Watching,
+};
+
+/// The page of the crate, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

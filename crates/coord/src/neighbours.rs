@@ -19,6 +19,7 @@ const LOOK_MAX: Duration = Duration::from_secs(30);
 
 /// A second namespace with the same layout and some of the same workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Neighbour {
     /// Its name.
     pub namespace: Namespace,

@@ -1,5 +1,5 @@
-//! Slots whose record is lost get a new one that blocks them for as long as a holder may still
-//! use times, and no longer.
+//! The repair of slots whose record is lost: each gets a new record that blocks it for as long as its
+//! last holder may still use times.
 
 use crate::error::Error;
 use crate::lease::Claim;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The kinds of slot. Each kind has its own name space inside a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Group {
     /// Worker numbers.
     Workers,
@@ -21,7 +22,7 @@ pub enum Group {
 
 impl Group {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Workers, Self::Elections, Self::Scopes, Self::Keys];
+    pub const ALL: &'static [Self] = &[Self::Workers, Self::Elections, Self::Scopes, Self::Keys];
 
     /// The letter that stands for the kind in keys and paths.
     #[must_use]

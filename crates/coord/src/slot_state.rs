@@ -12,6 +12,7 @@ use crate::store::{Entry, Found, History, Presence};
 /// What a slot is good for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum SlotState {
     /// Somebody has it.
     Held,
@@ -29,8 +30,8 @@ pub enum SlotState {
 
 impl SlotState {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Held, Self::Free, Self::Blocked, Self::Quarantined, Self::Poisoned, Self::Lost];
+    pub const ALL: &'static [Self] =
+        &[Self::Held, Self::Free, Self::Blocked, Self::Quarantined, Self::Poisoned, Self::Lost];
 
     /// What an entry is good for, as a claim would see it; see [`Claim::to_judge`].
     #[must_use]
@@ -65,6 +66,7 @@ impl SlotState {
 
 /// The workers of a namespace's range, counted by what they are good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
 pub struct SlotCounts {
     /// Nobody ever had it. A quarantine covers these too.
     pub never_used: u32,

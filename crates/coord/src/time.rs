@@ -40,3 +40,9 @@ pub fn unix_ms() -> UnixMs {
 pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
+
+/// A pause that doubles with every time, up to the longest one.
+#[must_use]
+pub fn doubled(first: Duration, times: u32, most: Duration) -> Duration {
+    first.saturating_mul(2_u32.saturating_pow(times)).min(most)
+}

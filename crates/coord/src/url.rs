@@ -26,6 +26,7 @@ const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
 /// # Ok::<(), frazil_coord::UrlError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StoreUrl {
     /// The kind of store.
     pub scheme: Scheme,
@@ -45,6 +46,7 @@ pub struct StoreUrl {
 
 /// The kinds of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Scheme {
     /// A directory on a local disk, for the processes of one machine.
     File,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::store::{Store, Watched};
+use crate::time::doubled;
 
 /// Announcements that slots changed. They may be too many, never too few; the end of them means
 /// that the store's connection was lost and the watch must be renewed.
@@ -82,9 +83,8 @@ impl Watching {
             return;
         }
         // Until it proves to be of use it counts as one that fails.
-        let pause = FIRST_PAUSE * 2_u32.saturating_pow(self.failures.min(10));
+        self.not_before = now + doubled(FIRST_PAUSE, self.failures, PAUSE_MAX);
         self.failures = self.failures.saturating_add(1);
-        self.not_before = now + pause.min(PAUSE_MAX);
         match store.watch(&self.watched).await {
             Ok(changes) => self.changes = Some(changes),
             Err(error) => tracing::debug!(%error, "no watch on the store"),

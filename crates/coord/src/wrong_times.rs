@@ -1,4 +1,4 @@
-//! Times in a namespace that no clock can have shown that was right, and how they come down.
+//! Wrong times in a namespace, such as only a wrong clock can have written, and how they come down.
 //!
 //! Where the store has no clock of its own, a first node whose clock is a year ahead puts the
 //! quarantine a year ahead, and everybody else waits for that. What such a node issued stays issued:
@@ -119,7 +119,7 @@ pub async fn lower(
 
 async fn list_all(store: &dyn Store) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::new();
-    for group in Group::ALL {
+    for group in Group::ALL.iter().copied() {
         entries.extend(store.list(group).await?);
     }
     Ok(entries)

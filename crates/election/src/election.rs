@@ -37,7 +37,6 @@ mod candidate;
 mod clock;
 mod elector;
 mod environment;
-mod forget;
 mod info;
 mod leadership;
 mod observer;
@@ -50,7 +49,10 @@ mod term;
 use std::sync::{Arc, OnceLock};
 
 use frazil_coord::stores::file::Copied;
-use frazil_coord::{Error, FirstUse, Group, NameError, Namespace, Slot, Store, StoreUrl, Watched};
+use frazil_coord::time::unix_ms;
+use frazil_coord::{
+    Error, FirstUse, Group, Leasing, NameError, Namespace, Slot, Store, StoreUrl, Watched,
+};
 
 use frazil_fork::Birthmark;
 
@@ -209,6 +211,19 @@ impl Elections {
     pub async fn leader_of(&self, slot: &Slot) -> Result<Option<LeaderInfo>, Error> {
         let look = self.shared.store.read(std::slice::from_ref(slot)).await?;
         Ok(look.entry(slot).and_then(LeaderInfo::of))
+    }
+
+    /// Removes what the store knows of an election that nobody leads, or led within the last seconds.
+    /// The token of the next leader is larger all the same, whatever clocks show. What `frazil elect
+    /// --every` remembers of it is gone.
+    ///
+    /// # Errors
+    /// If the store does not answer.
+    pub async fn forget(&self, name: &str) -> Result<Forgotten, Error> {
+        match Slot::named(Group::Elections, name) {
+            Ok(slot) => self.shared.store.forget_finished(&slot, unix_ms()).await,
+            Err(_) => Ok(Forgotten::Unknown),
+        }
     }
 
     /// What was last seen of all elections, now and whenever it changes, for as long as it is kept.

@@ -1,4 +1,4 @@
-//! Refusing the late writes of a leader that is none any more.
+//! Fences: they refuse the late writes of a leader that is none any more.
 //!
 //! A leader cannot know that it still leads at the moment its write arrives: it may have been
 //! stopped in between, for any time. So the one who is written to must refuse. Every leadership has

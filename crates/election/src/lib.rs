@@ -16,3 +16,8 @@ pub use self::election::{
     LeaderInfo, LeaderLoss, Leadership, NotLeader, Observer, Pace, Proof, Settings, SettingsError,
     State, Variable, VariableError, View, run, run_until, store_url,
 };
+
+/// The page of the crate, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

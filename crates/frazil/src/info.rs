@@ -99,14 +99,10 @@ mod tests {
             namespace: Namespace::default(),
             layout: Layout::FRAZIL,
             store: "memory:".into(),
-            guarantees: Guarantees {
-                store: String::new(),
-                uniqueness: Strength::Conditional,
-                because: String::new(),
-                leadership: String::new(),
-                token: String::new(),
-                voided_by: Vec::new(),
-                warnings: vec!["one".into()],
+            guarantees: {
+                let mut guarantees = Guarantees::new("", Strength::Conditional);
+                guarantees.warnings.push("one".into());
+                guarantees
             },
             holder: "me".into(),
             lanes: vec![lane.clone(), lane],

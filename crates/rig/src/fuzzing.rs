@@ -1,4 +1,4 @@
-//! Inputs that nobody would write: seeds from files, hurt by chance.
+//! Fuzzing: seeds from files, damaged at random.
 
 use std::fmt;
 use std::fs;

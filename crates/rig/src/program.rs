@@ -1,4 +1,4 @@
-//! Finding and running the installed programs.
+//! Installed programs: where they are, and how they are run.
 
 use std::env;
 use std::io;

@@ -1,4 +1,4 @@
-//! Chance that can be repeated.
+//! A random number generator whose draws can be repeated.
 
 /// A generator of numbers from a seed (splitmix64).
 #[derive(Debug)]

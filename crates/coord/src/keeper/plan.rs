@@ -29,7 +29,7 @@ use crate::new_namespace::FirstUse;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Token, UnixMs, Version, Versioned};
 use crate::rules::META_EVERY;
-use crate::time::millis;
+use crate::time::{doubled, millis};
 
 /// The first pause after a failure; each further one is twice as long, up to a heartbeat.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -369,8 +369,8 @@ impl Plan {
 
     fn pause(&mut self, now: Now) {
         self.failures += 1;
-        let doubled = FIRST_PAUSE * 2_u32.saturating_pow(self.failures.min(10) - 1);
-        self.not_before = now.boot + jittered(doubled.min(self.longest_pause()), now);
+        let pause = doubled(FIRST_PAUSE, self.failures - 1, self.longest_pause());
+        self.not_before = now.boot + jittered(pause, now);
     }
 
     /// Before a request is tried again that failed: a heartbeat, since others count on hearing from a

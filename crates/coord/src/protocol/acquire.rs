@@ -1,4 +1,4 @@
-//! Taking a slot.
+//! The acquisition of a slot.
 
 use super::{ROUNDS_MAX, crowded, written};
 use crate::choose::rank_free;

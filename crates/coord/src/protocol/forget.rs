@@ -1,4 +1,4 @@
-//! Removing a slot that is used no more.
+//! The removal of a slot that is used no more.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Extending and releasing a tenure.
+//! The extension and the release of a tenure.
 
 use super::{ROUNDS_MAX, crowded, written};
 use crate::error::{Error, ErrorKind};

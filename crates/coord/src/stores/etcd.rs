@@ -10,7 +10,6 @@ mod failure;
 mod history;
 mod keys;
 mod leases;
-mod member_health;
 mod neighbours;
 mod remote;
 mod snapshot;
@@ -108,7 +107,7 @@ impl Store for EtcdStore {
 
     async fn diagnose(&self, _timing: &Timing) -> Result<Vec<Finding>, Error> {
         let mut found = self.survey.findings(self.remote.endpoints.count());
-        found.extend(member_health::findings(&self.remote.call("diagnose")).await);
+        found.extend(survey::member_health(&self.remote.call("diagnose")).await);
         Ok(found)
     }
 

@@ -1,10 +1,8 @@
 //! A store inside the process: for tests, and as the shortest complete example of a store.
 
-mod registry;
-
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -58,7 +56,7 @@ impl MemoryStore {
     #[must_use]
     pub fn named(name: &str, namespace: &Namespace) -> Self {
         let place = Some((name.to_owned(), namespace.clone()));
-        Self { place, shared: registry::shared(name, namespace) }
+        Self { place, shared: shared(name, namespace) }
     }
 
     /// Ends the presence in a slot, as if its time had run out.
@@ -227,7 +225,7 @@ impl Store for MemoryStore {
 
     async fn neighbours(&self, most: usize) -> Result<Vec<(Namespace, Meta)>, Error> {
         let Some((name, own)) = &self.place else { return Ok(Vec::new()) };
-        let others = registry::namespaces(name).into_iter().filter(|other| other != own);
+        let others = namespaces(name).into_iter().filter(|other| other != own);
         let metas = others.take(most).filter_map(|other| {
             let meta = Self::named(name, &other).lock().meta.clone()?;
             Some((other, meta.value))
@@ -254,4 +252,22 @@ impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// The stores of this process by name: whoever opens the same URL meets in the same store.
+type Stores = HashMap<(String, Namespace), Arc<Mutex<State>>>;
+
+/// Kept until the process ends, open or not: a store that was forgotten with its last user would
+/// give the next one the same worker with no floor, and the IDs of the last tick again.
+static STORES: LazyLock<Mutex<Stores>> = LazyLock::new(Mutex::default);
+
+/// The store of a name and a namespace.
+fn shared(name: &str, namespace: &Namespace) -> Arc<Mutex<State>> {
+    lock(&STORES).entry((name.to_owned(), namespace.clone())).or_default().clone()
+}
+
+/// The namespaces of a name.
+fn namespaces(name: &str) -> Vec<Namespace> {
+    let named = |(stored, _): &&(String, Namespace)| stored == name;
+    lock(&STORES).keys().filter(named).map(|(_, namespace)| namespace.clone()).collect()
 }

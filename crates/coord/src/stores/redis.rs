@@ -40,7 +40,7 @@ use tokio::sync::watch;
 use self::answer::Answer;
 use self::history::Level;
 use self::keys::Keys;
-use self::scripts::{COMMIT, READ, Script, VACANCIES, WRITE};
+use self::scripts::{COMMIT, FREE_SLOTS, READ, Script, WRITE};
 use self::session::{Session, Step};
 use self::settings::Settings;
 use crate::choose::walk;
@@ -246,7 +246,7 @@ impl Store for RedisStore {
             arguments,
             more: 1,
             is_acknowledged: true,
-            ..reading(Act::FreeSlots, &VACANCIES, Group::Workers)
+            ..reading(Act::FreeSlots, &FREE_SLOTS, Group::Workers)
         };
         let answer = self.run_begun(&step).await?;
         if answer.status == "unindexed" {

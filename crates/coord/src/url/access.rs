@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind};
 
 /// The texts of the files that the options `ca`, `cert` and `key` name.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct PemFiles {
     /// The authorities to trust; `None`: those of the system.
     pub authorities: Option<String>,

@@ -1,74 +1,19 @@
 //! Wrapped stores keep the contract, and do what they add to it.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use frazil_conformance::{self as conformance, Chances, Faulty, Subject, Violation};
+use frazil_conformance::{self as conformance, Chances, Faulty, InMemory};
 use frazil_coord::stores::file::Copied;
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::{
-    Acquired, Act, Ask, Change, Choice, Claim, Commit, Error, ErrorKind, Extended, FORMAT, Found,
-    Group, History, Leasing, Meta, Metered, Namespace, Nonce, Operations, Outcome, Prefixed,
-    Present, Put, Released, Slot, Stay, Store, StoreUrl, Tenure, Timing, Token, Version, Watched,
-    rules,
+    Acquired, Act, Change, Choice, Claim, Commit, ErrorKind, FORMAT, Found, Group, History,
+    Leasing, Meta, Metered, Namespace, Nonce, Operations, Outcome, Present, Put, Released, Slot,
+    Stay, Store, StoreUrl, Timing, Token, Version, rules,
 };
 
-/// The memory store in a wrapper, and how its slots are called inside.
-struct Wrapped {
-    stores: Mutex<HashMap<Namespace, MemoryStore>>,
-    wrap: fn(Arc<dyn Store>) -> Arc<dyn Store>,
-    inside: fn(&Slot) -> Slot,
-}
-
-impl std::fmt::Debug for Wrapped {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Wrapped")
-    }
-}
-
-impl Wrapped {
-    fn new(wrap: fn(Arc<dyn Store>) -> Arc<dyn Store>) -> Self {
-        Self { stores: Mutex::default(), wrap, inside: Slot::clone }
-    }
-
-    fn of(&self, namespace: &Namespace) -> MemoryStore {
-        self.stores.lock().unwrap().entry(namespace.clone()).or_default().clone()
-    }
-}
-
-#[async_trait]
-impl Subject for Wrapped {
-    async fn open(&self, namespace: &Namespace) -> Result<Arc<dyn Store>, Error> {
-        Ok((self.wrap)(Arc::new(self.of(namespace))))
-    }
-
-    async fn lapse(&self, _: &Arc<dyn Store>, tenure: &Tenure) -> Result<(), Violation> {
-        for store in self.stores.lock().unwrap().values() {
-            store.expire(&(self.inside)(&tenure.slot));
-        }
-        Ok(())
-    }
-
-    async fn forget(&self, namespace: &Namespace, slot: &Slot) -> Result<(), Violation> {
-        self.of(namespace).lose(&(self.inside)(slot));
-        Ok(())
-    }
-
-    async fn wipe(&self, namespace: &Namespace) -> Result<(), Violation> {
-        self.of(namespace).wipe();
-        Ok(())
-    }
-
-    async fn unreachable(&self, of: &Namespace) -> Result<Option<Arc<dyn Store>>, Violation> {
-        let never = Chances { request_lost: 1000, ..Chances::default() };
-        let cut = Faulty::new(Arc::new(self.of(of)), never, 7);
-        Ok(Some((self.wrap)(Arc::new(cut))))
-    }
-}
-
-fn prefixed(name: &str) -> Slot {
+fn election(name: &str) -> Slot {
     Slot::named(Group::Elections, name).unwrap()
 }
 
@@ -106,24 +51,14 @@ fn claim(slot: &Slot, version: Version, meta: Version, nonce: u128) -> Claim {
 }
 
 #[tokio::test]
-async fn a_prefixed_store_conforms() {
-    let inside = |slot: &Slot| match slot.group() {
-        Group::Workers => slot.clone(),
-        group => Slot::named(group, &format!("app:{}", slot.name())).unwrap(),
-    };
-    let wrap = |store| Arc::new(Prefixed::new(store, "app").unwrap()) as Arc<dyn Store>;
-    conformance::run(&Wrapped { inside, ..Wrapped::new(wrap) }).await.unwrap();
-}
-
-#[tokio::test]
 async fn a_metered_store_conforms() {
-    conformance::run(&Wrapped::new(|store| Arc::new(Metered::new(store)))).await.unwrap();
+    conformance::run(&InMemory::wrapped(|store| Arc::new(Metered::new(store)))).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_faulty_store_without_faults_conforms() {
     let wrap = |store| Arc::new(Faulty::new(store, Chances::default(), 1)) as Arc<dyn Store>;
-    conformance::run(&Wrapped::new(wrap)).await.unwrap();
+    conformance::run(&InMemory::wrapped(wrap)).await.unwrap();
 }
 
 #[tokio::test]
@@ -141,77 +76,13 @@ async fn what_a_store_finds_about_itself_is_not_lost_in_a_wrapper() {
     let found = store.diagnose(&timing).await.unwrap();
     // Its fix is apart, which what is made of the warnings alone has not.
     assert!(found.iter().any(|finding| finding.fix.starts_with("chmod 700")), "{found:?}");
-    let wrapped: [Arc<dyn Store>; 3] = [
+    let wrapped: [Arc<dyn Store>; 2] = [
         Arc::new(Metered::new(store.clone())),
-        Arc::new(Prefixed::new(store.clone(), "app").unwrap()),
         Arc::new(Faulty::new(store, Chances::default(), 1)),
     ];
     for wrapper in wrapped {
         assert_eq!(wrapper.diagnose(&timing).await.as_ref(), Ok(&found), "{wrapper:?}");
     }
-}
-
-#[tokio::test]
-async fn prefixes_keep_names_apart_and_hide_those_of_others() {
-    let memory: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let meta = create_meta(&*memory).await;
-    let a = Prefixed::new(memory.clone(), "a").unwrap();
-    let ab = Prefixed::new(memory.clone(), "ab").unwrap();
-    let slot = prefixed("job");
-    for (nonce, store) in [(1, &a), (2, &ab)] {
-        let acquired = store.acquire(&claim(&slot, Version(0), meta, nonce)).await.unwrap();
-        let Acquired::Held(tenure) = acquired else { panic!("{acquired:?}") };
-        assert_eq!(tenure.slot, slot);
-        let seen: Vec<Slot> =
-            store.list(Group::Elections).await.unwrap().into_iter().map(|e| e.slot).collect();
-        assert_eq!(seen, std::slice::from_ref(&slot));
-        let ask = Ask {
-            horizon: 1_002_000,
-            ttl: Duration::from_secs(30),
-            now: 1_000_000,
-            window_ms: 600_000,
-        };
-        let extended = store.extend(&tenure, &ask).await.unwrap();
-        assert!(matches!(extended, Extended::Held(held) if held.slot == slot));
-    }
-    let behind: Vec<String> =
-        memory.list(Group::Elections).await.unwrap().iter().map(|e| e.slot.to_string()).collect();
-    assert_eq!(behind, ["e/a:job", "e/ab:job"]);
-}
-
-#[tokio::test]
-async fn a_name_too_long_for_its_prefix_is_refused_by_kind() {
-    let store = Prefixed::new(Arc::new(MemoryStore::new()), "application").unwrap();
-    let long = prefixed(&"x".repeat(120));
-    let error = store.acquire(&claim(&long, Version(0), Version(1), 1)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidConfig);
-    for bad in ["", "a:b", "a/b", ".a", &"x".repeat(127)] {
-        let refused = Prefixed::new(Arc::new(MemoryStore::new()), bad);
-        assert!(refused.is_err(), "{bad:?} was accepted");
-    }
-}
-
-#[tokio::test]
-async fn a_prefix_is_part_of_what_is_forgotten_and_watched() {
-    let memory: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let meta = create_meta(&*memory).await;
-    let a = Prefixed::new(memory.clone(), "a").unwrap();
-    let b = Prefixed::new(memory.clone(), "b").unwrap();
-    let slot = prefixed("job");
-    let (mut ours, mut theirs) = {
-        let watched = Watched::Slot(slot.clone());
-        (a.watch(&watched).await.unwrap(), b.watch(&watched).await.unwrap())
-    };
-    let acquired = a.acquire(&claim(&slot, Version(0), meta, 1)).await.unwrap();
-    let Acquired::Held(tenure) = acquired else { panic!("{acquired:?}") };
-    assert_eq!(ours.next().await, Some(()));
-    let unheard = tokio::time::timeout(Duration::ZERO, theirs.next()).await;
-    assert!(unheard.is_err(), "a change under another prefix was announced");
-    assert_eq!(a.release(&tenure, tenure.floor).await.unwrap(), Released::Done);
-    let version = a.list(Group::Elections).await.unwrap()[0].version;
-    assert_eq!(b.forget(&slot, version).await.unwrap(), Put::Conflict);
-    assert!(matches!(a.forget(&slot, version).await.unwrap(), Put::Done(_)));
-    assert!(memory.list(Group::Elections).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -233,7 +104,7 @@ async fn operations_are_counted_by_act_and_outcome() {
     assert_eq!(metered.release(&tenure, 0).await.unwrap(), Released::Done);
     // The second commit is refused, and shows that the first one was carried out.
     assert_eq!(metered.release(&tenure, 0).await.unwrap(), Released::Done);
-    let election = prefixed("over");
+    let election = election("over");
     assert_eq!(metered.forget(&election, Version(7)).await.unwrap(), Put::Conflict);
     let count = |act, outcome| metered.operations(act, outcome).count;
     assert_eq!(count(Act::PutMeta, Outcome::Done), 1);
@@ -341,7 +212,7 @@ async fn a_late_copy_arrives_within_the_calls_that_follow() {
 #[tokio::test]
 async fn a_slot_that_was_just_seen_free_is_not_read_again() {
     let memory: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let (meta, slot) = (create_meta(&*memory).await, prefixed("job"));
+    let (meta, slot) = (create_meta(&*memory).await, election("job"));
     let look = memory.read(std::slice::from_ref(&slot)).await.unwrap();
     let metered = Metered::new(memory);
     let acquired = metered.acquire_seen(&claim(&slot, Version(0), meta, 5), Some(look)).await;

@@ -1,4 +1,4 @@
-//! Somebody who may be elected.
+//! The candidate of an election.
 
 use std::sync::Arc;
 use std::time::Duration;

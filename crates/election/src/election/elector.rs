@@ -1,4 +1,4 @@
-//! Campaigning for ever, with callbacks for what becomes of it.
+//! The elector: it campaigns until it is stopped, and calls back when it leads and when it does not.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;

@@ -10,6 +10,7 @@ use super::settings::Settings;
 
 /// Who leads an election.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct LeaderInfo {
     /// Of the election.
     pub name: String,
@@ -36,6 +37,7 @@ pub struct LeaderInfo {
 
 /// An election and how it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ElectionInfo {
     /// The election.
     pub name: String,

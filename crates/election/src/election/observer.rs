@@ -1,4 +1,4 @@
-//! Following a leader without contending.
+//! The observer of an election: it follows the leader without contending.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,10 +47,11 @@ impl Observer {
         view.entries.get(self.slot.name()).and_then(LeaderInfo::of)
     }
 
-    /// Whether the store was looked at yet.
+    /// What was last seen of the election, now and whenever that changes, for as long as this observer
+    /// is kept. It costs the same whatever other elections there are.
     #[must_use]
-    pub fn has_seen(&self) -> bool {
-        !self.views.borrow().asked.is_zero()
+    pub fn view(&self) -> watch::Receiver<Arc<View>> {
+        self.views.clone()
     }
 
     /// Waits until somebody else leads than was told of last, or nobody does; the first time until

@@ -1,4 +1,4 @@
-//! Work that runs while its process leads, waited for before anybody else can.
+//! Work that runs while its process leads. Nobody else leads before it has ended.
 
 use std::future::pending;
 use std::pin::{Pin, pin};

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 
 /// What was seen at a time: of one election, or of all of them.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct View {
     /// Each by its name.
     pub entries: BTreeMap<String, Entry>,

@@ -7,6 +7,7 @@ use frazil_coord::{Loss, Token};
 /// Where a candidate stands. Leadership is told of with its token, so that what is said of one
 /// term is never taken for another.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum State {
     /// It does not campaign.
     Follower,
@@ -33,6 +34,7 @@ pub enum State {
 
 /// Why a leader leads no more.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LeaderLoss {
     /// It did not renew in time.
     Expired,

@@ -169,7 +169,7 @@ fn at(path: &Path) -> impl Fn(io::Error) -> FenceError {
 impl fmt::Display for FenceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io { path, error } => write!(f, "{}: {error}", path.display()),
+            Self::Io { path, .. } => write!(f, "cannot use {}", path.display()),
             Self::Lost { path } => write!(
                 f,
                 "{} is gone or unreadable, and with it the highest token seen: write the token of \
@@ -180,4 +180,11 @@ impl fmt::Display for FenceError {
     }
 }
 
-impl std::error::Error for FenceError {}
+impl std::error::Error for FenceError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { error, .. } => Some(error),
+            Self::Lost { .. } => None,
+        }
+    }
+}

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use frazil_coord::time::doubled;
+
 /// What follows when a job fails: it returned an error, or panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restart {
@@ -83,10 +85,6 @@ impl Failures {
         *self = Self { tried: 0, rounds: self.rounds.saturating_add(1) };
         AfterFailure::LeaveToOthers(hold_off)
     }
-}
-
-fn doubled(first: Duration, times: u32, max: Duration) -> Duration {
-    first.saturating_mul(2_u32.saturating_pow(times)).min(max)
 }
 
 #[cfg(test)]

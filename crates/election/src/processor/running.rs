@@ -26,6 +26,7 @@ pub struct Running {
 
 /// How a processor ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
     /// Jobs whose work could not be stopped, or that are still being given back. Their leaderships
     /// lapse with this process.

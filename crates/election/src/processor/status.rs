@@ -11,6 +11,7 @@ use tokio::sync::{broadcast, watch};
 
 /// What a processor is doing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Status {
     /// The application.
     pub app: String,
@@ -28,6 +29,7 @@ pub struct Status {
 
 /// What one job is doing on this node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct JobStatus {
     /// Its name.
     pub name: String,
@@ -72,6 +74,7 @@ pub enum JobState {
 
 /// One step of one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Event {
     /// The job.
     pub job: String,

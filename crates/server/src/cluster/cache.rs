@@ -117,7 +117,7 @@ async fn look(node: &Node) -> Result<Cluster, Error> {
 
 fn count(entries: &[Entry], meta: &Meta, judge: &Claim, history: &History) -> WorkerCounts {
     let tally = SlotCounts::of(entries, meta, judge, history);
-    let SlotCounts { never_used, held, free, blocked, quarantined, poisoned, lost } = tally;
+    let SlotCounts { never_used, held, free, blocked, quarantined, poisoned, lost, .. } = tally;
     // A quarantine covers those that nobody ever had too, until times may run ahead into it.
     let (resting, ready) = if judge.quarantine > judge.now + rules::RUN_AHEAD_MS {
         (never_used, 0)

@@ -272,7 +272,7 @@ pub(super) async fn look_at_guarantees(case: &Case, store: &dyn Store) -> Vec<Ro
     match store.diagnose(&case.effective_timing()).await {
         Ok(findings) => rows.extend(findings.into_iter().map(|found| match found.severity {
             Severity::Warning => Row::warn(GUARANTEES, found.what, found.fix),
-            Severity::Danger => Row::fail(GUARANTEES, found.what, found.fix),
+            _ => Row::fail(GUARANTEES, found.what, found.fix),
         })),
         Err(error) => rows.push(failed(GUARANTEES, &error)),
     }

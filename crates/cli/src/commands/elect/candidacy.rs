@@ -37,12 +37,10 @@ async fn elected_some_day(
     loop {
         let leadership = match args.every {
             None => waited_for(&candidate, candidate.campaign()).await?,
-            Some(every) => {
-                match elected_in_turn(&elections, &Period::new(every, candidate.clone())).await? {
-                    Some(leadership) => leadership,
-                    None => return Ok(None),
-                }
-            }
+            Some(every) => match elected_in_turn(&Period::new(every, candidate.clone())).await? {
+                Some(leadership) => leadership,
+                None => return Ok(None),
+            },
         };
         // The answer to a claim may have been long on its way.
         if leadership.ensure(terms.grace).is_ok() {
@@ -70,17 +68,15 @@ async fn waited_for(
 }
 
 /// Elected, unless somebody else was in this period.
-async fn elected_in_turn(
-    elections: &Elections,
-    period: &Period,
-) -> Result<Option<Leadership>, Failure> {
+async fn elected_in_turn(period: &Period) -> Result<Option<Leadership>, Failure> {
     let candidate = period.candidate();
+    let observer = candidate.observe();
     tokio::select! {
         biased;
         elected = waited_for(candidate, candidate.campaign_paced(period.pace())) => {
             elected.map(Some)
         }
-        last = period.taken(elections.view()) => {
+        last = period.taken(observer.view()) => {
             let (name, when, who) = (&last.name, instant(last.elected_ms), described(&last));
             let every = span(period.every());
             say(format_args!(

@@ -64,7 +64,7 @@ impl Period {
                     ));
                 }
             }
-            // The elections outlive this; if not, there is nothing more to see.
+            // The observer outlives this; if not, there is nothing more to see.
             if views.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }

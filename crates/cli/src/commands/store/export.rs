@@ -29,7 +29,7 @@ pub(super) async fn run(args: &ExportArgs) -> Result<(), Failure> {
     let mut data = Data::new();
     let (mut records, mut outside) = (0, 0);
     data.json(&Line::Meta(meta.value.clone()))?;
-    for group in Group::ALL {
+    for group in Group::ALL.iter().copied() {
         for entry in store.list(group).await? {
             let record = match entry.found {
                 Found::Known(record) => Some(record),

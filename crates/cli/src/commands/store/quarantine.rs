@@ -89,7 +89,7 @@ async fn open(args: &QuarantineArgs) -> Result<(Arc<dyn Store>, Versioned<Meta>)
 /// Ends the tenures of holders that are not there. A store that was restored from a backup knows
 /// holders again that were succeeded since: they could go on over their successors' times.
 async fn forget_holders(store: &dyn Store) -> Result<(), Failure> {
-    for group in Group::ALL {
+    for group in Group::ALL.iter().copied() {
         for entry in store.list(group).await? {
             let Found::Known(record) = entry.found else { continue };
             if record.nonce.is_none() {

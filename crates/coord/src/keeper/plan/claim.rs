@@ -1,4 +1,4 @@
-//! Getting hold of a slot: claims and their answers.
+//! The plan of somebody without a slot: claims and their answers.
 
 use std::ops::ControlFlow;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Keeping what was acquired: extensions, their answers, clocks, and the ways to lose it.
+//! The plan of a holder: extensions and their answers, clocks, and the ways to lose a slot.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Agreeing on what a namespace is: creating meta, checking it, raising its quarantine.
+//! The plan for meta: creating it, checking it, raising its quarantine.
 
 use std::time::Duration;
 

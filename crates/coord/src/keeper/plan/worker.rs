@@ -14,6 +14,7 @@ use crate::lease::{Census, Choice, Claim};
 use crate::record::UnixMs;
 use crate::rules::{RUN_AHEAD_MS, WINDOW_MAX_MS};
 use crate::store::{Entry, FreeSlots, Look, Wanted};
+use crate::time::doubled;
 
 /// Before a full pool is asked again; each further pause is twice as long.
 const POOL_PAUSE: Duration = Duration::from_millis(500);
@@ -79,9 +80,8 @@ impl Worker {
 
     /// When a full pool is worth another claim without anybody saying so.
     fn pool_pause(&mut self, census: Census, now: UnixMs) -> Duration {
-        let doubled = POOL_PAUSE * 2_u32.saturating_pow(self.refusals.min(10));
+        let most = doubled(POOL_PAUSE, self.refusals, POOL_PAUSE_MAX);
         self.refusals = self.refusals.saturating_add(1);
-        let most = doubled.min(POOL_PAUSE_MAX);
         let Some(floor) = census.next_floor else { return most };
         ready_in(floor, now).clamp(POOL_PAUSE_MIN, most)
     }

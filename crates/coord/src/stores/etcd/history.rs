@@ -1,4 +1,4 @@
-//! Whether the store still is what it was: revisions of one cluster never fall.
+//! The history of an etcd cluster: its revisions never fall, unless it was restored from a backup.
 
 use std::sync::Mutex;
 

@@ -95,7 +95,7 @@ impl Keys {
 /// The slot that a text names, as keys and claims do.
 pub(super) fn slot(name: &str) -> Option<Slot> {
     let (letter, name) = name.split_once('/')?;
-    let group = Group::ALL.into_iter().find(|group| group.letter() == letter)?;
+    let group = Group::ALL.iter().copied().find(|group| group.letter() == letter)?;
     Slot::named(group, name).ok()
 }
 

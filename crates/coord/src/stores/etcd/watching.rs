@@ -1,4 +1,4 @@
-//! Announcing changes of slots.
+//! The announcement of changes of slots.
 
 use etcd_client::{WatchFilterType, WatchOptions, WatchResponse, WatchStream};
 use tokio::sync::watch;

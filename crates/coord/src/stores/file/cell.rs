@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::record::{Record, Version, Versioned, json};
 use crate::store::Found;
 use crate::time::{boot_time, unix_ms};

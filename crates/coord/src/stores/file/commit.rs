@@ -1,11 +1,11 @@
-//! Writing a record under the lock of its slot.
+//! The write of a record, under the lock of its slot.
 
 use std::sync::Arc;
 
 use super::cell::LockedCell;
 use super::directory::{Opened, Place};
 use super::shared::{Holding, Shared};
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::record::{Meta, Version, Versioned};
 use crate::slot::{Group, Slot};
 use crate::store::{Change, Commit, Committed, Look, Present, Put, Stay};

@@ -89,7 +89,7 @@ pub(super) fn prepare(
         Entrance::Look => {}
         Entrance::Use(_) => {
             create(root)?;
-            for group in Group::ALL {
+            for group in Group::ALL.iter().copied() {
                 create(&root.join(group.letter()))?;
             }
         }

@@ -1,10 +1,10 @@
-//! Workers that look free, without a look at all of them where that can be avoided.
+//! The search for free workers. It looks at all of them only where it must.
 
 use std::collections::BTreeSet;
 
 use super::shared::Shared;
 use crate::choose::walk;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::slot::{Group, Slot};
 use crate::store::{Entry, FreeSlots, Look, Presence, Wanted};
 

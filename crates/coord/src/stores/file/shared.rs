@@ -9,7 +9,7 @@ use super::cell::{Cell, LockedCell, if_there};
 use super::directory::{self, Allowed, Copied, Entrance, Opened, Place};
 use super::watch::Watches;
 use crate::error::ErrorKind;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::finding::Finding;
 use crate::namespace::Namespace;
 use crate::nonce::Nonce;

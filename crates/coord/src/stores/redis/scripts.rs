@@ -26,7 +26,7 @@ macro_rules! script {
 
 script!(COMMIT, "lua/commit.lua");
 script!(READ, "lua/read.lua");
-script!(VACANCIES, "lua/free_slots.lua");
+script!(FREE_SLOTS, "lua/free_slots.lua");
 script!(WRITE, "lua/write.lua");
 
 impl Script {

@@ -12,7 +12,7 @@ use zookeeper_client::{SessionId, Stat};
 
 use super::paths::Paths;
 use super::session::{Get, Node, Read};
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version, Versioned, parse_meta};
 use crate::slot::Slot;

@@ -8,7 +8,7 @@ use zookeeper_client::{CreateMode, SessionId, Stat};
 use super::cell::{Cell, Snapshot, version_of, version_of_meta};
 use super::session::{Deadline, Sent};
 use super::tree::{Tree, first_set};
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version, json};
 use crate::slot::Slot;

@@ -4,7 +4,7 @@
 use zookeeper_client as zk;
 
 use crate::error::ErrorKind;
-use crate::failure::Failure;
+use crate::error::Failure;
 
 impl Failure {
     pub(super) fn unavailable(why: impl Into<String>) -> Self {

@@ -1,4 +1,4 @@
-//! Free workers, found without reading all of them.
+//! The search for free workers, without reading all of them.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use super::paths::{worker_of, worker_of_mark};
 use super::session::{Deadline, Get};
 use super::tree::Tree;
 use crate::choose::shuffle;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::record::UnixMs;
 use crate::slot::{Group, Slot};
 use crate::store::{FreeSlots, Wanted};

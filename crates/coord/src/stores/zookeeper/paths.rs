@@ -77,7 +77,7 @@ impl Paths {
     /// The nodes that the others are under, parents first.
     pub(super) fn parents(&self) -> Vec<String> {
         let mut parents = vec![self.base.clone(), self.owners(), self.use_marks()];
-        parents.extend(Group::ALL.map(|group| self.group(group)));
+        parents.extend(Group::ALL.iter().map(|group| self.group(*group)));
         parents
     }
 }

@@ -12,7 +12,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::endpoints::Endpoints;
 use crate::error::ErrorKind;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::url::PemFiles;
 
 /// No host is tried for longer than this: a reason that takes longer is "no answer".

@@ -16,7 +16,7 @@ use zookeeper_client::{
 };
 
 use super::endpoints::Endpoints;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::sync::lock;
 
 /// When an act must have ended.

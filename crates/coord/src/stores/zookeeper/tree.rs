@@ -11,7 +11,7 @@ use super::clock::Clock;
 use super::paths::{Paths, slot_of_mark};
 use super::session::{Deadline, Get, Session};
 use crate::error::ErrorKind;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::namespace::Namespace;
 use crate::record::{Meta, UnixMs};
 use crate::slot::{Group, Slot};

@@ -1,10 +1,10 @@
-//! Announcing changes by persistent watches.
+//! The announcement of changes, by persistent watches.
 
 use zookeeper_client::{AddWatchMode, Client, EventType, PersistentWatcher};
 
 use super::session::Deadline;
 use super::tree::Tree;
-use crate::failure::Failure;
+use crate::error::Failure;
 use crate::slot::Group;
 use crate::store::{Announcer, Changes, Watched};
 

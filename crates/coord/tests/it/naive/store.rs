@@ -234,15 +234,7 @@ impl State {
 #[async_trait]
 impl Store for Naive {
     fn guarantees(&self) -> Guarantees {
-        Guarantees {
-            store: "naive".into(),
-            uniqueness: Strength::Conditional,
-            because: "none".into(),
-            leadership: "none".into(),
-            token: "none".into(),
-            voided_by: Vec::new(),
-            warnings: Vec::new(),
-        }
+        Guarantees::new("naive", Strength::Conditional)
     }
 
     async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {

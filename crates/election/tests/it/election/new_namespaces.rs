@@ -154,6 +154,7 @@ async fn an_election_looks_at_its_own_slot_alone() {
             while observer.changed().await.is_none_or(|leader| leader.instance != instance) {}
         };
         soon(told).await;
+        assert!(observer.view().borrow().entries.contains_key("job"));
         assert_eq!(elections.leader("job").await.unwrap().unwrap().instance, instance);
         leadership.resign().await.unwrap();
     }

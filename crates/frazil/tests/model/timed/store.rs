@@ -243,15 +243,7 @@ fn is_possible(state: &StoreState, change: &Change) -> bool {
 #[async_trait]
 impl Store for ModelStore {
     fn guarantees(&self) -> Guarantees {
-        Guarantees {
-            store: "a model".into(),
-            uniqueness: Strength::Unconditional,
-            because: String::new(),
-            leadership: String::new(),
-            token: String::new(),
-            voided_by: Vec::new(),
-            warnings: Vec::new(),
-        }
+        Guarantees::new("a model", Strength::Unconditional)
     }
 
     async fn read(&self, slots: &[Slot]) -> Result<Look, Error> {

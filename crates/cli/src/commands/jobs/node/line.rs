@@ -73,7 +73,7 @@ impl Line {
     }
 
     pub(super) fn of(event: Event) -> Self {
-        let Event { job, token, step, at } = event;
+        let Event { job, token, step, at, .. } = event;
         let (job, token) = (Some(job), Some(token.to_string()));
         let line = Self { job, token, at_ms: ms(at), ..Self::default() };
         match step {

@@ -31,6 +31,7 @@ pub struct Metered {
 
 /// How often something was done so far, and how long that took in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Operations {
     /// What was done.
     pub act: Act,
@@ -112,7 +113,9 @@ impl Outcome {
 
     /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
-        [Self::Done, Self::Conflict].into_iter().chain(ErrorKind::ALL.map(Self::Failed))
+        [Self::Done, Self::Conflict]
+            .into_iter()
+            .chain(ErrorKind::ALL.iter().copied().map(Self::Failed))
     }
 
     const fn index(self) -> usize {
