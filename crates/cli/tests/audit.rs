@@ -227,7 +227,7 @@ fn stdin_is_read_once_so_the_second_place_is_told() {
 #[test]
 fn every_form_is_read() {
     let desk = Desk::new();
-    for format in frazil_id::Format::ALL {
+    for &format in frazil_id::Format::ALL {
         let text = |id| format!("{}\n", Id::from_u64(id).text(format));
         desk.write("a", [id(1, 2, 3), id(2, 2, 3), id(1, 2, 3)].map(text).concat());
         let told = desk.audit(&["a", "--format", format.name()]);

@@ -23,7 +23,7 @@ impl Losses {
     /// Every word of [`Loss`] with its count.
     pub(crate) fn counts(&self) -> Vec<(&'static str, u64)> {
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Loss::WORDS.into_iter().zip(self.0.iter().map(count)).collect()
+        Loss::WORDS.iter().copied().zip(self.0.iter().map(count)).collect()
     }
 }
 
