@@ -45,7 +45,7 @@ fn config(directory: &Path) -> Result<Config, Box<dyn std::error::Error>> {
     let free = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
     let store = format!("file:{}", directory.display());
     // As `frazil serve --dev` does: nobody else can have used the directory.
-    let node = frazil::Node::builder().store(&store)?.first_use(FirstUse::AtOnce);
+    let node = frazil::Node::builder().store(&store).first_use(FirstUse::AtOnce);
     Ok(Config { node, http: free, grpc: free, resp: free, ..Config::default() })
 }
 

@@ -9,6 +9,7 @@ const WORKERS_LISTED: usize = 65_536;
 
 /// The IDs of a set, counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Census {
     /// How many workers have IDs.
     pub workers: u64,
@@ -30,6 +31,7 @@ pub struct WorkerCount {
 
 /// A worker's IDs of one tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Busiest {
     /// The worker.
     pub worker: u64,

@@ -42,3 +42,8 @@ pub use self::id_set::IdSet;
 pub use self::order::{Break, Order, Sighting};
 pub use self::search::Search;
 pub use self::verdict::{Duplicate, Outside, Place, SourceVerdict, Verdict};
+
+/// Runs what the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

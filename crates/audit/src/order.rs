@@ -33,6 +33,7 @@ pub struct Sighting {
 
 /// Two neighbours of a stream that do not ascend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Break {
     /// The one that came first.
     pub before: Sighting,

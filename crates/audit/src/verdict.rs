@@ -16,6 +16,7 @@ pub struct Place {
 
 /// An ID that came again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Duplicate {
     /// The ID.
     pub id: Id,
@@ -27,6 +28,7 @@ pub struct Duplicate {
 
 /// A number that is no ID of the layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Outside {
     /// The number.
     pub id: Id,
@@ -38,6 +40,7 @@ pub struct Outside {
 
 /// What one source had.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SourceVerdict {
     /// Its name.
     pub name: String,
@@ -49,6 +52,7 @@ pub struct SourceVerdict {
 
 /// What an audit found.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Verdict {
     /// The layout.
     pub layout: Layout,

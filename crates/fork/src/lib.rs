@@ -67,6 +67,11 @@ impl Default for Birthmark {
     }
 }
 
+/// Runs what the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -30,7 +30,7 @@ fn serve() -> (tokio::runtime::Runtime, SocketAddr, tempfile::TempDir) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let store = format!("file:{}", directory.path().display());
     let config = Config {
-        node: frazil::Node::builder().store(&store).unwrap(),
+        node: frazil::Node::builder().store(&store),
         http: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
         grpc: None,
         resp: None,

@@ -26,7 +26,7 @@ const OTHERWISE: u64 = 2;
 const SOON: Duration = Duration::from_secs(30);
 
 fn at(directory: &tempfile::TempDir) -> Builder {
-    frazil::Node::builder().store(&format!("file:{}", directory.path().display())).unwrap()
+    frazil::Node::builder().store(&format!("file:{}", directory.path().display()))
 }
 
 /// Renewed many times a second.

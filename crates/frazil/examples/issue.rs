@@ -7,7 +7,7 @@ use frazil::{Layout, Node};
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut builder = Node::builder().namespace("example".parse()?).lanes(2);
     if let Some(url) = std::env::args().nth(1) {
-        builder = builder.store(&url)?;
+        builder = builder.store(&url);
     }
     let node = builder.start().await?;
     let one = node.next().await?;

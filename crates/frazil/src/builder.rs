@@ -5,15 +5,13 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::keeper::{FirstUse, LeaseState, LeaseStatus, Setup, Waiting};
+use frazil_coord::keeper::{FirstUse, LeaseState, Setup, Waiting};
 use frazil_coord::rules::REQUEST_MAX;
-use frazil_coord::stores::file::Copied;
-use frazil_coord::time::{boot_time, unix_ms};
-use frazil_coord::{Metered, Namespace, Store, StoreUrl, Timing, UrlError};
+use frazil_coord::time::boot_time;
+use frazil_coord::{Metered, Namespace, Store, StoreUrl, Timing, UnixMs};
 use frazil_fork::Birthmark;
 use frazil_id::{Layout, Options, Rollback};
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 
 use crate::clock::DisciplinedClock;
 use crate::fixed::{fixed_timing, fixed_worker};
@@ -21,7 +19,8 @@ use crate::lanes::{LaneTemplate, Lanes};
 use crate::losses::Losses;
 use crate::node::{Node, Shared};
 use crate::start_error::StartError;
-use crate::state_directory::store_or_default;
+use crate::store_choice::{StoreChoice, first_use};
+use crate::wall_clock::WallClock;
 
 /// A node cannot have more lanes than this: each is a lease to renew.
 pub(crate) const LANES_MAX: usize = 64;
@@ -34,7 +33,8 @@ const POOL_MAX: u64 = 1 << 16;
 /// under the user's [state directory](crate::state_directory()).
 #[derive(Clone, Debug)]
 pub struct Builder {
-    store: Option<StoreUrl>,
+    store: StoreChoice,
+    clock: Option<Arc<dyn WallClock>>,
     layout: Layout,
     namespace: Namespace,
     lanes: usize,
@@ -50,7 +50,8 @@ pub struct Builder {
 impl Builder {
     pub(crate) fn new() -> Self {
         Self {
-            store: None,
+            store: StoreChoice::Default,
+            clock: None,
             layout: Layout::FRAZIL,
             namespace: Namespace::default(),
             lanes: 1,
@@ -64,18 +65,31 @@ impl Builder {
         }
     }
 
-    /// The store's URL.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub fn store(self, url: &str) -> Result<Self, UrlError> {
-        Ok(self.store_url(url.parse()?))
+    /// The store's URL. One that makes no sense is an error of [`check`](Self::check) and
+    /// [`start`](Self::start).
+    #[must_use]
+    pub fn store(self, url: &str) -> Self {
+        Self { store: StoreChoice::parse(url), ..self }
     }
 
     /// The store's URL, parsed.
     #[must_use]
     pub fn store_url(self, url: StoreUrl) -> Self {
-        Self { store: Some(url), ..self }
+        Self { store: StoreChoice::Url(url), ..self }
+    }
+
+    /// A store that is open already: one that is shared with something else, one that is written
+    /// by hand, or one for tests. It must be bound to the namespace that is chosen, where it has
+    /// a name.
+    #[must_use]
+    pub fn store_handle(self, store: Arc<dyn Store>) -> Self {
+        Self { store: StoreChoice::Open(store), ..self }
+    }
+
+    /// Another source of real time than the operating system: for tests.
+    #[must_use]
+    pub fn clock(self, clock: impl WallClock + 'static) -> Self {
+        Self { clock: Some(Arc::new(clock)), ..self }
     }
 
     /// The layout of the IDs.
@@ -91,19 +105,20 @@ impl Builder {
         Self { namespace, ..self }
     }
 
-    /// The store chosen so far.
+    /// The URL of the store chosen so far.
     #[must_use]
     pub const fn chosen_store(&self) -> Option<&StoreUrl> {
-        self.store.as_ref()
+        self.store.chosen()
     }
 
     /// The store that will be opened: the one chosen, or the default one, with what follows for it
     /// from the other choices.
     ///
     /// # Errors
-    /// As for [`check`](Self::check).
+    /// As for [`check`](Self::check), and if the store was given open.
     pub fn store_to_open(&self) -> Result<StoreUrl, StartError> {
-        self.checked_url()
+        self.store.to_open()?;
+        self.checked_url()?.ok_or(StartError::NoUrl)
     }
 
     /// The generators' options chosen so far.
@@ -204,7 +219,7 @@ impl Builder {
     pub async fn start_watched(self, tell: impl Fn(&LeaseState)) -> Result<Node, StartError> {
         let patience = self.patience;
         let node = self.begin().await?;
-        match wait_for_workers(node.watch(), patience, tell).await {
+        match wait_for_workers(&node, patience, tell).await {
             Ok(()) => check_faults(&node).map(|()| node),
             Err(error) => {
                 node.shutdown().await;
@@ -219,23 +234,26 @@ impl Builder {
     /// If the store cannot be opened.
     pub async fn begin(self) -> Result<Node, StartError> {
         let url = self.checked_url()?;
-        let store = frazil_coord::open(&url, &self.namespace, Copied::Refuse).await?;
+        let store = self.store.open(url.as_ref(), &self.namespace).await?;
         let holder = self.holder.clone().unwrap_or_else(default_holder);
-        let setup = self.setup(&url, &holder);
-        frazil_coord::warn_of_neighbours(&store, &setup, !url.hosts.is_empty()).await;
-        self.launch(url, store, holder, setup)
+        let setup = self.setup(url.as_ref(), &holder);
+        let is_remote = url.is_some_and(|url| !url.hosts.is_empty());
+        frazil_coord::warn_of_neighbours(&store, &setup, is_remote).await;
+        self.launch(store, holder, setup)
     }
 
-    fn checked_url(&self) -> Result<StoreUrl, StartError> {
-        let mut url = store_or_default(self.store.clone()).ok_or(StartError::NoStateDirectory)?;
+    fn checked_url(&self) -> Result<Option<StoreUrl>, StartError> {
+        let mut url = self.store.described()?;
         if !(1..=LANES_MAX).contains(&self.lanes) {
             return Err(StartError::Lanes(self.lanes));
         }
         self.timing.checked().map_err(StartError::Timing)?;
         self.options.rules(&self.layout, 0).map_err(StartError::Options)?;
-        self.check_timeout(&mut url)?;
+        if let Some(url) = &mut url {
+            self.check_timeout(url)?;
+        }
         let last = self.last_worker();
-        let fixed = fixed_worker(&url).map(|number| number..=number);
+        let fixed = url.as_ref().and_then(fixed_worker).map(|number| number..=number);
         match fixed.as_ref().or(self.workers.as_ref()) {
             Some(workers) if workers.is_empty() || u64::from(*workers.end()) > last => {
                 Err(StartError::Workers { workers: workers.clone(), last })
@@ -264,13 +282,12 @@ impl Builder {
 
     fn launch(
         self,
-        url: StoreUrl,
         store: Arc<dyn Store>,
         holder: String,
         setup: Setup,
     ) -> Result<Node, StartError> {
         let store = Arc::new(Metered::new(store));
-        let clock = Arc::new(DisciplinedClock::new(&self.layout));
+        let clock = Arc::new(DisciplinedClock::by(self.clock, &self.layout));
         let losses = Arc::new(Losses::default());
         let template = LaneTemplate {
             layout: self.layout,
@@ -289,14 +306,14 @@ impl Builder {
         }
         let Self { layout, namespace, .. } = self;
         // As it was chosen, without what follows from the times of leases.
-        let url = store_or_default(self.store).unwrap_or(url);
+        let url = self.store.to_open().ok();
         let rides = self.options.rollback == Rollback::Ride;
         let shared = Shared { layout, namespace, holder, url, store, clock, rides, losses, lanes };
         Ok(Node { shared: Arc::new(shared) })
     }
 
-    fn setup(&self, url: &StoreUrl, holder: &str) -> Setup {
-        let fixed = fixed_worker(url);
+    fn setup(&self, url: Option<&StoreUrl>, holder: &str) -> Setup {
+        let fixed = url.and_then(fixed_worker);
         let workers = self.workers.clone().map(|range| (*range.start(), *range.end()));
         let mut info = self.info.clone();
         info.insert("version".into(), env!("CARGO_PKG_VERSION").into());
@@ -307,7 +324,7 @@ impl Builder {
             layout: layout_mark(&self.layout),
             workers: fixed.map(|number| (number, number)).or(workers),
             last_worker: u32::try_from(self.last_worker()).unwrap_or(u32::MAX),
-            first_use: self.first_use.unwrap_or_else(|| FirstUse::of(url.scheme)),
+            first_use: self.first_use.unwrap_or_else(|| first_use(url)),
             holder: holder.to_owned(),
             info,
             favourite: None,
@@ -323,10 +340,11 @@ pub fn layout_mark(layout: &Layout) -> String {
 
 /// Waits until every lane has a worker, as long as there is hope within the time given.
 async fn wait_for_workers(
-    mut statuses: watch::Receiver<Vec<LeaseStatus>>,
+    node: &Node,
     patience: Duration,
     tell: impl Fn(&LeaseState),
 ) -> Result<(), StartError> {
+    let mut statuses = node.watch();
     let deadline = boot_time().saturating_add(patience);
     loop {
         let seen = statuses.borrow_and_update().clone();
@@ -344,7 +362,7 @@ async fn wait_for_workers(
         }
         let Some(why) = waiting else { return Ok(()) };
         let left = deadline.saturating_sub(boot_time());
-        if left.is_zero() || is_hopeless(&why, left) {
+        if left.is_zero() || is_hopeless(&why, left, node.shared.clock.real_ms()) {
             let trouble = seen.into_iter().find_map(|status| status.trouble);
             return Err(trouble.map_or(StartError::NoWorker(why), StartError::Store));
         }
@@ -356,8 +374,8 @@ async fn wait_for_workers(
 }
 
 /// Whether what is waited for is known not to come in time.
-fn is_hopeless(why: &Waiting, left: Duration) -> bool {
-    let in_time = unix_ms().saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
+fn is_hopeless(why: &Waiting, left: Duration, now: UnixMs) -> bool {
+    let in_time = now.saturating_add(u64::try_from(left.as_millis()).unwrap_or(u64::MAX));
     match why {
         Waiting::Answer | Waiting::Store(_) | Waiting::Settling(_) => false,
         Waiting::Quarantine { until } => *until > in_time,

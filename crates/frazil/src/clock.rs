@@ -5,17 +5,19 @@ mod look;
 mod steps;
 mod witness;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_coord::UnixMs;
 use frazil_coord::keeper::StoreTime;
-use frazil_coord::time::{boot_time, unix_ms, unix_time};
+use frazil_coord::time::{boot_time, millis, unix_time};
 use frazil_id::{Clock, Layout, Reading, Timeline};
 
 use self::belief::Belief;
 use self::look::Look;
 use self::steps::StepCounter;
 pub use self::steps::Steps;
+use crate::wall_clock::WallClock;
 
 /// The system's real time beside the time since boot.
 ///
@@ -26,6 +28,8 @@ pub use self::steps::Steps;
 /// comes back is not felt. Each step is counted.
 #[derive(Debug)]
 pub struct DisciplinedClock {
+    /// `None`: the operating system's. Asked for every ID, so that it is not behind a pointer.
+    wall: Option<Arc<dyn WallClock>>,
     timeline: Timeline,
     belief: Belief,
     counter: StepCounter,
@@ -36,8 +40,14 @@ impl DisciplinedClock {
     /// A clock in the ticks of a layout.
     #[must_use]
     pub fn new(layout: &Layout) -> Self {
-        let look = Look::now();
+        Self::by(None, layout)
+    }
+
+    /// The same by another source of real time, if one is given.
+    pub(crate) fn by(wall: Option<Arc<dyn WallClock>>, layout: &Layout) -> Self {
+        let look = Look::at(|| real_time(wall.as_ref()));
         Self {
+            wall,
             timeline: Timeline::new(layout),
             belief: Belief::new(look),
             counter: StepCounter::new(look),
@@ -47,7 +57,7 @@ impl DisciplinedClock {
 
     /// Looks whether real time stepped since the last look: to be called every few seconds.
     pub fn look(&self) {
-        let look = Look::now();
+        let look = self.now();
         // Also when nobody issues: a jump must be seen to end.
         self.belief.judge(look);
         if let Some(step_us) = self.counter.note(look) {
@@ -57,7 +67,7 @@ impl DisciplinedClock {
 
     /// Takes in what the store's clock showed. If it confirms a jump ahead, that is followed from now on.
     pub fn hear(&self, store: StoreTime) {
-        self.belief.hear(store, Look::now());
+        self.belief.hear(store, self.now());
     }
 
     /// The time to go by where no ID is stamped, in Unix milliseconds: that of the next ID, but for
@@ -67,8 +77,17 @@ impl DisciplinedClock {
             Reading::At(moment) => layout.unix_ms(moment.tick),
             Reading::Stepped { steady, .. } if rides => layout.unix_ms(steady.tick),
             Reading::Stepped { real, .. } => layout.unix_ms(real.tick),
-            Reading::BeforeEpoch { .. } => unix_ms(),
+            Reading::BeforeEpoch { .. } => self.real_ms(),
         }
+    }
+
+    /// Real time as it is, believed or not.
+    pub(crate) fn real_ms(&self) -> UnixMs {
+        millis(real_time(self.wall.as_ref()))
+    }
+
+    fn now(&self) -> Look {
+        Look::at(|| real_time(self.wall.as_ref()))
     }
 
     /// The steps noticed so far.
@@ -76,6 +95,11 @@ impl DisciplinedClock {
     pub fn steps(&self) -> Steps {
         self.counter.steps()
     }
+}
+
+#[inline]
+fn real_time(wall: Option<&Arc<dyn WallClock>>) -> Duration {
+    wall.map_or_else(unix_time, |wall| wall.unix_time())
 }
 
 /// Tells the operator of a step.
@@ -100,7 +124,7 @@ impl Clock for DisciplinedClock {
     fn tick(&self) -> Option<u64> {
         let mut is_believed = false;
         let tick = self.timeline.tick(|| {
-            let real = unix_time();
+            let real = real_time(self.wall.as_ref());
             is_believed = self.belief.covers(real);
             // What is not believed yet must not raise the highest tick.
             if is_believed { real } else { Duration::ZERO }
@@ -111,12 +135,14 @@ impl Clock for DisciplinedClock {
 
     fn read(&self) -> Reading {
         let elapsed = || boot_time().saturating_sub(self.started);
-        self.timeline.observe(|| self.belief.judge(Look::now()), elapsed)
+        self.timeline.observe(|| self.belief.judge(self.now()), elapsed)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use frazil_coord::time::unix_ms;
+
     use super::*;
 
     #[test]

@@ -10,6 +10,7 @@ use crate::clock::Steps;
 
 /// A node at a moment.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct NodeInfo {
     /// The namespace that it leases workers from.
     pub namespace: Namespace,
@@ -29,6 +30,7 @@ pub struct NodeInfo {
 
 /// A lane at a moment.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LaneInfo {
     /// How its lease is doing.
     pub status: LeaseStatus,

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use frazil_coord::keeper::{Grant, Lane, StoreTime};
-use frazil_coord::time::unix_ms;
 use frazil_coord::{Loss, Token, UnixMs};
 use frazil_fork::Birthmark;
 use frazil_id::{
@@ -176,7 +175,7 @@ pub(crate) fn tick_of(layout: &Layout, time: UnixMs) -> u64 {
 impl Lane for NodeLane {
     fn now(&self) -> UnixMs {
         self.clock.look();
-        unix_ms()
+        self.clock.real_ms()
     }
 
     fn steady(&self) -> UnixMs {

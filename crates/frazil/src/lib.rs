@@ -8,7 +8,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let store = format!("file:{}", directory.path().display());
-//! let node = frazil::Node::builder().store(&store)?.start().await?;
+//! let node = frazil::Node::builder().store(&store).start().await?;
 //! let (a, b) = (node.next().await?, node.next().await?);
 //! assert!(a < b);
 //! node.shutdown().await;
@@ -25,10 +25,12 @@
 //! | move to other workers while IDs are issued | [`Node::rotate`] |
 //! | know how a node is doing | [`Node::info`], [`Node::watch`] |
 //! | take IDs apart, describe layouts | [`id`] |
+//! | test what a lost lease, a silent store or a clock that is set does to a program | `frazil::testing`, with the feature `testing` |
 //! | look into stores, write one | [`coord`] |
 //!
 //! The file store is always there; the features `redis`, `etcd` and `zookeeper` add those. The
-//! feature `scopes` adds elections (`frazil::election`), and a leader's proof as a [`Mandate`].
+//! feature `scopes` adds elections (`frazil::election`), and a leader's proof as a [`Mandate`];
+//! `testing` adds a store and a clock that tests hurt.
 
 // Loom and shuttle replace the atomics, and what needs a runtime cannot be built with them: only
 // the slot is.
@@ -66,16 +68,26 @@ mod start_error;
 #[cfg(not(any(loom, shuttle)))]
 mod state_directory;
 #[cfg(not(any(loom, shuttle)))]
+mod store_choice;
+#[cfg(not(any(loom, shuttle)))]
 mod strict;
+#[cfg(all(feature = "testing", not(any(loom, shuttle))))]
+pub mod testing;
 #[cfg(not(any(loom, shuttle)))]
 mod waits;
+#[cfg(not(any(loom, shuttle)))]
+mod wall_clock;
 
 #[cfg(not(any(loom, shuttle)))]
 pub use frazil_coord as coord;
+#[cfg(not(any(loom, shuttle)))]
+pub use frazil_coord::keeper::{LeaseState, LeaseStatus};
+#[cfg(not(any(loom, shuttle)))]
+pub use frazil_coord::{FirstUse, Namespace, Store, StoreUrl, Timing};
 #[cfg(all(feature = "scopes", not(any(loom, shuttle))))]
 pub use frazil_election as election;
 pub use frazil_id as id;
-pub use frazil_id::{Batch, Id, Layout};
+pub use frazil_id::{Batch, Format, Id, Layout, NotReady};
 
 #[cfg(not(any(loom, shuttle)))]
 pub use self::{
@@ -88,4 +100,15 @@ pub use self::{
     start_error::StartError,
     state_directory::{state_directory, store_or_default},
     strict::{Mandate, NotScoped, Strict},
+    wall_clock::WallClock,
 };
+
+/// Runs what the README shows.
+#[cfg(all(doctest, not(any(loom, shuttle))))]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+/// Runs what the page on tests shows.
+#[cfg(all(doctest, feature = "testing", not(any(loom, shuttle))))]
+#[doc = include_str!("../../../docs/testing.md")]
+struct TestingPage;

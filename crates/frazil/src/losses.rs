@@ -21,9 +21,9 @@ impl Losses {
     }
 
     /// Every word of [`Loss`] with its count.
-    pub(crate) fn counts(&self) -> [(&'static str, u64); REASONS] {
-        let count = |place: usize| self.0[place].load(Ordering::Relaxed);
-        std::array::from_fn(|place| (Loss::WORDS[place], count(place)))
+    pub(crate) fn counts(&self) -> Vec<(&'static str, u64)> {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Loss::WORDS.iter().copied().zip(self.0.iter().map(count)).collect()
     }
 }
 
@@ -49,6 +49,6 @@ mod tests {
             (0..times).for_each(|_| losses.add(loss));
         }
         let expected: Vec<_> = all.iter().map(Loss::word).zip(1..).collect();
-        assert_eq!(losses.counts().to_vec(), expected);
+        assert_eq!(losses.counts(), expected);
     }
 }

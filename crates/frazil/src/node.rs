@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_coord::keeper::{Lane, LeaseState, LeaseStatus, Refusal};
-use frazil_coord::time::unix_ms;
-use frazil_coord::{Loss, Metered, Namespace, Operations, Store, StoreUrl, Token, UnixMs};
+use frazil_coord::{Metered, Namespace, Operations, Store, StoreUrl, Token, UnixMs};
 use frazil_id::{Batch, Id, Layout, NotReady};
 use tokio::sync::watch;
 
@@ -45,7 +44,8 @@ pub(crate) struct Shared {
     pub(crate) layout: Layout,
     pub(crate) namespace: Namespace,
     pub(crate) holder: String,
-    pub(crate) url: StoreUrl,
+    /// `None`: it was given open.
+    pub(crate) url: Option<StoreUrl>,
     pub(crate) store: Arc<Metered>,
     pub(crate) clock: Arc<DisciplinedClock>,
     /// Whether IDs go on after the clock stepped back.
@@ -305,7 +305,7 @@ impl Node {
     /// What the node says of itself.
     #[must_use]
     pub fn info(&self) -> NodeInfo {
-        let now = unix_ms();
+        let now = self.shared.clock.real_ms();
         let statuses = self.shared.lanes.statuses().borrow().clone();
         let lane = |status: LeaseStatus| LaneInfo { left: status.left(now), status };
         NodeInfo {
@@ -331,10 +331,10 @@ impl Node {
         &*self.shared.store
     }
 
-    /// Where that store is, as it was chosen.
+    /// Where that store is, as it was chosen; `None` if it was given open.
     #[must_use]
-    pub fn store_url(&self) -> &StoreUrl {
-        &self.shared.url
+    pub fn store_url(&self) -> Option<&StoreUrl> {
+        self.shared.url.as_ref()
     }
 
     /// What was done on the store so far, by act and outcome.
@@ -343,9 +343,9 @@ impl Node {
         self.shared.store.snapshot()
     }
 
-    /// How often leases were lost so far, by the word of each [`Loss`].
+    /// How often leases were lost so far, by the word of each [`Loss`](frazil_coord::Loss).
     #[must_use]
-    pub fn losses(&self) -> [(&'static str, u64); Loss::WORDS.len()] {
+    pub fn losses(&self) -> Vec<(&'static str, u64)> {
         self.shared.losses.counts()
     }
 
@@ -433,9 +433,19 @@ impl fmt::Display for NotIssued {
             Self::NotReady(why) => why.fmt(f),
             Self::NoWorker(state) => write!(f, "no ID without a worker: {state}"),
             Self::Forked => f.write_str(FORKED),
-            Self::Unusable(fault) => write!(f, "no ID with the worker that is held: {fault}"),
+            Self::Unusable(fault) => fault.fmt(f),
         }
     }
 }
 
-impl std::error::Error for NotIssued {}
+impl std::error::Error for NotIssued {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // Their text is that of what they hold, so what comes next is what that rests on.
+            Self::NotReady(why) => why.source(),
+            Self::Unusable(fault) => fault.source(),
+            Self::NoWorker(LeaseState::Refused(refusal)) => refusal.source(),
+            Self::NoWorker(_) | Self::Forked => None,
+        }
+    }
+}

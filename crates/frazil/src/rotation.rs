@@ -6,6 +6,7 @@ use frazil_coord::keeper::{Refusal, Waiting};
 
 /// A lane that has moved from one worker to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Moved {
     /// The worker that it held, which is released.
     pub from: u32,
@@ -15,6 +16,7 @@ pub struct Moved {
 
 /// Why no lane has moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NotRotated {
     /// This node does not hold the worker that it should leave.
     NotHeld,
@@ -46,4 +48,12 @@ impl fmt::Display for NotRotated {
     }
 }
 
-impl std::error::Error for NotRotated {}
+impl std::error::Error for NotRotated {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // Its text is that of what it holds.
+            Self::Refused(refusal) => refusal.source(),
+            Self::NotHeld | Self::NoOther(_) | Self::Ended | Self::Forked => None,
+        }
+    }
+}

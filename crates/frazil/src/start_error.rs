@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use frazil_coord::keeper::{Refusal, Waiting};
 use frazil_coord::rules::REQUEST_MAX;
-use frazil_coord::{Error, TimingError};
+use frazil_coord::{Error, TimingError, UrlError};
 
 use crate::builder::LANES_MAX;
 
@@ -16,6 +16,10 @@ use crate::builder::LANES_MAX;
 pub enum StartError {
     /// No store was named, and there is no state directory for the default one.
     NoStateDirectory,
+    /// The store's URL makes no sense.
+    Url(UrlError),
+    /// The store was given open, and is to be opened again by a URL.
+    NoUrl,
     /// Less than one lane or too many.
     Lanes(usize),
     /// The range of workers is empty or does not fit the layout.
@@ -60,6 +64,10 @@ impl fmt::Display for StartError {
                 "no store is named, and there is no state directory for the default one: set \
                  FRAZIL_STATE_DIR or HOME",
             ),
+            Self::Url(error) => error.fmt(f),
+            Self::NoUrl => f.write_str(
+                "the store was given open, and cannot be opened again: give its URL instead",
+            ),
             Self::Lanes(lanes) => write!(f, "{lanes} lanes: use 1 to {LANES_MAX}"),
             Self::Workers { workers, last } => write!(
                 f,
@@ -76,7 +84,7 @@ impl fmt::Display for StartError {
                 )
             }
             Self::Options(error) => error.fmt(f),
-            Self::Thread(error) => write!(f, "no thread for the leases: {error}"),
+            Self::Thread(_) => f.write_str("no thread for the leases: see how many there may be"),
             Self::Store(error) => error.fmt(f),
             Self::Refused(refusal) => refusal.fmt(f),
             Self::NoWorker(waiting) => write!(f, "no worker in time, waiting for {waiting}"),
@@ -84,4 +92,22 @@ impl fmt::Display for StartError {
     }
 }
 
-impl std::error::Error for StartError {}
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Thread(error) => Some(error),
+            // Their text is that of what they hold, so what comes next is what that rests on.
+            Self::Url(error) => error.source(),
+            Self::Timing(error) => error.source(),
+            Self::Options(error) => error.source(),
+            Self::Store(error) => error.source(),
+            Self::Refused(refusal) => refusal.source(),
+            Self::NoStateDirectory
+            | Self::NoUrl
+            | Self::Lanes(_)
+            | Self::Workers { .. }
+            | Self::Timeout { .. }
+            | Self::NoWorker(_) => None,
+        }
+    }
+}

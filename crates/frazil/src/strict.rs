@@ -267,7 +267,15 @@ impl fmt::Display for NotScoped {
     }
 }
 
-impl std::error::Error for NotScoped {}
+impl std::error::Error for NotScoped {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // Its text is that of what it holds.
+            Self::NotIssued(why) => why.source(),
+            Self::NotHeld | Self::Floor { .. } | Self::Horizon => None,
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -299,7 +307,7 @@ mod tests {
         // A lane in a directory is not let so far ahead of its keeper. Each has a store of its own.
         let store = format!("memory:strict-{forget}");
         let options = Options { max_ahead: Duration::from_secs(5), ..Options::default() };
-        let node = Node::builder().store(&store).unwrap().lanes(2).options(options);
+        let node = Node::builder().store(&store).lanes(2).options(options);
         let node = node.start().await.unwrap();
         let strict = Strict::new(node.clone(), Always);
         let second = node.shared.lanes.seats()[1].lane.number;

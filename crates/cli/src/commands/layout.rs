@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_picture_fits_the_terminal_where_names_allow() {
-        for (name, layout) in PRESETS {
+        for &(name, layout) in PRESETS {
             for line in picture(&layout, 72) {
                 assert!(line.len() <= 72, "{name}: {line}");
             }

@@ -32,7 +32,7 @@ impl Site {
         let free = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
         let mut config = Config {
             // The directory is the test's own: its IDs need not run ahead of time at first.
-            node: frazil::Node::builder().store(&store).unwrap().first_use(FirstUse::AtOnce),
+            node: frazil::Node::builder().store(&store).first_use(FirstUse::AtOnce),
             name: "tested".to_owned(),
             http: free,
             grpc: free,

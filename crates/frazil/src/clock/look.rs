@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use frazil_coord::time::{boot_time, unix_time};
+use frazil_coord::time::boot_time;
 
 /// Looks further apart say little about where real time is by boot time.
 const NARROW_US: i64 = 10_000;
@@ -16,9 +16,9 @@ pub(super) struct Look {
 }
 
 impl Look {
-    pub(super) fn now() -> Self {
+    pub(super) fn at(real: impl FnOnce() -> Duration) -> Self {
         let before = boot_time();
-        let real = unix_time();
+        let real = real();
         Self::new(before, real, boot_time())
     }
 

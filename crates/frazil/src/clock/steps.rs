@@ -12,6 +12,7 @@ const SLEW_US_PER_SECOND: i64 = 500;
 
 /// The steps that a clock made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Steps {
     /// How many were ahead.
     pub forward: u64,

@@ -10,14 +10,14 @@ use frazil::election::Settings;
 const LIMIT: Duration = Duration::from_secs(30);
 
 async fn node(store: &str) -> Node {
-    Node::builder().store(store).unwrap().start().await.unwrap()
+    Node::builder().store(store).start().await.unwrap()
 }
 
 #[tokio::test]
 async fn all_elections_of_a_node_are_the_same() {
     let directory = tempfile::tempdir().unwrap();
     let file = format!("file:{}", directory.path().display());
-    for store in [file.as_str(), "memory:"] {
+    for store in [file.as_str(), "memory:elections"] {
         let (node, settings) = (node(store).await, Settings::default());
         let elections = node.elections(&settings).await.unwrap();
         let candidate = elections.candidate("job", settings.clone()).unwrap();

@@ -98,7 +98,7 @@ fn collisions(url: &str, holder: Holder) -> usize {
 }
 
 fn builder(url: &str) -> frazil::Builder {
-    let builder = Node::builder().store(url).unwrap().workers(WORKER..=WORKER);
+    let builder = Node::builder().store(url).workers(WORKER..=WORKER);
     builder.timing(TIMING).first_use(FirstUse::AtOnce)
 }
 

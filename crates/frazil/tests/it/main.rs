@@ -2,7 +2,10 @@
 
 #[cfg(feature = "scopes")]
 mod elections;
+mod errors;
 mod frozen;
 mod node;
 mod rotation;
 mod strict;
+#[cfg(feature = "testing")]
+mod testing;

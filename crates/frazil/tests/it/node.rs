@@ -22,7 +22,7 @@ fn directory() -> (tempfile::TempDir, String) {
 #[tokio::test]
 async fn two_lanes_issue_as_two_workers() {
     let (_directory, url) = directory();
-    let node = Node::builder().store(&url).unwrap().lanes(2).start().await.unwrap();
+    let node = Node::builder().store(&url).lanes(2).start().await.unwrap();
     let workers: BTreeSet<_> =
         node.info().lanes.iter().map(|lane| lane.status.grant.unwrap().worker).collect();
     assert_eq!(workers.len(), 2);
@@ -53,7 +53,7 @@ async fn a_node_starts_where_elections_were_held_before_and_no_leader_notices() 
     assert!(open().await.meta().await.unwrap().unwrap().value.is_blank());
 
     let layout = Layout::DISCORD;
-    let node = Node::builder().store(&url).unwrap().layout(layout).start().await.unwrap();
+    let node = Node::builder().store(&url).layout(layout).start().await.unwrap();
     node.next().await.unwrap();
     let meta = open().await.meta().await.unwrap().unwrap().value;
     assert_eq!(meta.layout, frazil::layout_mark(&layout));
@@ -66,7 +66,7 @@ async fn a_node_starts_where_elections_were_held_before_and_no_leader_notices() 
 #[tokio::test]
 async fn a_batch_larger_than_the_open_ticks_is_whole_sorted_and_of_one_worker() {
     let (_directory, url) = directory();
-    let node = Node::builder().store(&url).unwrap().lanes(2).start().await.unwrap();
+    let node = Node::builder().store(&url).lanes(2).start().await.unwrap();
     let batch = node.batch(200_000).await.unwrap();
     assert_eq!(batch.len(), 200_000);
     assert!(batch.iter().is_sorted_by(|one, other| one < other));
@@ -94,7 +94,7 @@ async fn ids_say_the_tenure_they_were_issued_under() {
     let (_directory, url) = directory();
     let mut tokens = Vec::new();
     for _ in 0..3 {
-        let builder = Node::builder().store(&url).unwrap().workers(5..=5);
+        let builder = Node::builder().store(&url).workers(5..=5);
         let node = builder.start().await.unwrap();
         assert_eq!(node.check(), Ok(()));
         let issued = node.try_issue(3).unwrap();
@@ -110,7 +110,7 @@ async fn ids_say_the_tenure_they_were_issued_under() {
 #[tokio::test]
 async fn lanes_come_and_go_while_ids_are_issued() {
     let (_directory, url) = directory();
-    let node = Node::builder().store(&url).unwrap().start().await.unwrap();
+    let node = Node::builder().store(&url).start().await.unwrap();
     let is_over = Arc::new(AtomicBool::new(false));
     let issuing = tokio::spawn({
         let (node, is_over) = (node.clone(), is_over.clone());
@@ -145,7 +145,7 @@ async fn the_next_holder_of_a_worker_starts_above_the_last() {
     let (_directory, url) = directory();
     let mut last = None;
     for _ in 0..5 {
-        let builder = Node::builder().store(&url).unwrap().workers(7..=7);
+        let builder = Node::builder().store(&url).workers(7..=7);
         let node = builder.start().await.unwrap();
         let ids = node.batch(5000).await.unwrap();
         assert!(ids.iter().next() > last, "{last:?} and then {:?}", ids.iter().next());
@@ -157,7 +157,7 @@ async fn the_next_holder_of_a_worker_starts_above_the_last() {
 #[tokio::test]
 async fn dropping_a_node_frees_its_worker() {
     let (_directory, url) = directory();
-    let only = || Node::builder().store(&url).unwrap().workers(3..=3);
+    let only = || Node::builder().store(&url).workers(3..=3);
     drop(only().start().await.unwrap());
     // In the background, so not quite at once.
     let node = loop {
@@ -173,7 +173,7 @@ async fn dropping_a_node_frees_its_worker() {
 #[tokio::test]
 async fn a_full_pool_is_waited_for_and_then_called_by_its_name() {
     let (_directory, url) = directory();
-    let only = || Node::builder().store(&url).unwrap().workers(3..=3);
+    let only = || Node::builder().store(&url).workers(3..=3);
     let node = only().start().await.unwrap();
     let error = only().patience(Duration::from_millis(200)).start().await.unwrap_err();
     assert!(matches!(error, StartError::NoWorker(_)), "{error}");
@@ -199,7 +199,7 @@ async fn a_full_pool_is_waited_for_and_then_called_by_its_name() {
 #[tokio::test]
 async fn another_layout_or_range_is_refused() {
     let (_directory, url) = directory();
-    let builder = || Node::builder().store(&url).unwrap();
+    let builder = || Node::builder().store(&url);
     builder().start().await.unwrap().shutdown().await;
     let error = builder().layout(Layout::TWITTER).start().await.unwrap_err();
     assert!(matches!(error, StartError::Refused(Refusal::OtherLayout { .. })), "{error}");
@@ -214,24 +214,24 @@ async fn a_fixed_worker_waits_when_it_knows_nothing_and_goes_on_when_it_does() {
     let (directory, _) = directory();
     let url = format!("static:9?state={}", directory.path().display());
     let begin = boot_time();
-    let node = Node::builder().store(&url).unwrap().start().await.unwrap();
+    let node = Node::builder().store(&url).start().await.unwrap();
     // A window of 3 s and two seconds, of which times may run ahead by two.
     let waited = boot_time() - begin;
     assert!(waited >= Duration::from_millis(2990), "{waited:?}");
     let id = node.next().await.unwrap();
     assert_eq!(id.parts(&Layout::FRAZIL).unwrap().worker, 9);
-    let twin = Node::builder().store(&url).unwrap().patience(Duration::from_millis(200));
+    let twin = Node::builder().store(&url).patience(Duration::from_millis(200));
     let twin = twin.start().await.unwrap_err();
     assert!(matches!(twin, StartError::NoWorker(_)), "{twin}");
     node.shutdown().await;
-    let node = Node::builder().store(&url).unwrap().start().await.unwrap();
+    let node = Node::builder().store(&url).start().await.unwrap();
     assert!(node.next().await.unwrap() > id);
 }
 
 #[tokio::test]
 async fn what_does_not_go_together_is_refused_before_anything_is_touched() {
     let (directory, url) = directory();
-    let builder = || Node::builder().store(&url).unwrap();
+    let builder = || Node::builder().store(&url);
     let timing = Timing { heartbeat: Duration::from_secs(20), ..Timing::default() };
     assert!(matches!(builder().timing(timing).start().await, Err(StartError::Timing(_))));
     assert!(matches!(builder().lanes(0).start().await, Err(StartError::Lanes(0))));
@@ -241,8 +241,7 @@ async fn what_does_not_go_together_is_refused_before_anything_is_touched() {
     // Newcomers of a namespace that may have been forgotten count on the end of each request.
     let (ttl, heartbeat) = (Duration::from_mins(2), Duration::from_secs(40));
     let slow = Node::builder().timing(Timing { ttl, heartbeat, ..Timing::default() });
-    let error =
-        slow.store("redis://127.0.0.1:1?timeout=5001ms").unwrap().start().await.unwrap_err();
+    let error = slow.store("redis://127.0.0.1:1?timeout=5001ms").start().await.unwrap_err();
     let most = Duration::from_secs(5);
     assert!(matches!(error, StartError::Timeout { most: m, .. } if m == most), "{error}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
@@ -251,7 +250,7 @@ async fn what_does_not_go_together_is_refused_before_anything_is_touched() {
 #[test]
 fn the_blocking_node_issues_and_releases() {
     let (_directory, url) = directory();
-    let only = || Node::builder().store(&url).unwrap().workers(3..=3);
+    let only = || Node::builder().store(&url).workers(3..=3);
     for _ in 0..3 {
         let node = frazil::blocking::Node::start(only()).unwrap();
         let ids: BTreeSet<_> = node.batch(100).unwrap().iter().collect();
@@ -261,7 +260,7 @@ fn the_blocking_node_issues_and_releases() {
 }
 
 fn of_memory(url: &str) -> frazil::Builder {
-    Node::builder().store(url).unwrap()
+    Node::builder().store(url)
 }
 
 #[tokio::test]
@@ -313,7 +312,7 @@ async fn a_node_on_memory_starts_above_the_one_before_it() {
 async fn a_new_directory_gives_what_a_few_ticks_hold_and_the_rest_two_seconds_later() {
     let (_directory, url) = directory();
     let before = unix_ms();
-    let node = Node::builder().store(&url).unwrap().start().await.unwrap();
+    let node = Node::builder().store(&url).start().await.unwrap();
     let mut ids = Vec::new();
     while let Ok(issued) = node.try_up_to(4096) {
         ids.extend(&issued.batch);
@@ -335,7 +334,7 @@ async fn a_node_with_a_name_comes_back_to_its_last_worker_and_one_without_does_n
     let (_directory, url) = directory();
     let mut workers = Vec::new();
     for name in [Some("web1"), Some("web2"), Some("web1"), None, Some("web2"), None] {
-        let builder = Node::builder().store(&url).unwrap();
+        let builder = Node::builder().store(&url);
         let builder = if let Some(name) = name { builder.holder(name) } else { builder };
         let node = builder.start().await.unwrap();
         node.next().await.unwrap();
@@ -353,7 +352,7 @@ async fn a_node_with_a_name_comes_back_to_its_last_worker_and_one_without_does_n
 #[tokio::test]
 async fn after_its_runtime_was_blocked_a_node_looks_at_its_lease_and_goes_on() {
     let (_directory, url) = directory();
-    let node = Node::builder().store(&url).unwrap().start().await.unwrap();
+    let node = Node::builder().store(&url).start().await.unwrap();
     let before = node.next().await.unwrap();
     // A new directory starts two seconds ahead, and a lane goes one and a half further by itself.
     let until = frazil::coord::time::boot_time() + Duration::from_secs(4);

@@ -22,7 +22,7 @@ const BRIEF: Duration = Duration::from_millis(150);
 fn on_files() -> (tempfile::TempDir, Builder) {
     let directory = tempfile::tempdir().unwrap();
     let url = format!("file:{}", directory.path().display());
-    (directory, Node::builder().store(&url).unwrap())
+    (directory, Node::builder().store(&url))
 }
 
 /// A server rotates from a thread whose runtime ends before the node does.
@@ -60,7 +60,7 @@ async fn ids_go_on_through_twenty_rotations_over_files() {
 #[tokio::test(flavor = "multi_thread")]
 async fn ids_go_on_through_twenty_rotations_over_redis() {
     let redis = Redis::start().unwrap();
-    let builder = Node::builder().store(&redis.url()).unwrap().first_use(FirstUse::AtOnce);
+    let builder = Node::builder().store(&redis.url()).first_use(FirstUse::AtOnce);
     goes_on(builder.start().await.unwrap()).await;
 }
 
@@ -70,7 +70,7 @@ async fn goes_on(node: Node) {
         asking.more().await;
         let before = node.info().workers();
         let moved = node.rotate(None, LIMIT).await.unwrap();
-        let [Moved { from, to }] = moved[..] else { panic!("{moved:?}") };
+        let [Moved { from, to, .. }] = moved[..] else { panic!("{moved:?}") };
         assert_eq!((vec![from], vec![to]), (before, node.info().workers()));
         assert_ne!(from, to);
         comes_to_hold(&node, &[to]).await;
@@ -125,7 +125,7 @@ async fn lanes_move_together_and_one_by_one() {
     assert!(from.is_disjoint(&to), "{moved:?}");
     let after = node.info().workers();
     let moved = node.rotate(Some(after[1]), LIMIT).await.unwrap();
-    let [Moved { from, to }] = moved[..] else { panic!("{moved:?}") };
+    let [Moved { from, to, .. }] = moved[..] else { panic!("{moved:?}") };
     assert_eq!(from, after[1]);
     let mut expected = vec![after[0], after[2], to];
     expected.sort_unstable();

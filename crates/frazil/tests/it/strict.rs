@@ -53,7 +53,7 @@ impl Place {
     async fn node(&self, lanes: usize, ahead: Duration) -> Node {
         let options = Options { max_ahead: ahead, ..Options::default() };
         let store = format!("file:{}", self.directory.path().display());
-        let node = Node::builder().store(&store).unwrap().lanes(lanes).options(options);
+        let node = Node::builder().store(&store).lanes(lanes).options(options);
         // These tests set floors near now.
         node.first_use(FirstUse::AtOnce).start().await.unwrap()
     }

@@ -194,8 +194,8 @@ impl Gauges {
         let waited = Duration::from_nanos(seen.wait_stats.waited_nanos.load(Ordering::Relaxed));
         set_seconds(&self.waited, waited);
         self.time_exhaustion.set(seconds(seen.layout.last_instant_ms()));
-        let no_losses = Loss::WORDS.map(|word| (word, 0));
-        for (reason, count) in seen.node.map_or(no_losses, frazil::Node::losses) {
+        let no_losses = || Loss::WORDS.iter().map(|word| (*word, 0)).collect();
+        for (reason, count) in seen.node.map_or_else(no_losses, frazil::Node::losses) {
             set(&self.losses.get_or_create(&one("reason", reason)), count);
         }
         self.refresh_keys(seen.keys_age);

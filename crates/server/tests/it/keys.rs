@@ -273,7 +273,7 @@ async fn a_worker_is_released_by_its_holder_and_by_its_token() {
     let admin = keys.add("operator", Role::Admin);
     let site = keyed(&keys).await;
     let url = format!("file:{}", site.directory().display());
-    let other = frazil::Node::builder().store(&url).unwrap().holder("another").start();
+    let other = frazil::Node::builder().store(&url).holder("another").start();
     let other = other.await.unwrap();
     let elsewhere = other.info().lanes[0].status.grant.unwrap().worker;
     let shown = format!("Bearer {admin}");

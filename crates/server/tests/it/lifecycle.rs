@@ -26,7 +26,7 @@ const SHORT: Timing = Timing {
 fn on_redis(redis: &Redis) -> impl FnOnce(&mut Config) {
     let store = redis.url();
     move |config| {
-        let node = frazil::Node::builder().store(&store).unwrap();
+        let node = frazil::Node::builder().store(&store);
         config.node = node.timing(SHORT).first_use(FirstUse::AtOnce);
     }
 }
@@ -209,7 +209,7 @@ async fn what_only_an_operator_can_mend_ends_the_start() {
     let first = Site::start().await;
     let store = format!("file:{}", first.directory().display());
     let other = Site::begin(|config| {
-        let node = frazil::Node::builder().store(&store).unwrap();
+        let node = frazil::Node::builder().store(&store);
         config.node = node.layout("twitter".parse().unwrap());
     })
     .await;
@@ -225,7 +225,7 @@ async fn several_servers_in_one_process_share_nothing_but_the_store() {
     let first = Site::start().await;
     let store = format!("file:{}", first.directory().display());
     let second = Site::start_with(|config| {
-        config.node = frazil::Node::builder().store(&store).unwrap();
+        config.node = frazil::Node::builder().store(&store);
         config.name = "second".to_owned();
     })
     .await;

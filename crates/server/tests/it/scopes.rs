@@ -264,11 +264,11 @@ async fn what_a_strict_scope_cannot_do_without_is_asked_for() {
         App::bind(config).await.map(drop).unwrap_err()
     };
     let memory = bind(&|config| {
-        config.node = config.node.clone().store("memory:").unwrap();
+        config.node = config.node.clone().store("memory:");
     });
     assert!(matches!(memory.await, BindError::StrictAlone(_)));
     let fixed = bind(&|config| {
-        config.node = config.node.clone().store("static:7?state=/tmp").unwrap();
+        config.node = config.node.clone().store("static:7?state=/tmp");
     });
     assert!(matches!(fixed.await, BindError::StrictAlone(_)));
     assert!(matches!(bind(&|config| config.http = None).await, BindError::StrictUnreachable));

@@ -425,7 +425,7 @@ async fn readiness_has_its_details_for_those_who_may_read() {
     let nowhere = "redis://127.0.0.1:1/";
     let site = Site::begin(|config| {
         config.keys = Some(keys.path().into());
-        config.node = frazil::Node::builder().store(nowhere).unwrap();
+        config.node = frazil::Node::builder().store(nowhere);
     })
     .await;
     let verbose = async |headers: &[(&str, &str)]| {

@@ -212,6 +212,6 @@ fn joined(mut chunks: &[u8]) -> Vec<u8> {
 
 /// A node on a store. A directory is the test's own: its IDs need not run ahead of time at first.
 fn node(store: &str) -> frazil::Builder {
-    let node = frazil::Node::builder().store(store).unwrap();
+    let node = frazil::Node::builder().store(store);
     if store.starts_with("file:") { node.first_use(FirstUse::AtOnce) } else { node }
 }

@@ -38,7 +38,7 @@ fn ids() {
         let decoded = serde_json::to_value(Decoded::new(id, parts, layout, &layout.to_string()));
         ids.push(json!({ "preset": name, "decoded": decoded.unwrap() }));
     };
-    for (name, layout) in PRESETS {
+    for &(name, layout) in PRESETS {
         let last = layout.last_tick();
         for (tick, worker, sequence) in [
             (1, 0, 0),

@@ -17,7 +17,6 @@ async fn node(directory: &Path, name: &str, change: impl FnOnce(&mut Config, u16
     Site::start_with(|config| {
         config.node = frazil::Node::builder()
             .store(&store)
-            .unwrap()
             .first_use(frazil::coord::keeper::FirstUse::AtOnce);
         config.name = name.to_owned();
         config.http = Some(SocketAddr::from(([127, 0, 0, 1], free.port())));

@@ -93,7 +93,7 @@ async fn moved(
     match &outcome {
         Ok(moved) => {
             let ways: Vec<String> =
-                moved.iter().map(|Moved { from, to }| format!("{from} to {to}")).collect();
+                moved.iter().map(|Moved { from, to, .. }| format!("{from} to {to}")).collect();
             audit(asker, verb, &format_args!("moved from {}", ways.join(", ")));
         }
         Err(why) => audit(asker, verb, why),
@@ -103,15 +103,14 @@ async fn moved(
             match why {
                 NotRotated::NotHeld => Reason::NotFound,
                 NotRotated::Ended => Reason::Draining,
-                NotRotated::NoOther(_) | NotRotated::Refused(_) | NotRotated::Forked => {
-                    Reason::NoWorker
-                }
+                // Whatever else it is, no other worker is to be had.
+                _ => Reason::NoWorker,
             },
             why,
         );
         if error.reason == Reason::NotFound { error } else { error.retry_after(LOOK_AGAIN) }
     })?;
-    let moved = moved.into_iter().map(|Moved { from, to }| wire::Moved { from, to }).collect();
+    let moved = moved.into_iter().map(|Moved { from, to, .. }| wire::Moved { from, to }).collect();
     Ok(answer::json(&Rotated { node: shared.name.clone(), moved }))
 }
 
