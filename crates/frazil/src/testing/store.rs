@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::{
-    Changes, Commit, Committed, Entry, Error, ErrorKind, Group, Guarantees, Look, Meta, Put, Slot,
-    Store, Vacancies, Version, Wanted, Watched,
+    Changes, Commit, Committed, Entry, Error, ErrorKind, FreeSlots, Group, Guarantees, Look, Meta,
+    Put, Slot, Store, Version, Wanted, Watched,
 };
 
 /// A store in memory that can fall silent and forget. Clones are the same store, so that several
@@ -78,8 +78,8 @@ impl Store for TestStore {
         self.reach("list")?.list(group).await
     }
 
-    async fn vacancies(&self, wanted: &Wanted) -> Result<Vacancies, Error> {
-        self.reach("look for free workers")?.vacancies(wanted).await
+    async fn free_slots(&self, wanted: &Wanted) -> Result<FreeSlots, Error> {
+        self.reach("look for free workers")?.free_slots(wanted).await
     }
 
     async fn commit(&self, commit: &Commit) -> Result<Committed, Error> {

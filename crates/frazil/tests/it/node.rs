@@ -79,7 +79,7 @@ async fn a_batch_larger_than_the_open_ticks_is_whole_sorted_and_of_one_worker() 
 #[tokio::test]
 async fn batches_that_fill_at_the_same_time_begin_on_different_lanes() {
     let (_directory, url) = directory();
-    let node = Node::builder().store(&url).unwrap().lanes(4).start().await.unwrap();
+    let node = Node::builder().store(&url).lanes(4).start().await.unwrap();
     let mut partly = [const { None }; 4];
     for one in &mut partly {
         node.try_add(one, 1024).unwrap();

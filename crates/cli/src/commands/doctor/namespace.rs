@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use frazil::coord::keeper::{FirstUse, Refusal, Setup, repair_command};
 use frazil::coord::rules::{RUN_AHEAD_MS, is_plainly_wrong};
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Census, ErrorKind, Group, Meta, SlotCounts, SlotState, Store, keeper, neighbours};
+use frazil::coord::{
+    Census, ErrorKind, Group, Meta, SlotCounts, SlotState, Store, keeper, neighbours,
+};
 use frazil::{fixed_worker, layout_mark};
 
 use super::configuration::Case;
@@ -204,7 +206,11 @@ fn broken(case: &Case, pool: &Pool) -> Vec<Row> {
     if lost > 0 {
         rows.push(Row::warn(
             POOL,
-            format!("{} without a record ({})", count(lost, "worker"), named(pool, SlotState::Lost)),
+            format!(
+                "{} without a record ({})",
+                count(lost, "worker"),
+                named(pool, SlotState::Lost)
+            ),
             case.command("store repair"),
         ));
     }
