@@ -10,12 +10,13 @@
 //! | ask a server something else | [`Client::ask`] |
 //! | know why a call failed, and whether to try again | [`Error`] |
 //! | watch it work | [`Stats`], [`Observer`] |
+//! | test a program without a server (feature `testing`) | `testing::FakeServer` |
 //!
 //! An ID is handed out once, whatever happens: an answer is used whole or not at all, must repeat
 //! the nonce of its request, and a forked child drops what its parent had fetched. What stays is a
 //! machine that is copied while it runs, memory and all: there, use `prefetch(0)`.
 //!
-//! Features: `blocking` and `tls` by default, and `grpc`.
+//! Features: `blocking` and `tls` by default, `grpc`, and `testing`.
 
 mod ask;
 #[doc(hidden)]
@@ -48,6 +49,8 @@ mod server_info;
 mod sizing;
 mod state;
 mod stats;
+#[cfg(feature = "testing")]
+pub mod testing;
 #[cfg(feature = "tls")]
 mod tls;
 #[cfg(not(feature = "tls"))]
@@ -65,3 +68,8 @@ pub use self::error::Error;
 pub use self::observer::{Event, Observer};
 pub use self::server_info::ServerInfo;
 pub use self::stats::Stats;
+
+/// Runs what the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

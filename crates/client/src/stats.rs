@@ -3,12 +3,15 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
+
 use crate::clock::nanos;
 use crate::error::Error;
 use crate::observer::Event;
 
-/// What a client has done since it was made, or since the process was forked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a client has done since it was made, or since the process was forked. Written by serde, times
+/// are seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Stats {
     /// IDs that came from the pool without waiting.
@@ -41,8 +44,10 @@ pub struct Stats {
     /// Answers that were to another request.
     pub replays: u64,
     /// The time that attempts took which were answered as asked.
+    #[serde(rename = "latency_total_seconds", serialize_with = "seconds")]
     pub latency_total: Duration,
     /// The longest of them.
+    #[serde(rename = "latency_max_seconds", serialize_with = "seconds")]
     pub latency_max: Duration,
 }
 
@@ -53,6 +58,10 @@ impl Stats {
         let answered = self.attempts.saturating_sub(self.failures).max(1);
         self.latency_total / u32::try_from(answered).unwrap_or(u32::MAX)
     }
+}
+
+fn seconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(time.as_secs_f64())
 }
 
 /// The same while it is counted. Relaxed throughout: counters, read by statistics alone.
@@ -135,5 +144,18 @@ impl Counters {
             latency_max: Duration::from_nanos(self.latency_max_ns.load(Ordering::Relaxed)),
             ..Stats::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_are_written_with_times_in_seconds() {
+        let stats = Stats { hits: 7, latency_max: Duration::from_millis(1500), ..Stats::default() };
+        let written = serde_json::to_value(stats).unwrap();
+        assert_eq!((&written["hits"], &written["latency_max_seconds"]), (&7.into(), &1.5.into()));
+        assert_eq!(written.as_object().unwrap().len(), 16);
     }
 }

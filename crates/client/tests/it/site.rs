@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use frazil::coord::keeper::FirstUse;
 use frazil_client::{Client, Id};
-use frazil_server::{Addrs, App, Condition, Config, NodeState, RunError};
-use tokio::sync::{oneshot, watch};
+use frazil_server::{Addrs, App, Config, NodeState, RunError};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 /// A server on free ports, with files of its own.
 pub(crate) struct Site {
     pub(crate) addrs: Addrs,
-    condition: watch::Receiver<Condition>,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<Result<(), RunError>>,
-    directory: tempfile::TempDir,
+    /// Removed at the end.
+    _directory: tempfile::TempDir,
 }
 
 impl Site {
@@ -48,7 +48,7 @@ impl Site {
             let _ = stopped.await;
         }));
         condition.wait_for(|condition| condition.state == NodeState::Ready).await.unwrap();
-        Self { addrs, condition, stop: Some(stop), running, directory }
+        Self { addrs, stop: Some(stop), running, _directory: directory }
     }
 
     pub(crate) async fn stop(mut self) {

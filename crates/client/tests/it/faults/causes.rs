@@ -41,7 +41,7 @@ async fn whoever_gets_no_id_learns_why_the_last_attempt_failed() {
 
 #[tokio::test]
 async fn a_server_that_hangs_is_named_as_the_cause() {
-    let stuck = Impostor::start(|_| Act::Hang).await;
+    let stuck = Impostor::start(|_| Act::Silence).await;
     let client = direct([stuck.url()]).deadline(Duration::from_millis(200)).build().unwrap();
     let error = client.batch(1).await.unwrap_err();
     assert!(matches!(error, Error::Late { .. }), "{error:?}");
@@ -54,7 +54,7 @@ async fn a_server_that_hangs_is_named_as_the_cause() {
 /// does.
 #[tokio::test]
 async fn a_call_that_runs_out_of_time_first_learns_what_failed_meanwhile() {
-    let stuck = Impostor::start(|_| Act::Hang).await;
+    let stuck = Impostor::start(|_| Act::Silence).await;
     let client = direct([stuck.url()]).deadline(Duration::from_millis(400)).build().unwrap();
     let other = client.clone();
     let first = tokio::spawn(async move { other.next().await });
@@ -106,14 +106,14 @@ impl Observer for Tally {
 async fn the_observer_is_told_exactly_what_is_counted() {
     // Answers, repeats and says nothing in turn; the other one is probed again and again, in vain.
     let odd = Impostor::start(|asked| match asked.turn % 4 {
-        0 => Act::Say(problem(asked, 503, "OVERLOADED", None)),
-        1 => Act::SayAndClose(Vec::new()),
-        2 => Act::Say(answer("200 OK", &[("frazil-nonce", "another")], b"")),
-        _ => Act::Say(right(asked)),
+        0 => problem(asked, 503, "OVERLOADED", None),
+        1 => Act::BytesThenClose(Vec::new()),
+        2 => Act::Bytes(answer("200 OK", &[("frazil-nonce", "another")], b"")),
+        _ => Act::Ids,
     })
     .await;
-    let well = Impostor::start(|asked| Act::Say(right(asked))).await;
-    odd.lists(&[(&well.url(), "")]);
+    let well = Impostor::start(|_| Act::Ids).await;
+    odd.list_nodes(&[(&well.url(), "")]);
     let tally = Arc::new(Tally::default());
     let age = Duration::from_millis(20);
     let client = direct([odd.url(), nobody().await])
@@ -165,7 +165,7 @@ async fn the_observer_is_told_exactly_what_is_counted() {
 
 #[tokio::test]
 async fn a_call_that_waited_in_vain_is_a_wait_too() {
-    let stuck = Impostor::start(|_| Act::Hang).await;
+    let stuck = Impostor::start(|_| Act::Silence).await;
     let client = direct([stuck.url()]).deadline(Duration::from_millis(50)).build().unwrap();
     client.next().await.unwrap_err();
     assert_eq!(client.stats().waits, 1);

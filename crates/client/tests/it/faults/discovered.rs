@@ -10,7 +10,7 @@ use super::*;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn honest() -> Impostor {
-    Impostor::start(|asked| Act::Say(right(asked))).await
+    Impostor::start(|_| Act::Ids).await
 }
 
 fn curious(given: &Impostor) -> Builder {
@@ -31,20 +31,20 @@ async fn until(client: &Client, what: &str, mut is_so: impl FnMut() -> bool) {
 #[tokio::test]
 async fn a_discovered_server_is_used_and_dropped_when_it_has_left() {
     let (given, other) = (honest().await, honest().await);
-    given.lists(&[(&other.url(), ""), (&given.url(), "")]);
+    given.list_nodes(&[(&other.url(), ""), (&given.url(), "")]);
     let client = curious(&given).build().unwrap();
     until(&client, "it joins", || other.asked() > 0).await;
     assert_eq!((client.stats().endpoints, client.stats().joined), (2, 1));
     // Whoever is asked about the cluster, nobody is listed any more.
-    given.lists(&[]);
-    other.lists(&[]);
+    given.list_nodes(&[]);
+    other.list_nodes(&[]);
     until(&client, "it leaves", || client.stats().left > 0).await;
     let before = other.asked();
     many(&client, 50).await;
     assert_eq!(other.asked(), before);
     assert_eq!(client.stats().endpoints, 1, "the given one is kept");
     // The control: who does not want it asks the given one alone.
-    given.lists(&[(&other.url(), "")]);
+    given.list_nodes(&[(&other.url(), "")]);
     let plain = direct([given.url()]).build().unwrap();
     many(&plain, 50).await;
     assert_eq!((plain.stats().joined, plain.stats().endpoints), (0, 1));
@@ -57,7 +57,7 @@ async fn an_address_is_used_only_after_it_has_answered_as_one_of_the_cluster() {
     // One that listens and says nothing, one that nobody listens at, and no address at all.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let silent_url = format!("http://{}", silent.local_addr().unwrap());
-    given.lists(&[(&silent_url, ""), ("http://127.0.0.1:1", ""), ("nonsense", "")]);
+    given.list_nodes(&[(&silent_url, ""), ("http://127.0.0.1:1", ""), ("nonsense", "")]);
     let client = curious(&given).build().unwrap();
     let asked = Arc::new(AtomicBool::new(false));
     let was_asked = asked.clone();
@@ -73,7 +73,7 @@ async fn an_address_is_used_only_after_it_has_answered_as_one_of_the_cluster() {
     assert_eq!(client.stats().failures, 0, "no request was made there");
     silence.abort();
     // The control: one that answers joins, the others notwithstanding.
-    given.lists(&[("http://127.0.0.1:1", ""), (&other.url(), "")]);
+    given.list_nodes(&[("http://127.0.0.1:1", ""), (&other.url(), "")]);
     until(&client, "it joins", || other.asked() > 0).await;
     assert_eq!(client.stats().joined, 1);
 }
@@ -84,12 +84,12 @@ async fn servers_of_our_zone_are_asked_while_they_are_well() {
     let is_busy = Arc::new(AtomicBool::new(false));
     let busy = is_busy.clone();
     let near = Impostor::start(move |asked| match busy.load(Ordering::Relaxed) {
-        true => Act::Say(problem(asked, 503, "OVERLOADED", Some(60_000))),
-        false => Act::Say(right(asked)),
+        true => problem(asked, 503, "OVERLOADED", Some(60_000)),
+        false => Act::Ids,
     })
     .await;
     for site in [&given, &near, &far] {
-        site.lists(&[(&near.url(), "east"), (&far.url(), "west")]);
+        site.list_nodes(&[(&near.url(), "east"), (&far.url(), "west")]);
     }
     let client = curious(&given).zone("east").build().unwrap();
     until(&client, "both join", || client.stats().joined == 2).await;

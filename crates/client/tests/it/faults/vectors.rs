@@ -40,7 +40,7 @@ async fn what_the_vectors_call_retryable_is_retried_and_nothing_else() {
         let reason = vector["reason"].as_str().unwrap().to_owned();
         let is_retryable = vector["retryable"].as_bool().unwrap();
         let name = reason.clone();
-        let server = Impostor::start(move |a| Act::Say(problem(a, status, &name, None))).await;
+        let server = Impostor::start(move |a| problem(a, status, &name, None)).await;
         let client = direct([server.url()]).build().unwrap();
         let error = client.batch(1).await.unwrap_err();
         assert_eq!(error.reason().map(Reason::name), Some(reason.as_str()));
