@@ -34,9 +34,9 @@ struct Entry {
     client_state: Arc<ClientState>,
 }
 
-/// A place among them, for as long as it is kept.
+/// The right to be one of them, for as long as it is kept.
 #[derive(Debug)]
-struct Slot {
+struct UnauthenticatedPermit {
     unauthenticated_clients: Arc<UnauthenticatedClients>,
     connection: u64,
     _permit: OwnedSemaphorePermit,
@@ -50,7 +50,7 @@ impl Default for UnauthenticatedClients {
 
 impl UnauthenticatedClients {
     /// None if the semaphore was closed, which nobody does.
-    async fn enter(self: &Arc<Self>, connection: &Connection) -> Option<Slot> {
+    async fn enter(self: &Arc<Self>, connection: &Connection) -> Option<UnauthenticatedPermit> {
         let permit = match self.permits.clone().try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) => {
@@ -61,7 +61,11 @@ impl UnauthenticatedClients {
         let Connection { remote, client_state } = connection;
         let (connection, peer) = (remote.connection, address_group(remote.address));
         self.entries().push_back(Entry { connection, peer, client_state: client_state.clone() });
-        Some(Slot { unauthenticated_clients: self.clone(), connection, _permit: permit })
+        Some(UnauthenticatedPermit {
+            unauthenticated_clients: self.clone(),
+            connection,
+            _permit: permit,
+        })
     }
 
     fn end_one(&self) {
@@ -87,7 +91,7 @@ fn remove_one(entries: &mut VecDeque<Entry>) -> Option<Entry> {
     entries.remove(place)
 }
 
-impl Drop for Slot {
+impl Drop for UnauthenticatedPermit {
     fn drop(&mut self) {
         let mut entries = self.unauthenticated_clients.entries();
         if let Some(place) = entries.iter().position(|one| one.connection == self.connection) {
@@ -101,12 +105,12 @@ impl Drop for Slot {
 pub(super) struct UnauthenticatedClient {
     limit: Duration,
     deadline: Pin<Box<Sleep>>,
-    slot: Option<Slot>,
+    permit: Option<UnauthenticatedPermit>,
 }
 
 impl UnauthenticatedClient {
     pub(super) fn new(limit: Duration) -> Self {
-        Self { limit, deadline: Box::pin(tokio::time::sleep(limit)), slot: None }
+        Self { limit, deadline: Box::pin(tokio::time::sleep(limit)), permit: None }
     }
 
     /// When it must have shown a key.
@@ -121,7 +125,7 @@ impl UnauthenticatedClient {
         connection: &Connection,
     ) -> Option<()> {
         let entering = timeout_at(self.deadline(), unauthenticated_clients.enter(connection));
-        self.slot = Some(entering.await.ok()??);
+        self.permit = Some(entering.await.ok()??);
         Some(())
     }
 
