@@ -7,8 +7,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use frazil::coord::time::boot_time;
 use frazil_rig::{Certificates, Etcd, Redis, free_port};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
@@ -42,6 +43,11 @@ impl Terminal {
         ] {
             fs::copy(from, home.path().join(name)).unwrap();
         }
+        // An ID of Monday came again on Tuesday.
+        fs::write(home.path().join("monday.txt"), "293056809512497152\n293056809512497153\n")
+            .unwrap();
+        let tuesday = "293056809508302848\n293056809512497152\n";
+        fs::write(home.path().join("tuesday.txt"), tuesday).unwrap();
         for name in ["report.sh", "worker.sh"] {
             let path = home.path().join(name);
             fs::write(&path, "#!/bin/sh\necho done\n").unwrap();
@@ -92,7 +98,8 @@ impl Terminal {
                 true => self.background(command, &format!("background{number}")),
                 false => format!("{}\n", self.local(command)),
             };
-            script += &format!("echo \"{MARK} {number} $?\"\n");
+            // On a line of its own, also after a text that does not end its line.
+            script += &format!("printf '\\n%s\\n' \"{MARK} {number} $?\"\n");
         }
         script
     }
@@ -135,7 +142,8 @@ impl Terminal {
 struct Screen {
     shell: Child,
     lines: Receiver<String>,
-    deadline: Instant,
+    /// In boot time.
+    deadline: Duration,
 }
 
 impl Screen {
@@ -152,7 +160,7 @@ impl Screen {
                 let _ = sender.send(line);
             }
         });
-        Self { shell: child, lines, deadline: Instant::now() + LIMIT }
+        Self { shell: child, lines, deadline: boot_time() + LIMIT }
     }
 
     /// What a command printed, and its exit code; none for one that was to be left running.
@@ -165,7 +173,7 @@ impl Screen {
         let mut printed = String::new();
         let mark = format!("{MARK} {number} ");
         loop {
-            let left = self.deadline.saturating_duration_since(Instant::now());
+            let left = self.deadline.saturating_sub(boot_time());
             let Ok(line) = self.lines.recv_timeout(left) else {
                 return Err(format!("no end within {LIMIT:?}, or no shell any more:\n{printed}"));
             };
