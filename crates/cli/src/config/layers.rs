@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use clap::builder::Resettable;
@@ -78,7 +78,15 @@ impl Settings {
 pub(crate) fn parse_command_line() -> Result<Args, Failure> {
     crate::log::look_for_json(std::env::args_os());
     let without = |arg: Arg| arg.env(Resettable::Reset);
-    let matches = match with_settings(without).try_get_matches() {
+    let mut command = with_settings(without);
+    if names_server(std::env::args_os()) {
+        command = command.mut_subcommand("next", |next| {
+            next.mut_args(
+                |arg| if LEASING.contains(&arg.get_id().as_str()) { without(arg) } else { arg },
+            )
+        });
+    }
+    let matches = match command.try_get_matches() {
         Ok(matches) => matches,
         // The help names the variables.
         Err(error) if error.use_stderr() => return Err(misused(&error)),
@@ -90,6 +98,16 @@ pub(crate) fn parse_command_line() -> Result<Args, Failure> {
         return Err(Failure::Reported(Exit::Usage));
     }
     Args::from_arg_matches(&matches).map_err(|error| misused(&error))
+}
+
+/// Arguments of `frazil next` that do not go with `--server`. A flag counts for more than their variables, which are
+/// there for the other commands.
+const LEASING: [&str; 3] = ["store", "worker", "workers"];
+
+fn names_server(arguments: impl Iterator<Item = OsString>) -> bool {
+    arguments.map(OsString::into_encoded_bytes).any(|argument| {
+        argument.strip_prefix(b"--server").is_some_and(|rest| rest.is_empty() || rest[0] == b'=')
+    })
 }
 
 /// What the parser says of a command line, in its own words and colours.

@@ -246,3 +246,16 @@ fn stores_that_cannot_be_used_are_told_apart() {
     fs::write(&meta, "nonsense").unwrap();
     shell.fails(&["next"], 4, &["unreadable"]);
 }
+
+#[test]
+fn a_server_that_a_flag_names_counts_for_more_than_the_store_of_the_environment() {
+    let shell = Shell::new();
+    for flag in [&["--server", "http://127.0.0.1:1"][..], &["--server=http://127.0.0.1:1"]] {
+        let mut command = shell.command(&[&["next"], flag].concat());
+        command.env("FRAZIL_STORE", "memory:").env("FRAZIL_WORKERS", "0-7");
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "nobody listens there: {output:?}");
+    }
+    let both = ["next", "--server", "http://127.0.0.1:1", "--store", "memory:"];
+    shell.fails(&both, 2, &["cannot be used with"]);
+}
