@@ -138,7 +138,9 @@ fn with_settings(change: impl Fn(Arg) -> Arg + Copy) -> Command {
 fn with_short_help(command: Command) -> Command {
     let help = || {
         let what = "Print help (see more with `frazil help serve`)";
-        Arg::new("help").short('h').long("help").action(ArgAction::HelpShort).help(what)
+        let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort).help(what);
+        // Not under the heading of the arguments before it.
+        help.help_heading(Resettable::Reset)
     };
     command.mut_subcommand("serve", |serve| {
         serve.disable_help_flag(true).mut_args(|arg| arg.hide_env(true)).arg(help())

@@ -261,6 +261,7 @@ fn a_throw_away_server_ignores_store_and_ports_of_the_environment_and_the_file()
 fn the_help_of_a_server_fits_on_two_screens_and_the_rest_is_told_by_help() {
     let desk = Desk::new();
     let (short, long) = (desk.data(&["serve", "--help"]), desk.data(&["help", "serve"]));
+    assert!(!short.contains("Limits:"), "a heading with nothing of its own below it: {short}");
     assert_eq!(desk.data(&["serve", "-h"]), short);
     assert!(short.lines().count() <= 100, "{} lines", short.lines().count());
     assert!(short.contains("--ttl") && !short.contains("--max-pipeline"), "{short}");
