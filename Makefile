@@ -10,7 +10,10 @@ SHUTTLE = RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=target/shuttle SHUTTLE_SILE
 # The crates, without what measures and breaks them.
 DOC = cargo doc --no-deps --all-features --workspace --exclude 'frazil-bench*' --exclude frazil-storm
 
-.PHONY: help deps check fix test loom shuttle fuzz bench storm soak doc
+# What is published: everything but what has `publish = false`.
+PACKAGE = cargo package --workspace --exclude 'frazil-bench*' --exclude frazil-storm --exclude frazil-rig
+
+.PHONY: help deps check fix test loom shuttle fuzz bench storm soak doc package
 
 help:
 	@echo "make deps    install what the tests start and use (apt, as root or with sudo; PyPI)"
@@ -24,6 +27,7 @@ help:
 	@echo "make storm   real processes and real stores under faults, every experiment (SEED=N, SCALE=S)"
 	@echo "make soak    experiments that chance chooses, for a time (MINUTES=N, SEED=N)"
 	@echo "make doc     build the API documentation"
+	@echo "make package the crates as they would be published, each built from its package"
 
 deps:
 	tools/deps
@@ -35,6 +39,7 @@ check:
 	RUSTDOCFLAGS="-D warnings" $(DOC) --document-private-items
 	cargo check -p frazil-id --no-default-features
 	cargo check -p frazil-id --no-default-features --features serde
+	$(PACKAGE) --no-verify --allow-dirty --offline --quiet
 	tools/tidy
 	tools/tidy --self-test
 	tools/deny
@@ -88,3 +93,6 @@ soak: deps
 
 doc:
 	$(DOC)
+
+package:
+	$(PACKAGE)

@@ -51,3 +51,8 @@ pub use self::library::{Library, LibraryClock, measure_library};
 pub use self::observer::{Observer, Pages, Quiet, Snapshot};
 pub use self::plan::{Accept, Call, Plan};
 pub use self::report::{Report, Results, Sample, duration_text, rate_text};
+
+/// Runs what the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -43,3 +43,8 @@ pub use self::net::tls::TlsError;
 pub use self::node::condition::{Condition, NodeState};
 pub use self::policy::access::Need;
 pub use self::policy::keys;
+
+/// Runs what the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

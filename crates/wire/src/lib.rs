@@ -43,3 +43,8 @@ pub use self::query::query_value;
 pub use self::reason::{Reason, UnknownReason};
 pub use self::scopes::{ScopeInfo, ScopeKind, ScopeLeader};
 pub use self::verbs::{Drained, Moved, Rotated};
+
+/// Runs what the README shows.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
