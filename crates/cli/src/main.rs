@@ -5,6 +5,7 @@
 mod args;
 mod commands;
 mod config;
+mod locked_file;
 mod log;
 mod output;
 mod progress;

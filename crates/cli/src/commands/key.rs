@@ -1,7 +1,6 @@
 //! `frazil key`: the API keys of a server.
 
 mod document;
-mod file;
 mod list;
 
 use frazil::coord::time::unix_ms;

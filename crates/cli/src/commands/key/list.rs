@@ -6,12 +6,12 @@ use std::sync::Arc;
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
 use frazil::coord::{FirstUse, NewNamespace, Nonce, Put, Scheme, Store};
-use frazil_server::keys::{self, KeyEntry, KeySource, StoredKeys, StoredKeysError};
+use frazil_server::keys::{self, KeyEntry, KeySource, KeysError, StoredKeys, StoredKeysError};
 
 use super::document::Document;
-use super::file::KeyFile;
 use crate::args::{KeyStoreArgs, PlaceArg};
 use crate::commands::place::runtime;
+use crate::locked_file::LockedFile;
 use crate::output::{Exit, Failure};
 
 /// How often a change is made anew because others were faster.
@@ -64,10 +64,15 @@ fn change_file<T>(
     edit: impl Fn(&mut Document) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let file = match absent {
-        Absent::Create => KeyFile::open_or_new(path)?,
-        Absent::Refuse => KeyFile::open(path)?,
+        Absent::Create => LockedFile::open_or_new(path)?,
+        Absent::Refuse => LockedFile::open(path)?,
     };
-    let mut document = file.read()?;
+    let mut document = Document::parse(&file.read()?).map_err(|KeysError { problems }| {
+        let path = file.path().display();
+        let lines: Vec<String> =
+            problems.iter().map(|problem| format!("{path}:{problem}")).collect();
+        Failure::usage(lines.join("\n"))
+    })?;
     let done = edit(&mut document)?;
     file.replace(&document.text())?;
     Ok(done)

@@ -1,13 +1,10 @@
-//! The file of keys, replaced as a whole: a full disk or a crash leaves the old one.
+//! A file that one command changes at a time, replaced as a whole: a full disk or a crash leaves the old one.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use frazil_server::keys::KeysError;
-
-use super::document::Document;
 use crate::output::{Exit, Failure};
 
 /// For its owner alone.
@@ -17,21 +14,20 @@ const MODE: u32 = 0o600;
 const ROUNDS_MAX: usize = 1000;
 
 /// The file, while nobody else changes it: two commands at a time would lose what one of them did.
-pub(super) struct KeyFile {
-    /// Where it is, links followed.
+pub(crate) struct LockedFile {
     path: PathBuf,
     /// Locked until this is dropped.
     file: File,
 }
 
-impl KeyFile {
+impl LockedFile {
     /// An existing one.
-    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         Self::enter(path, OpenOptions::new().read(true).write(true))
     }
 
     /// The same, or an empty one if there is none.
-    pub(super) fn open_or_new(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn open_or_new(path: &Path) -> Result<Self, Failure> {
         let mut options = OpenOptions::new();
         Self::enter(path, options.read(true).write(true).create(true).truncate(false).mode(MODE))
     }
@@ -53,21 +49,22 @@ impl KeyFile {
         Err(Failure::new(Exit::Unavailable, format_args!("{}: {why}", path.display())))
     }
 
-    pub(super) fn read(&self) -> Result<Document, Failure> {
+    pub(crate) fn read(&self) -> Result<String, Failure> {
         let shown = self.path.display();
         let mut text = String::new();
         (&self.file)
             .read_to_string(&mut text)
             .map_err(|error| Failure::usage(format_args!("{shown} cannot be read: {error}")))?;
-        Document::parse(&text).map_err(|KeysError { problems }| {
-            let lines: Vec<String> =
-                problems.iter().map(|problem| format!("{shown}:{problem}")).collect();
-            Failure::usage(lines.join("\n"))
-        })
+        Ok(text)
+    }
+
+    /// Where it is, links followed.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Writes the text beside the file and moves it there. Its owner, its mode and links to it stay.
-    pub(super) fn replace(&self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn replace(&self, text: &str) -> Result<(), Failure> {
         self.put(text).map_err(|error| {
             let path = self.path.display();
             let why = format_args!("{path} cannot be written, and is what it was: {error}");
@@ -78,7 +75,7 @@ impl KeyFile {
     fn put(&self, text: &str) -> io::Result<()> {
         let directory = self.path.parent().unwrap_or(Path::new("/"));
         let old = self.file.metadata()?;
-        let mut draft = tempfile::Builder::new().prefix(".frazil-keys-").tempfile_in(directory)?;
+        let mut draft = tempfile::Builder::new().prefix(".frazil-").tempfile_in(directory)?;
         draft.write_all(text.as_bytes())?;
         let new = draft.as_file().metadata()?;
         if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
