@@ -3,6 +3,7 @@
 mod audit;
 mod bench;
 mod config;
+mod context;
 mod doctor;
 mod elect;
 mod jobs;
@@ -24,6 +25,7 @@ pub(crate) use self::bench::{
     AcceptArg, BenchArgs, BenchCommand, ClockArg, CompareArgs, LAYOUT_VARIABLE, ProtocolArg,
 };
 pub(crate) use self::config::{ConfigCheckArgs, ConfigCommand, ConfigExampleArgs, ConfigShowArgs};
+pub(crate) use self::context::{ContextAddArgs, ContextCommand, ContextLsArgs, ContextUseArgs};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::elect::{
     ElectArgs, ElectCommand, ElectForgetArgs, ElectGuardArgs, ElectLsArgs, ElectRunArgs,
@@ -83,6 +85,8 @@ pub(crate) enum Command {
     Serve(Box<ServeArgs>),
     #[command(subcommand)]
     Config(ConfigCommand),
+    #[command(subcommand)]
+    Context(ContextCommand),
     Next(NextArgs),
     Decode(DecodeArgs),
     Encode(EncodeArgs),
@@ -120,7 +124,8 @@ fn after_long_help() -> String {
 /// under the state directory ($FRAZIL_STATE_DIR, $XDG_STATE_HOME/frazil or ~/.local/state/frazil),
 /// which the processes of one machine share.
 ///
-/// With --server a running server is asked, and no worker is leased.
+/// With --server, or with a context that names a server (`frazil help context`), a running server is asked, and no worker
+/// is leased.
 ///
 /// With --worker no store is used: nobody but you sees to it that no other process uses that
 /// worker number at the same time; processes that use it one after the other repeat nothing as
@@ -135,7 +140,8 @@ Examples:
   frazil next -n 10 --server http://127.0.0.1:7780
   frazil next -n 5 --worker 3 --layout discord --json",
           group(ArgGroup::new("leasing").args(["store", "worker", "workers"]).multiple(true)
-              .conflicts_with("server")))]
+              .conflicts_with("server")),
+          arg = context::context())]
 pub(crate) struct NextArgs {
     /// How many IDs to print, up to 10,000,000,000.
     #[arg(short = 'n', long, default_value = "1", value_name = "N", value_parser = count)]

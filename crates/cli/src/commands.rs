@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod completions;
 mod config;
+mod context;
 mod decode;
 mod doctor;
 mod elect;
@@ -30,6 +31,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Serve(args) => serve::run(&args),
         Command::Config(command) => config::run(&command),
+        Command::Context(command) => context::run(&command),
         Command::Next(args) => next::run(&args),
         Command::Decode(args) => decode::run(&args),
         Command::Encode(args) => encode::run(&args),

@@ -5,6 +5,7 @@
 //! meaning for each value, whoever gave it. Everything is checked, and all problems are reported at
 //! once.
 
+mod context;
 mod document;
 mod key;
 mod layers;
@@ -23,6 +24,7 @@ pub(crate) use self::layers::{
 use self::problem::Origin;
 pub(crate) use self::problem::Problem;
 pub(crate) use self::server::{server_config, store_url, timing, tls_files};
+pub(crate) use self::suggestion::closest;
 
 /// Whether the files that a configuration names are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

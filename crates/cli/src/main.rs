@@ -5,6 +5,7 @@
 mod args;
 mod commands;
 mod config;
+mod contexts;
 mod locked_file;
 mod log;
 mod output;

@@ -217,6 +217,11 @@ impl fmt::Display for Refused<'_> {
     }
 }
 
+/// Whether this can be a server's address.
+pub(crate) fn check_address(url: &str) -> Result<(), Failure> {
+    checked(url).map(drop)
+}
+
 /// The address without its last slash. What is wrong with it is said without repeating it.
 fn checked(url: &str) -> Result<&str, Failure> {
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Subcommand};
 use frazil::election::Settings;
 
+use super::context::context;
 use super::{PlaceArg, duration};
 
 const ELECT_HELP: &str = "\
@@ -48,7 +49,7 @@ Exit codes:
 /// refuse that, by the token.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = ELECT_HELP, args_conflicts_with_subcommands = true,
-          subcommand_negates_reqs = true)]
+          subcommand_negates_reqs = true, arg = context().global(true))]
 pub(crate) struct ElectArgs {
     #[command(subcommand)]
     pub(crate) verb: Option<ElectCommand>,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
 
+use super::context::context;
 use super::elect::TermsArg;
 use super::{PlaceArg, duration};
 
@@ -30,6 +31,7 @@ Steps:
 
 /// See which job runs where, and demonstrations of how jobs move.
 #[derive(Debug, Subcommand)]
+#[command(arg = context().global(true))]
 pub(crate) enum JobsCommand {
     Ls(JobsLsArgs),
     Demo(Box<JobsDemoArgs>),

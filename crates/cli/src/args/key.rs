@@ -7,6 +7,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{ArgGroup, Args as ClapArgs, Subcommand, ValueEnum};
 use frazil_server::keys::KeySource;
 
+use super::context::context;
 use super::{LossArg, PlaceArg, time};
 
 /// Make, list, replace and revoke the API keys of a server.
@@ -15,6 +16,7 @@ use super::{LossArg, PlaceArg, time};
 /// file (--keys FILE), which a running server reads again on SIGHUP, or in the namespace's store
 /// (--keys store), where every server sees a change within a second.
 #[derive(Debug, Subcommand)]
+#[command(arg = context().global(true))]
 pub(crate) enum KeyCommand {
     New(KeyNewArgs),
     Ls(KeyLsArgs),

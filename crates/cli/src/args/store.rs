@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Subcommand};
 use frazil_coord::{Namespace, NamespaceError};
 
+use super::context::context;
 use super::verbs::{DrainArgs, ReleaseArgs, RotateArgs};
 use super::{LayoutArg, duration, field};
 
@@ -67,6 +68,7 @@ pub(crate) struct LossArg {
 
 /// Look at the workers of a namespace, let nodes release them, and repair them.
 #[derive(Debug, Subcommand)]
+#[command(arg = context().global(true))]
 pub(crate) enum WorkersCommand {
     Ls(WorkersLsArgs),
     Watch(WorkersWatchArgs),
@@ -151,6 +153,7 @@ pub(crate) struct WorkersRepairArgs {
 
 /// Look at a namespace's records, move them, and repair them.
 #[derive(Debug, Subcommand)]
+#[command(arg = context().global(true))]
 pub(crate) enum StoreCommand {
     Init(InitArgs),
     Show(ShowArgs),

@@ -10,11 +10,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, CommandFactory, FromArgMatches};
 
-use super::Wrong;
 use super::document::{self, Document};
 use super::key::{KEYS, Key, Kind, key_at, key_of};
 use super::problem::{Origin, Problem};
-use super::variables;
+use super::{Wrong, context, variables};
 use crate::args::{Args, CONFIG_VARIABLE, ServeArgs};
 use crate::output::{Exit, Failure, complain};
 
@@ -79,15 +78,18 @@ pub(crate) fn parse_command_line() -> Result<Args, Failure> {
     crate::log::look_for_json(std::env::args_os());
     let without = |arg: Arg| arg.env(Resettable::Reset);
     let mut command = with_settings(without);
-    if names_server(std::env::args_os()) {
-        command = command.mut_subcommand("next", |next| {
-            next.mut_args(
-                |arg| if LEASING.contains(&arg.get_id().as_str()) { without(arg) } else { arg },
-            )
-        });
+    for (flag, variables) in [("--server", &LEASING[..]), ("--context", &context::PLACES)] {
+        if is_typed(flag, std::env::args_os()) {
+            command = command.mut_subcommand("next", |next| {
+                next.mut_args(|arg| match variables.contains(&arg.get_id().as_str()) {
+                    true => without(arg),
+                    false => arg,
+                })
+            });
+        }
     }
-    let matches = match command.try_get_matches() {
-        Ok(matches) => matches,
+    let matches = match command.clone().try_get_matches() {
+        Ok(matches) => context::under(command, matches)?,
         // The help names the variables.
         Err(error) if error.use_stderr() => return Err(misused(&error)),
         Err(_) => with_short_help(Args::command()).get_matches(),
@@ -104,14 +106,15 @@ pub(crate) fn parse_command_line() -> Result<Args, Failure> {
 /// there for the other commands.
 const LEASING: [&str; 3] = ["store", "worker", "workers"];
 
-fn names_server(arguments: impl Iterator<Item = OsString>) -> bool {
+fn is_typed(flag: &str, arguments: impl Iterator<Item = OsString>) -> bool {
     arguments.map(OsString::into_encoded_bytes).any(|argument| {
-        argument.strip_prefix(b"--server").is_some_and(|rest| rest.is_empty() || rest[0] == b'=')
+        let rest = argument.strip_prefix(flag.as_bytes());
+        rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'=')
     })
 }
 
 /// What the parser says of a command line, in its own words and colours.
-fn misused(error: &clap::Error) -> Failure {
+pub(super) fn misused(error: &clap::Error) -> Failure {
     if crate::log::is_json() {
         let text = error.render().to_string();
         return Failure::usage(text.trim_end().trim_start_matches("error: "));

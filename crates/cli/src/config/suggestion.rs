@@ -40,7 +40,7 @@ pub(super) fn for_key(section: &str, wrong: &str) -> String {
 }
 
 /// The word that is closest, if one is close enough to have been meant.
-pub(super) fn closest<'a>(wrong: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn closest<'a>(wrong: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let most = (wrong.chars().count() / 3).max(1);
     let near = words.map(|word| (strsim::damerau_levenshtein(wrong, word), word));
     near.filter(|(distance, _)| *distance <= most).min().map(|(_, word)| word)

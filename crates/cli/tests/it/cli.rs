@@ -11,6 +11,7 @@ use serde_json::Value;
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_frazil"));
     command.args(args).env_remove("FRAZIL_LAYOUT").env_remove("FRAZIL_WORKER");
+    command.env_remove("FRAZIL_CONTEXT").env("XDG_CONFIG_HOME", "/nonexistent");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -426,7 +427,11 @@ fn the_version_is_the_package_version() {
 
 #[test]
 fn every_command_has_an_example_in_its_help() {
-    let commands: [&[&str]; 17] = [
+    let commands: [&[&str]; 21] = [
+        &["context", "add"],
+        &["context", "use"],
+        &["context", "ls"],
+        &["context", "rm"],
         &["doctor"],
         &["next"],
         &["decode"],

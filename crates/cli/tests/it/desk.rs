@@ -47,6 +47,7 @@ impl Desk {
             command.env_remove(name);
         }
         command.env("FRAZIL_STATE_DIR", self.home());
+        command.env("XDG_CONFIG_HOME", self.home().join("config"));
         if self.file().exists() {
             command.env("FRAZIL_CONFIG", self.file());
         }

@@ -5,6 +5,7 @@ mod bench;
 mod cli;
 mod config;
 mod console;
+mod contexts;
 mod desk;
 mod doctor;
 mod elect;

@@ -22,12 +22,14 @@ impl Shell {
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_frazil"));
-        let variables =
-            ["LAYOUT", "WORKER", "WORKERS", "STORE", "NAMESPACE", "STORE_PASSWORD", "PATIENCE"];
+        let place = ["STORE", "NAMESPACE", "STORE_PASSWORD", "CONTEXT"];
+        let variables = ["LAYOUT", "WORKER", "WORKERS", "PATIENCE"].into_iter().chain(place);
         for variable in variables {
             command.env_remove(format!("FRAZIL_{variable}"));
         }
         command.args(args).env("FRAZIL_STATE_DIR", self.home.path());
+        // A developer's own contexts have no part in this.
+        command.env("XDG_CONFIG_HOME", self.home.path().join("config"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -1,7 +1,7 @@
 //! `frazil workers drain`, `rotate`, `release` and `ls --node`: what they ask, and what they make
 //! of every answer.
 
-mod counter;
+pub(crate) mod counter;
 mod live;
 
 use std::process::{Command, Output};
