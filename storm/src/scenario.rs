@@ -44,6 +44,7 @@ pub(crate) const ALL: &[Scenario] = &[
     scenarios::kill::ROW,
     scenarios::partition::ROW,
     scenarios::volume::ROW,
+    scenarios::volume_in_faults::ROW,
     scenarios::amnesia::ROW,
     scenarios::leader::ROW,
     scenarios::hostile_count::ROW,

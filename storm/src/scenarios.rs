@@ -39,4 +39,5 @@ pub(crate) mod strobe;
 pub(crate) mod time_edge;
 pub(crate) mod unequal_heartbeats;
 pub(crate) mod volume;
+pub(crate) mod volume_in_faults;
 pub(crate) mod wiped_twice;

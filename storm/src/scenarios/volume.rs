@@ -24,34 +24,47 @@ pub(crate) const ROW: Scenario = Scenario {
 
 /// The default lease: nothing is to be seen but IDs.
 fn cast(_: &Plan) -> Cast {
-    let pressure =
-        Pressure { connections: 2, batch: 4096, pause: Duration::ZERO, ..Pressure::default() };
-    Cast { pressure, ..Cast::default() }
+    Cast { pressure: pressure(), ..Cast::default() }
+}
+
+/// As many IDs as nodes give.
+pub(super) fn pressure() -> Pressure {
+    Pressure { connections: 2, batch: 4096, pause: Duration::ZERO, ..Pressure::default() }
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
-fn goal(plan: &Plan) -> u64 {
+pub(super) fn goal(plan: &Plan) -> u64 {
     (IDS * plan.scale) as u64
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
-    let (begin, goal) = (clock::now(), goal(&stage.plan));
-    while stage.goes_on() && stage.load.ids() < goal {
-        if clock::now() - begin > LIMIT {
-            return Err(io::Error::other(format!(
-                "{} of {goal} IDs in {LIMIT:?}",
-                stage.load.ids()
-            )));
-        }
+    let begin = clock::now();
+    while stage.goes_on() && stage.load.ids() < goal(&stage.plan) {
+        check_limit(stage, begin)?;
         stage.rest(Duration::from_millis(100));
     }
-    #[expect(clippy::cast_precision_loss, reason = "a rate")]
-    let rate = goal as f64 / (clock::now() - begin).as_secs_f64();
-    stage.verdict.note("IDs a second, end to end", format!("{rate:.0}"));
+    note_rate(stage, begin);
     Ok(())
 }
 
-fn judge(plan: &Plan, outcomes: &mut Outcomes) {
+/// # Errors
+///
+/// If it has lasted for too long.
+pub(super) fn check_limit(stage: &Stage, begin: Duration) -> io::Result<()> {
+    if clock::now() - begin <= LIMIT {
+        return Ok(());
+    }
+    let (ids, goal) = (stage.load.ids(), goal(&stage.plan));
+    Err(io::Error::other(format!("{ids} of {goal} IDs in {LIMIT:?}")))
+}
+
+pub(super) fn note_rate(stage: &mut Stage, begin: Duration) {
+    #[expect(clippy::cast_precision_loss, reason = "a rate")]
+    let rate = stage.load.ids() as f64 / (clock::now() - begin).as_secs_f64();
+    stage.verdict.note("IDs a second, end to end", format!("{rate:.0}"));
+}
+
+pub(super) fn judge(plan: &Plan, outcomes: &mut Outcomes) {
     let counts = outcomes.counts;
     outcomes.verdict.guard("IDs", counts.ids, goal(plan));
     outcomes.verdict.note("bytes that the checker's set keeps", counts.memory_bytes);
