@@ -129,8 +129,10 @@ fn crowds_of_half_requests_without_a_key_hold_little() {
     desk.data(&["key", "new", "--name", "app", "--role", "ids", "--file", file]);
     let long_head = format!("POST /ids HTTP/1.1\r\nhost: x\r\na: {}", "b".repeat(7000));
     let decode = "/frazil.v1.IdService/Decode";
-    let http: [(&str, Vec<u8>); 3] = [
+    let http: [(&str, Vec<u8>); 5] = [
         ("half a head", b"POST /ids HTTP/1.1\r\nhos".to_vec()),
+        ("half a head after a probe", half_after("GET /livez")),
+        ("half a head after a refusal", half_after("POST /ids")),
         ("half a long head", long_head.into_bytes()),
         ("half a body", half_body()),
     ];
@@ -174,6 +176,11 @@ fn part(address: &str, bytes: &[u8]) -> TcpStream {
     // A server that has closed already does well.
     let _ = stream.write(bytes);
     stream
+}
+
+/// A request that is answered without a key, and half of another.
+fn half_after(request: &str) -> Vec<u8> {
+    format!("{request} HTTP/1.1\r\nhost: x\r\n\r\nPOST /ids HTTP/1.1\r\nhos").into_bytes()
 }
 
 fn half_body() -> Vec<u8> {

@@ -7,16 +7,19 @@ mod site;
 use std::convert::Infallible;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
 use frazil::coord::time::boot_time;
+use frazil_rig::Certificates;
+use frazil_server::TlsFiles;
 use frazil_server::keys::Role;
 use http_body_util::StreamBody;
 use hyper::Request;
 use hyper::body::Frame;
-use site::secured::Keys;
+use site::secured::{Keys, Transport};
 use site::{Site, request};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -28,6 +31,8 @@ use tower::ServiceExt;
 
 /// Where the process of a server finds its file of keys.
 const KEYS: &str = "FRAZIL_TEST_KEYS";
+/// Where it finds its certificate and the key of that, if it is to speak TLS.
+const TLS: [&str; 2] = ["FRAZIL_TEST_TLS_CERT", "FRAZIL_TEST_TLS_KEY"];
 /// How long clients may take to send as much as the server lets them.
 const WATCH: Duration = Duration::from_secs(5);
 const MEGABYTE: u64 = 1 << 20;
@@ -40,12 +45,20 @@ struct Apart {
 }
 
 impl Apart {
-    /// Runs `serve` of this file.
     fn start(keys: Option<&Keys>) -> Self {
+        Self::start_with(keys, None)
+    }
+
+    /// Runs `serve` of this file.
+    fn start_with(keys: Option<&Keys>, certificates: Option<&Certificates>) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "serve", "--ignored", "--nocapture"]);
         if let Some(keys) = keys {
             command.env(KEYS, keys.path());
+        }
+        if let Some(certificates) = certificates {
+            command.env(TLS[0], certificates.server_cert());
+            command.env(TLS[1], certificates.server_key());
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();
@@ -88,7 +101,9 @@ impl Drop for Apart {
 #[ignore = "the server of the other tests: they start it in a process of its own"]
 async fn serve() {
     let site = Site::start_with(|config| {
-        config.keys = std::env::var_os(KEYS).map(|path| std::path::PathBuf::from(path).into());
+        config.keys = std::env::var_os(KEYS).map(|path| PathBuf::from(path).into());
+        let [cert, key] = TLS.map(|name| std::env::var_os(name).map(PathBuf::from));
+        config.tls = cert.zip(key).map(|(cert, key)| TlsFiles { cert, key, client_ca: None });
     })
     .await;
     println!("serves at {} {}", site.http(), site.addrs.grpc.unwrap());
@@ -166,6 +181,40 @@ async fn unfinished_calls_hold_little() {
         if keys.is_some() && call != health {
             assert_eq!(answered, 800, "{call}: who has no key is told at once");
         }
+    }
+}
+
+/// Clients behind TLS of whom each sends half a request.
+const HALVES: usize = 2000;
+
+#[tokio::test]
+async fn half_requests_behind_tls_hold_little() {
+    let certificates = Certificates::generate().unwrap();
+    let mut keys = Keys::new();
+    keys.add("app", Role::Ids);
+    let halves = [
+        "POST /ids HTTP/1.1\r\nhos",
+        "GET /livez HTTP/1.1\r\nhost: x\r\n\r\nPOST /ids HTTP/1.1\r\nhos",
+    ];
+    for half in halves {
+        let site = Apart::start_with(Some(&keys), Some(&certificates));
+        let client = || async {
+            let mut line = Transport::Tls.connect(site.http, &certificates, b"http/1.1").await;
+            // A server that has closed already does well.
+            let _ = line.write_all(half.as_bytes()).await;
+            line
+        };
+        // What the first ones need once is not theirs.
+        for _ in 0..10 {
+            client().await;
+        }
+        let before = site.held();
+        let mut crowd = Vec::new();
+        for _ in 0..HALVES {
+            crowd.push(client().await);
+        }
+        let grown = site.grown(before);
+        assert!(grown < 30 * MEGABYTE, "{half:?}: {grown} bytes");
     }
 }
 

@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 
 pub(super) use self::activity::Activity;
 use self::activity::{PhaseTimeouts, TrackedStream};
-use self::first_head::has_first_head;
+use self::first_head::wait_for_first_head;
 use self::unread::HeadLimits;
 use super::GRACE;
 use super::handle::handle;
@@ -29,7 +29,7 @@ const SPARE_GRACE: Duration = Duration::from_secs(1);
 const HEADERS_USUAL: usize = 100;
 
 /// Serves a connection until it ends.
-pub(super) async fn serve(stream: Stream, shared: Arc<Shared>, remote: Remote) {
+pub(super) async fn serve(mut stream: Stream, shared: Arc<Shared>, remote: Remote) {
     let activity = Arc::new(Activity::new());
     let limits = shared.issuer.limits();
     let heads = HeadLimits::new(limits);
@@ -39,8 +39,10 @@ pub(super) async fn serve(stream: Stream, shared: Arc<Shared>, remote: Remote) {
         reading: limits.write_timeout,
     };
     let patience = if remote.is_spare { patience.at_most(SPARE_GRACE) } else { patience };
-    if has_first_head(&stream, heads, &activity, patience, &shared.shutdown.closing).await {
-        let stream = TrackedStream::new(stream, activity.clone(), heads);
+    let closing = &shared.shutdown.closing;
+    let begun = wait_for_first_head(&mut stream, heads, &activity, patience, closing).await;
+    if let Some(begun) = begun {
+        let stream = TrackedStream::new(stream, begun, activity.clone(), heads);
         // On the heap from now on: a connection that waits for its first request does without it.
         Box::pin(requests(stream, shared, remote, activity, patience)).await;
     }

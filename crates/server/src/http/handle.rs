@@ -58,7 +58,7 @@ pub(super) async fn handle(
     activity.busy();
     let began = boot_time();
     let mut answer = answered(shared, remote, began, request).await;
-    if remote.is_spare {
+    if remote.is_spare || shared.authenticator.is_unauthenticated(remote) {
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     activity.answered(boot_time());

@@ -92,6 +92,14 @@ impl Authenticator {
         listener_kind == ListenerKind::Admin || !self.is_admin_apart
     }
 
+    /// Whether a connection has shown neither a key nor a certificate, and would have to. Such a client
+    /// is answered once: what a connection holds between requests is for those who may ask.
+    pub(crate) fn is_unauthenticated(&self, remote: &Remote) -> bool {
+        // A proxy speaks for many.
+        let is_known = remote.is_proxy || remote.certificate.is_some() || remote.has_shown_key();
+        !is_known && self.keys.load().is_some()
+    }
+
     /// Looks again at a key that was shown before: it may have ended, or changed.
     ///
     /// # Errors

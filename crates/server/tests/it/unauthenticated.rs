@@ -73,6 +73,29 @@ async fn who_shows_no_key_does_not_stay() {
     }
 }
 
+#[tokio::test]
+async fn who_asks_over_http_without_a_key_is_answered_once() {
+    let mut keys = Keys::new();
+    let key = keys.add("app", Role::Ids);
+    let (keyed, open) = (keyed(&keys, NEVER).await, Site::start().await);
+    let bytes = |request: &str| format!("{request}\r\nhost: x\r\n\r\n").into_bytes();
+    let probe = bytes("GET /livez HTTP/1.1");
+    let wrong = bytes("POST /ids HTTP/1.1\r\nauthorization: Bearer wrong");
+    let right = bytes(&format!("POST /ids HTTP/1.1\r\nauthorization: Bearer {key}"));
+    for asked in [&probe, &bytes("POST /ids HTTP/1.1"), &wrong, &[&*right, &*wrong].concat()] {
+        let mut stream = said(Some(keyed.http()), asked).await;
+        assert!(is_ended(&mut stream, WATCH).await, "{}", String::from_utf8_lossy(asked));
+    }
+    for asked in [&right, &[&*right, &*probe].concat()] {
+        assert!(!is_ended(&mut said(Some(keyed.http()), asked).await, CONTROL).await);
+    }
+    // Where nobody needs a key, nobody is sent away.
+    assert!(!is_ended(&mut said(Some(open.http()), &probe).await, CONTROL).await);
+    for site in [keyed, open] {
+        site.stop().await.unwrap();
+    }
+}
+
 /// A frame of HTTP/2: of a kind, with flags, on a stream, with a payload.
 fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
     let length = u8::try_from(payload.len()).unwrap();

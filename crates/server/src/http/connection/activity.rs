@@ -154,6 +154,8 @@ fn to_ms(time: Duration) -> u64 {
 #[derive(Debug)]
 pub(crate) struct TrackedStream {
     stream: Stream,
+    /// What was read of it before.
+    begun: Bytes,
     activity: Arc<Activity>,
     heads: HeadLimits,
     /// What is left of words that are written in place of a bare answer.
@@ -161,8 +163,13 @@ pub(crate) struct TrackedStream {
 }
 
 impl TrackedStream {
-    pub(crate) const fn new(stream: Stream, activity: Arc<Activity>, heads: HeadLimits) -> Self {
-        Self { stream, activity, heads, words: None }
+    pub(crate) const fn new(
+        stream: Stream,
+        begun: Bytes,
+        activity: Arc<Activity>,
+        heads: HeadLimits,
+    ) -> Self {
+        Self { stream, begun, activity, heads, words: None }
     }
 }
 
@@ -172,6 +179,11 @@ impl AsyncRead for TrackedStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.begun.has_remaining() {
+            let count = self.begun.len().min(buffer.remaining());
+            buffer.put_slice(&self.begun.split_to(count));
+            return Poll::Ready(Ok(()));
+        }
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if buffer.filled().len() > before {
@@ -187,7 +199,7 @@ impl AsyncWrite for TrackedStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let Self { stream, activity, heads, words } = &mut *self;
+        let Self { stream, activity, heads, words, .. } = &mut *self;
         if words.is_none() && activity.is_unasked() {
             *words = heads.in_words(bytes);
         }

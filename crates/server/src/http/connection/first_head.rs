@@ -3,7 +3,9 @@
 
 use std::io;
 
+use bytes::{Bytes, BytesMut};
 use httparse::{EMPTY_HEADER, Request};
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio_util::sync::CancellationToken;
 
 use super::HEADERS_USUAL;
@@ -13,42 +15,70 @@ use crate::http::GRACE;
 use crate::net::peek::peek_until;
 use crate::net::stream::Stream;
 
-/// Whether the client sends a head, or anything else that must be answered, in time. Nothing of it
-/// is read.
-pub(super) async fn has_first_head(
-    stream: &Stream,
+/// Heads have about as many: there is room for so many more whenever some are read.
+const HEAD_USUAL_BYTES: usize = 512;
+
+/// Waits for the client to send a head, or anything else that must be answered. `None` if that takes
+/// too long. What had to be read for it is given back: nothing of a plain connection, all of it
+/// behind TLS.
+pub(super) async fn wait_for_first_head(
+    stream: &mut Stream,
     heads: HeadLimits,
     activity: &Activity,
     patience: PhaseTimeouts,
     closing: &CancellationToken,
-) -> bool {
+) -> Option<Bytes> {
     let head = first_head(stream, heads, activity);
     tokio::pin!(head);
     tokio::select! {
         biased;
-        arrived = &mut head => return arrived.is_ok(),
-        () = activity.lost(patience) => return false,
+        arrived = &mut head => return arrived.ok(),
+        () = activity.lost(patience) => return None,
         () = closing.cancelled() => {}
     }
     if activity.is_idle() {
-        return false;
+        return None;
     }
     // Who has begun may finish.
     tokio::select! {
         biased;
-        arrived = head => arrived.is_ok(),
-        () = activity.lost(patience.at_most(GRACE)) => false,
+        arrived = head => arrived.ok(),
+        () = activity.lost(patience.at_most(GRACE)) => None,
     }
 }
 
-async fn first_head(stream: &Stream, heads: HeadLimits, activity: &Activity) -> io::Result<()> {
-    // Behind TLS there are buffers anyway.
-    let Stream::Plain(stream) = stream else { return Ok(()) };
+async fn first_head(
+    stream: &mut Stream,
+    heads: HeadLimits,
+    activity: &Activity,
+) -> io::Result<Bytes> {
     let is_enough = |bytes: &[u8]| {
         activity.heard();
         is_whole(bytes)
     };
-    peek_until(stream, heads.bytes(), is_enough).await
+    match stream {
+        Stream::Plain(stream) => {
+            peek_until(stream, heads.bytes(), is_enough).await.map(|()| Bytes::new())
+        }
+        Stream::Tls(stream) => read_until(stream, heads.bytes(), is_enough).await,
+    }
+}
+
+/// Reads until `is_enough` says so of the bytes so far, there are `most` of them, or the client sends
+/// no more.
+async fn read_until(
+    stream: &mut (impl AsyncRead + Unpin),
+    most: usize,
+    is_enough: impl Fn(&[u8]) -> bool,
+) -> io::Result<Bytes> {
+    let mut bytes = BytesMut::new();
+    while bytes.len() < most && !is_enough(&bytes) {
+        bytes.reserve(HEAD_USUAL_BYTES);
+        if stream.read_buf(&mut bytes).await? == 0 {
+            break;
+        }
+    }
+    Ok(bytes.freeze())
 }
 
 /// Whether the library would do something about these bytes, other than wait for more.
