@@ -22,9 +22,10 @@ const HEAP: &str = "for i = 1, 100 do \
                     redis.call('SET', 'filler:' .. ARGV[1] .. ':' .. i, string.rep('x', 900)) end";
 /// Beyond what it uses.
 const ROOM_BYTES: u64 = 1 << 20;
-/// Without a trace of its own past a server counts as restarted: newcomers wait for the option
-/// `isolation`, two seconds for clocks, and the budget. The rest is for a full pool to be asked again.
-const RECOVERED: Duration = Duration::from_secs(12);
+/// Without a trace of its own past a server counts as restarted: newcomers wait for as long as holders
+/// go on without it (10 s), for the option `isolation` and for clocks (2 s each), and the budget (3 s).
+/// The rest is for a full pool to be asked again.
+const RECOVERED: Duration = Duration::from_secs(19);
 /// Refused for safety.
 const UNSAFE: i32 = 4;
 
