@@ -108,7 +108,7 @@ impl Caller {
 
     /// The key's quota with nothing left, if it has one.
     pub(crate) fn used_up(&self) -> Option<QuotaLeft> {
-        let per_second = self.quota()?.per_second().get();
+        let per_second = self.quota()?.per_second();
         Some(QuotaLeft { per_second, remaining: 0 })
     }
 

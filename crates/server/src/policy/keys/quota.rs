@@ -1,15 +1,11 @@
 //! The quota of a key.
 
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use frazil::coord::time::boot_time;
 use frazil_wire::{ApiError, Reason};
-use governor::clock::{Clock, DefaultClock};
-use governor::middleware::StateInformationMiddleware;
-use governor::state::{InMemoryState, NotKeyed};
-use governor::{Quota as Rate, RateLimiter};
 
 use crate::policy::queue::Count;
 
@@ -38,44 +34,56 @@ impl Allowance {
     }
 }
 
-/// The quota of a name: all its keys take from it.
+/// The quota of a name, which all its keys take from: so many IDs in a second, and as many at once.
 #[derive(Debug)]
 pub(crate) struct Quota {
     allowance: Allowance,
-    bucket: ArcSwap<Bucket>,
-    clock: DefaultClock,
+    per_second: AtomicU32,
+    debt: Debt,
 }
 
-/// So many IDs in a second, and as many at once.
-#[derive(Debug)]
-struct Bucket {
-    per_second: NonZeroU32,
-    limiter: RateLimiter<NotKeyed, InMemoryState, DefaultClock, StateInformationMiddleware>,
+/// What was taken and has not come back yet, as the moment by which it has. That is a second from now at
+/// the most, however many IDs a second is worth: a quota of another size is as full as it was.
+#[derive(Debug, Default)]
+struct Debt {
+    /// Of boot time, in [`UNITS`] of a second.
+    is_paid_at: AtomicU64,
 }
 
-impl Bucket {
-    fn full(per_second: NonZeroU32) -> Self {
-        let limiter = RateLimiter::direct(Rate::per_second(per_second)).with_middleware();
-        Self { per_second, limiter }
-    }
+/// Sixteenths of a nanosecond: the largest quota gives an ID in less than one nanosecond.
+const UNITS: u64 = 16_000_000_000;
 
-    /// One of another size that is as full as this one: nodes that come and go give nobody a
-    /// second's worth anew.
-    fn resized(&self, per_second: NonZeroU32) -> Self {
-        // To look means to take one.
-        let left = match self.limiter.check_n(NonZeroU32::MIN) {
-            Ok(Ok(state)) => u64::from(state.remaining_burst_capacity()) + 1,
-            _ => 0,
-        };
-        let kept = left * u64::from(per_second.get()) / u64::from(self.per_second.get());
-        let gone = u64::from(per_second.get()).saturating_sub(kept);
-        let new = Self::full(per_second);
-        if let Some(gone) = u32::try_from(gone).ok().and_then(NonZeroU32::new) {
-            // A full bucket has as many.
-            let _ = new.limiter.check_n(gone);
+impl Debt {
+    /// Takes as much as comes back in `cost`, of a second's worth; gives all that is owed then.
+    ///
+    /// # Errors
+    /// After how long there is so much.
+    fn take(&self, cost: u64, now: Duration) -> Result<u64, Duration> {
+        let now = units(now);
+        let mut is_paid_at = self.is_paid_at.load(Ordering::Relaxed);
+        loop {
+            let owed = is_paid_at.saturating_sub(now) + cost;
+            if owed > UNITS {
+                return Err(Duration::from_nanos((owed - UNITS).div_ceil(16)));
+            }
+            // Relaxed, here and above: one number that stands for itself.
+            let taken = self.is_paid_at.compare_exchange_weak(
+                is_paid_at,
+                now + owed,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            match taken {
+                Ok(_) => return Ok(owed),
+                Err(other) => is_paid_at = other,
+            }
         }
-        new
     }
+}
+
+/// Holds for a boot time of 36 years.
+fn units(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos() * 16).unwrap_or(u64::MAX - 2 * UNITS)
 }
 
 /// What is left of a quota.
@@ -87,8 +95,8 @@ pub(crate) struct QuotaLeft {
 
 impl Quota {
     pub(crate) fn new(allowance: Allowance, nodes: LiveNodes) -> Self {
-        let bucket = ArcSwap::from_pointee(Bucket::full(allowance.share(nodes)));
-        Self { allowance, bucket, clock: DefaultClock::default() }
+        let per_second = AtomicU32::new(allowance.share(nodes).get());
+        Self { allowance, per_second, debt: Debt::default() }
     }
 
     pub(crate) const fn allowance(&self) -> Allowance {
@@ -96,16 +104,15 @@ impl Quota {
     }
 
     /// How many there are in a second, of this node.
-    pub(crate) fn per_second(&self) -> NonZeroU32 {
-        self.bucket.load().per_second
+    pub(crate) fn per_second(&self) -> u32 {
+        // Relaxed: requests that race with a change may see either.
+        self.per_second.load(Ordering::Relaxed)
     }
 
     /// Divides what is for all nodes by another number of them.
     pub(crate) fn divide(&self, nodes: LiveNodes) {
-        let (bucket, share) = (self.bucket.load(), self.allowance.share(nodes));
-        if bucket.per_second != share {
-            self.bucket.store(Arc::new(bucket.resized(share)));
-        }
+        // Relaxed: see `per_second`.
+        self.per_second.store(self.allowance.share(nodes).get(), Ordering::Relaxed);
     }
 
     /// Takes what a request wants, or what there is of it where less will do; gives how many.
@@ -118,7 +125,7 @@ impl Quota {
         };
         // A tenth of a second's worth at the most, so that other requests with the key have their share; and half as
         // many until there are so many.
-        let mut wanted = most.min(self.per_second().get() / SHARES).max(1);
+        let mut wanted = most.min(self.per_second() / SHARES).max(1);
         loop {
             match self.take(wanted) {
                 Ok(left) => return Ok((wanted, left)),
@@ -133,30 +140,28 @@ impl Quota {
     /// # Errors
     /// If there are not so many, and after how long there are.
     pub(crate) fn take(&self, count: u32) -> Result<QuotaLeft, ApiError> {
-        let bucket = self.bucket.load();
-        let per_second = bucket.per_second.get();
-        let Some(wanted) = NonZeroU32::new(count) else {
-            return Ok(QuotaLeft { per_second, remaining: per_second });
-        };
-        match bucket.limiter.check_n(wanted) {
-            Ok(Ok(state)) => {
-                Ok(QuotaLeft { per_second, remaining: state.remaining_burst_capacity() })
-            }
-            Ok(Err(not_until)) => {
-                let wait = not_until.wait_time_from(self.clock.now());
-                let detail =
-                    format_args!("the key may have {per_second} IDs a second of this node");
-                let wait = wait.max(Duration::from_millis(1));
-                Err(ApiError::new(Reason::QuotaExceeded, detail).retry_after(wait))
-            }
-            Err(_) => Err(ApiError::new(
-                Reason::QuotaExceeded,
-                format_args!(
-                    "{count} IDs are more than the key may ever have at once: ask for at most \
-                     {per_second}"
-                ),
-            )),
+        self.take_at(count, boot_time())
+    }
+
+    fn take_at(&self, count: u32, now: Duration) -> Result<QuotaLeft, ApiError> {
+        let per_second = self.per_second();
+        if count > per_second {
+            let detail = format_args!(
+                "{count} IDs are more than the key may ever have at once: ask for at most \
+                 {per_second}"
+            );
+            return Err(ApiError::new(Reason::QuotaExceeded, detail));
         }
+        // At most a second: `count` is no more than there are in one.
+        let cost = (u128::from(count) * u128::from(UNITS)).div_ceil(u128::from(per_second));
+        let cost = u64::try_from(cost).unwrap_or(UNITS);
+        let owed = self.debt.take(cost, now).map_err(|wait| {
+            let detail = format_args!("the key may have {per_second} IDs a second of this node");
+            let wait = wait.max(Duration::from_millis(1));
+            ApiError::new(Reason::QuotaExceeded, detail).retry_after(wait)
+        })?;
+        let remaining = u128::from(UNITS - owed) * u128::from(per_second) / u128::from(UNITS);
+        Ok(QuotaLeft { per_second, remaining: u32::try_from(remaining).unwrap_or(per_second) })
     }
 }
 
@@ -164,44 +169,71 @@ impl Quota {
 mod tests {
     use super::*;
 
+    const LONG_AGO: Duration = Duration::from_secs(1_000_000);
+
     fn rate(number: u32) -> NonZeroU32 {
         NonZeroU32::new(number).unwrap()
     }
 
-    #[test]
-    fn a_quota_of_the_cluster_is_divided_by_its_nodes_and_stays_as_full_as_it_was() {
-        let quota = Quota::new(Allowance::Cluster(rate(9000)), rate(3));
-        assert_eq!(quota.per_second(), rate(3000));
-        quota.take(3000).unwrap();
-        quota.divide(rate(2));
-        assert_eq!(quota.per_second(), rate(4500));
-        let error = quota.take(4500).unwrap_err();
-        assert!(error.retry_after.unwrap() > Duration::from_millis(500), "{error:?}");
-        // Half full stays half full.
-        let quota = Quota::new(Allowance::Cluster(rate(1_000_000)), NonZeroU32::MIN);
-        quota.take(500_000).unwrap();
-        quota.divide(rate(10));
-        let left = quota.take(1).unwrap();
-        assert!(left.per_second == 100_000 && left.remaining < 100_000, "{left:?}");
-        assert!(left.remaining >= 49_000, "{left:?}");
-        quota.divide(rate(u32::MAX));
-        assert_eq!(quota.per_second(), NonZeroU32::MIN, "nobody is left with nothing");
-        let own = Quota::new(Allowance::Node(rate(10)), rate(3));
-        own.divide(rate(5));
-        assert_eq!(own.per_second(), rate(10));
+    fn after(ms: u64) -> Duration {
+        LONG_AGO + Duration::from_millis(ms)
+    }
+
+    /// What is refused until when; `None` for what will never be there.
+    fn wait(quota: &Quota, count: u32, now: Duration) -> Option<Duration> {
+        let error = quota.take_at(count, now).unwrap_err();
+        assert_eq!(error.reason, Reason::QuotaExceeded);
+        error.retry_after
     }
 
     #[test]
     fn a_quota_gives_a_second_at_once_and_says_when_there_is_more() {
         let quota = Quota::new(Allowance::Node(rate(1000)), NonZeroU32::MIN);
-        assert_eq!(quota.take(400).unwrap(), QuotaLeft { per_second: 1000, remaining: 600 });
-        // Some come back while this runs, so what is left may be a little more.
-        let left = quota.take(600).unwrap().remaining;
-        let error = quota.take(1000).unwrap_err();
-        assert_eq!(error.reason, Reason::QuotaExceeded);
-        assert!(left < 1000 && error.retry_after.unwrap() <= Duration::from_secs(1), "{error:?}");
-        let error = quota.take(1001).unwrap_err();
-        assert_eq!((error.reason, error.retry_after), (Reason::QuotaExceeded, None));
-        assert!(quota.take(0).is_ok());
+        let left = |remaining| QuotaLeft { per_second: 1000, remaining };
+        assert_eq!(quota.take_at(0, after(0)).unwrap(), left(1000));
+        assert_eq!(quota.take_at(400, after(0)).unwrap(), left(600));
+        assert_eq!(wait(&quota, 601, after(0)), Some(Duration::from_millis(1)));
+        assert_eq!(wait(&quota, 1000, after(100)), Some(Duration::from_millis(300)));
+        assert_eq!(quota.take_at(700, after(100)).unwrap(), left(0));
+        assert_eq!(wait(&quota, 1001, after(100)), None, "never");
+        // What was refused cost nothing, and nobody saves up more than a second's worth.
+        assert_eq!(quota.take_at(1000, after(1100)).unwrap(), left(0));
+        assert_eq!(quota.take_at(1000, after(9_000_000)).unwrap(), left(0));
+        assert_eq!(wait(&quota, 1, after(9_000_000)), Some(Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn a_quota_of_the_cluster_is_divided_by_its_nodes_and_stays_as_full_as_it_was() {
+        let quota = Quota::new(Allowance::Cluster(rate(9000)), rate(3));
+        assert_eq!(quota.take_at(1500, after(0)).unwrap().remaining, 1500);
+        quota.divide(rate(2));
+        let left = quota.take_at(0, after(0)).unwrap();
+        assert_eq!(left, QuotaLeft { per_second: 4500, remaining: 2250 }, "half full");
+        quota.divide(rate(u32::MAX));
+        assert_eq!(quota.per_second(), 1, "nobody is left with nothing");
+        let own = Quota::new(Allowance::Node(rate(10)), rate(3));
+        own.divide(rate(5));
+        assert_eq!(own.per_second(), 10);
+    }
+
+    #[test]
+    fn the_smallest_and_the_largest_quota_give_what_they_say() {
+        for (per_second, at_once) in [(1, 1), (7, 7), (u32::MAX, u32::MAX)] {
+            let quota = Quota::new(Allowance::Node(rate(per_second)), NonZeroU32::MIN);
+            quota.take_at(at_once, after(0)).unwrap();
+            assert!(quota.take_at(1, after(0)).is_err(), "{per_second}");
+            assert!(quota.take_at(1, after(1000)).is_ok(), "{per_second}");
+        }
+    }
+
+    #[test]
+    fn threads_share_a_quota() {
+        let quota = Quota::new(Allowance::Node(rate(1000)), NonZeroU32::MIN);
+        let takes = || (0..1000).filter(|_| quota.take_at(1, after(0)).is_ok()).count();
+        let taken: usize = std::thread::scope(|scope| {
+            let threads = [(); 4].map(|()| scope.spawn(takes));
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(taken, 1000);
     }
 }
