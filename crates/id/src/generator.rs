@@ -195,7 +195,7 @@ impl<C: Clock> Generator<C> {
         let mut batch = Batch::empty(self.stamp);
         if n > 0 {
             let before = self.rules.ticket_after(within.above) - 1;
-            batch.push(self.take_after(before, within.up_to, ask)?);
+            batch.push(self.take_by(&self.rules, before, within.up_to, ask)?);
         }
         Ok(batch)
     }
@@ -241,15 +241,11 @@ impl<C: Clock> Generator<C> {
 
     /// The complete path: one compare-and-swap from the last ticket to what [`step`] grants.
     pub(crate) fn take(&self, ask: Ask) -> Result<Granted, NotReady> {
-        self.take_after(0, u64::MAX, ask)
+        self.take_by(&self.rules, 0, u64::MAX, ask)
     }
 
-    /// The same after a ticket, as if that were the last one, and up to a tick.
-    fn take_after(&self, before: u64, up_to: u64, ask: Ask) -> Result<Granted, NotReady> {
-        self.take_by(&self.rules, before, up_to, ask)
-    }
-
-    /// The same by rules that are at least as strict as the generator's own.
+    /// The same after a ticket, as if that were the last one, and up to a tick, by rules that are at least as
+    /// strict as the generator's own.
     fn take_by(
         &self,
         rules: &Rules,
