@@ -1,12 +1,14 @@
 //! The one door to the machine's clocks.
 
 mod kernel;
+mod utc;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
 pub use self::kernel::{KernelClock, kernel_clock};
+pub(crate) use self::utc::Utc;
 use crate::record::UnixMs;
 
 /// Time since the machine started, suspension included: what deadlines are counted in.

@@ -9,6 +9,7 @@ use crate::lease::{Census, Loss, Tenure};
 use crate::record::UnixMs;
 use crate::rules::RUN_AHEAD_MS;
 use crate::store::Store;
+use crate::time::Utc;
 
 /// How often it is said again what a lease waits for.
 pub(super) const SAY_AGAIN: Duration = Duration::from_secs(5);
@@ -117,11 +118,9 @@ fn what(waiting: &Waiting, pool: Option<Pool>, now: UnixMs) -> String {
 /// When times above a floor can be used: a little before it, as they may run ahead of the clock.
 fn when(floor: UnixMs, now: UnixMs) -> String {
     let at = floor.saturating_sub(RUN_AHEAD_MS);
-    let (seconds, ms) = (at / 1000, at % 1000);
-    let (hours, minutes, seconds) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     let tenths = at.saturating_sub(now).div_ceil(100);
     let (whole, tenth) = (tenths / 10, tenths % 10);
-    format!("at {hours:02}:{minutes:02}:{seconds:02}.{ms:03}Z (in {whole}.{tenth} s)")
+    format!("at {} (in {whole}.{tenth} s)", Utc(at))
 }
 
 #[cfg(test)]
@@ -138,7 +137,7 @@ mod tests {
         assert_eq!(
             what(&Waiting::Pool(census), Some(pool), NOON - 1_080),
             "a worker: all 16 are held or blocked (14 held, 2 blocked, 0 poisoned); the first \
-             blocked one frees at 12:00:03.120Z (in 4.2 s)"
+             blocked one frees at 2024-10-04T12:00:03.120Z (in 4.2 s)"
         );
         let held = Census { blocked: 0, next_floor: None, ..census };
         let text = what(&Waiting::Pool(held), Some(pool), NOON);
@@ -149,7 +148,10 @@ mod tests {
     fn a_quarantine_is_told_with_its_end_and_one_that_is_over_too() {
         let waiting = Waiting::Quarantine { until: NOON + RUN_AHEAD_MS };
         let text = what(&waiting, None, NOON - 17_000);
-        assert_eq!(text, "the end of the namespace's quarantine, at 12:00:00.000Z (in 17.0 s)");
+        assert_eq!(
+            text,
+            "the end of the namespace's quarantine, at 2024-10-04T12:00:00.000Z (in 17.0 s)"
+        );
         assert!(what(&waiting, None, NOON + 5).ends_with("(in 0.0 s)"));
     }
 }
