@@ -241,8 +241,9 @@ fn checked(url: &str) -> Result<&str, Failure> {
 }
 
 /// Whether what is sent there stays on this machine.
-fn is_loopback(base: &str) -> bool {
-    let authority = base.trim_start_matches("http://").split('/').next().unwrap_or_default();
+pub(crate) fn is_loopback(base: &str) -> bool {
+    let authority = base.split_once("://").map_or(base, |(_, rest)| rest);
+    let authority = authority.split('/').next().unwrap_or_default();
     let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
     let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())

@@ -11,8 +11,9 @@ use super::{PlaceArg, ServerArg, duration};
 /// The node takes no new clients, finishes what it has, and releases its workers. It is safe to
 /// stop it when this ends with 0: the store shows that it holds no worker any more.
 ///
-/// The node's address is the one that it advertises in the store (`frazil serve --advertise`);
-/// with --server no store is needed, and the server is taken at its word unless a store is named.
+/// The node's address is found in the store: that of its --admin listener, or else what it
+/// advertises, or else where it listens. With --server no store is needed, and the server is taken
+/// at its word unless a store is named.
 ///
 /// Exit codes: 1 if it still holds workers when the patience ends, or there is no such node; 3 if
 /// it cannot be reached.

@@ -182,15 +182,21 @@ impl Findings<'_> {
     fn tls(&mut self) {
         let (cert, key) = (self.is_set("tls.cert"), self.is_set("tls.key"));
         if cert && !key {
-            self.add(&["tls.cert", "tls.key"], "a certificate needs its private key: set key");
+            self.add(
+                &["tls.cert", "tls.key"],
+                "a certificate needs its private key: set --tls-key (tls.key)",
+            );
         }
         if key && !cert {
-            self.add(&["tls.key", "tls.cert"], "a private key needs its certificate: set cert");
+            self.add(
+                &["tls.key", "tls.cert"],
+                "a private key needs its certificate: set --tls-cert (tls.cert)",
+            );
         }
         if self.is_set("tls.client_ca") && !cert {
             self.add(
                 &["tls.client_ca", "tls.cert"],
-                "clients show certificates over TLS alone: set cert and key",
+                "clients show certificates over TLS alone: set --tls-cert and --tls-key",
             );
         }
     }

@@ -299,6 +299,20 @@ fn a_node_is_found_by_its_name_and_is_safe_to_stop_when_the_store_says_so() {
 }
 
 #[test]
+fn a_node_of_this_machine_is_drained_by_its_name_whatever_it_advertises() {
+    for more in [&[][..], &["--advertise", "http://127.0.0.1:1"]] {
+        let shell = Shell::new();
+        let store = format!("file:{}", shell.home().join("store").display());
+        let args = ["--store", &store, "--node", "n1", "--admin", "127.0.0.1:0"];
+        let mut node = Served::start(&[&args, more].concat());
+        node.wait_until_ready();
+        let output = shell.output(&["workers", "drain", "n1", "--store", &store]);
+        assert_eq!(output.status.code(), Some(0), "{more:?}: {output:?}");
+        assert!(text(&output.stderr).contains("safe to stop n1"), "{output:?}");
+    }
+}
+
+#[test]
 fn a_node_that_cannot_be_reached_or_answers_late_is_told_apart() {
     let site = Site::new("http://127.0.0.1:1");
     let store = ["--store", &site.store];

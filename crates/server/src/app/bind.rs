@@ -7,7 +7,7 @@ use frazil::coord::Scheme;
 use tokio::net::{TcpListener, TcpSocket};
 
 use super::{Addrs, BindError};
-use crate::cluster::cache::LISTEN;
+use crate::cluster::cache::{ADMIN, LISTEN};
 use crate::cluster::peers::{PeerSettings, PeerWarning};
 use crate::cluster::scopes::ADVERTISE;
 use crate::config::rules::{self, ConfigError};
@@ -48,14 +48,14 @@ pub(super) fn listen(
 
 /// Where other nodes reach this one, if they can.
 pub(super) fn peer_address(config: &Config, addrs: Addrs) -> Option<String> {
-    let own = || listen_address(config, addrs);
+    let own = || listen_address(config, addrs.http);
     config.advertise.clone().filter(|_| addrs.http.is_some()).or_else(own)
 }
 
-/// Where this node listens for HTTP, unless that is everywhere: then it does not know.
-fn listen_address(config: &Config, addrs: Addrs) -> Option<String> {
+/// Where a listener for HTTP is reached, unless it listens everywhere: then the node does not know.
+fn listen_address(config: &Config, address: Option<SocketAddr>) -> Option<String> {
     let scheme = if config.tls.is_some() { "https" } else { "http" };
-    let own = addrs.http.filter(|address| !address.ip().is_unspecified());
+    let own = address.filter(|address| !address.ip().is_unspecified());
     own.map(|address| format!("{scheme}://{address}"))
 }
 
@@ -78,12 +78,14 @@ pub(super) fn described(config: &Config, addrs: Addrs) -> frazil::Builder {
         LaneCount::Auto => 1,
     };
     let mut node = config.node.clone().holder(&config.name).lanes(lanes);
-    let listen = listen_address(config, addrs);
+    let listen = listen_address(config, addrs.http);
+    let admin = listen_address(config, addrs.admin);
     for (name, value) in [
         ("region", &config.region),
         ("zone", &config.zone),
         (ADVERTISE, &config.advertise),
         (LISTEN, &listen),
+        (ADMIN, &admin),
     ] {
         if let Some(value) = value {
             node = node.info(name, value);

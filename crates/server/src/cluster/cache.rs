@@ -23,6 +23,8 @@ use crate::cluster::scopes::ADVERTISE;
 const FRESH: Duration = Duration::from_secs(1);
 /// Where a node listens for HTTP, in the records of its workers.
 pub(crate) const LISTEN: &str = "listen";
+/// The same where it is administered, if that is apart: the command line looks there.
+pub(crate) const ADMIN: &str = "admin";
 /// How old the numbers of metrics may be.
 const FRESH_ENOUGH: Duration = Duration::from_secs(10);
 /// How long metrics wait for a store that is slow; without it they show what was last seen.

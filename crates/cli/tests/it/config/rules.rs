@@ -30,9 +30,9 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("[store]\nurl = \"redis://h?timeout=20s\"", "2:7: store.url", "quarter of the TTL"),
     ("[store]\nurl = \"file:/x\"\npassword_file = \"/y\"", "3:17: store.password_file", "servers"),
     ("[store]\nnamespace = \"a b\"", "2:13: store.namespace", "does not fit"),
-    ("[tls]\ncert = \"/x\"", "2:8: tls.cert", "set key"),
-    ("[tls]\nkey = \"/x\"", "2:7: tls.key", "set cert"),
-    ("[tls]\nclient_ca = \"/x\"", "2:13: tls.client_ca", "set cert and key"),
+    ("[tls]\ncert = \"/x\"", "2:8: tls.cert", "set --tls-key"),
+    ("[tls]\nkey = \"/x\"", "2:7: tls.key", "set --tls-cert"),
+    ("[tls]\nclient_ca = \"/x\"", "2:13: tls.client_ca", "set --tls-cert and --tls-key"),
     ("[listen]\nhttp = \"0.0.0.0:80\"", "2:8: listen.http", "--insecure"),
     ("[listen]\nadmin = \"[::]:0\"", "2:9: listen.admin", "--insecure"),
     ("[listen]\ngrpc = \"127.0.0.1:7780\"", "2:8: listen.grpc", "taken by listen.http"),
@@ -65,7 +65,7 @@ fn a_problem_names_the_other_keys_that_have_a_value_and_no_others() {
         String::from_utf8(checked.stdout).unwrap() + &String::from_utf8(checked.stderr).unwrap()
     };
     let unset = said("[tls]\ncert = \"/x\"\n");
-    assert!(unset.contains("set key") && !unset.contains("[tls.key"), "{unset}");
+    assert!(unset.contains("set --tls-key") && !unset.contains("[tls.key"), "{unset}");
     let set = said("[limits]\nmax_uri_bytes = 20000\n");
     assert!(set.contains("[limits.max_head_bytes: default]"), "{set}");
 }
