@@ -55,7 +55,7 @@ catalogue! {
     /// More IDs than are given out at once, or none.
     CountOutOfRange "COUNT_OUT_OF_RANGE" 400 3
         "The count is out of range"
-        "Ask for 1 up to limits.max_count of /v1/info; for more, ask several times."
+        "Ask for 1 up to limits.max_count of /v1/info, and at most a second of the key's quota; for more, ask several times."
     /// Text that is no ID, or no ID of the layout.
     MalformedId "MALFORMED_ID" 400 3
         "That is not an ID"
@@ -115,7 +115,7 @@ catalogue! {
     /// More than the key's quota.
     QuotaExceeded "QUOTA_EXCEEDED" 429 8
         "The quota is used up"
-        "Wait as long as retry_after_ms says; if it says nothing, ask for fewer at once, or for a larger quota."
+        "Wait as long as retry_after_ms says, or have the key's quota raised."
     /// Too many wrong keys were shown from the address.
     TooManyAttempts "TOO_MANY_ATTEMPTS" 429 8
         "Too many wrong keys were shown"

@@ -150,7 +150,7 @@ pub(super) fn remote<T>(request: &Request<T>) -> Result<Remote, ApiError> {
     remote.ok_or_else(|| ApiError::new(Reason::Internal, "the connection of the call is not known"))
 }
 
-/// KeyOwner call it is, from there too.
+/// The caller, from there too.
 fn caller(extensions: &Extensions) -> Result<Caller, ApiError> {
     let caller = extensions.get::<Caller>().cloned();
     // Never without it: the services are served behind admission alone.

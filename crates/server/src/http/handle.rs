@@ -28,6 +28,17 @@ use crate::node::info;
 use crate::policy::access::{Caller, Need, bearer};
 use crate::policy::keys::QuotaLeft;
 
+/// Shown to people who open the printed address in a browser.
+const INDEX: &str = "\
+Frazil: unique 64-bit IDs.
+
+POST /v1/ids          one ID, or ?count=N of them: curl -X POST
+GET  /v1/info         this node: its layout, its workers, its limits
+GET  /readyz?verbose  whether it is ready, and why not
+GET  /metrics         for Prometheus
+GET  /openapi.json    all paths
+";
+
 /// Why a request fails, and what its headers say of it.
 pub(super) struct Failed {
     error: ApiError,
@@ -167,6 +178,7 @@ async fn respond(
         Route::Drain => admin::drain(shared, (&remote, &caller), request).await,
         Route::Rotate => admin::rotate(shared, (&remote, &caller), request).await,
         Route::Release => admin::release(shared, (&remote, &caller), request).await,
+        Route::Index => Ok(answer::text(StatusCode::OK, INDEX)),
         Route::OpenApi => Ok(answer::described("application/json", shared.openapi.clone())),
         Route::Live | Route::Ready | Route::Metrics => {
             watched(shared, &remote, route, &request).await
@@ -200,7 +212,7 @@ fn check_size(shared: &Shared, request: &Request<Incoming>) -> Result<(), ApiErr
     Ok(())
 }
 
-/// KeyOwner request it is, if that one may do it.
+/// The caller of a request, if it may make it.
 fn admitted(
     shared: &Shared,
     remote: &Remote,

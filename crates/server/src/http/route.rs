@@ -8,6 +8,7 @@ use crate::policy::access::Need;
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
+    Index,
     Ids,
     DecodeOne,
     DecodeMany,
@@ -26,7 +27,8 @@ pub(super) enum Route {
 }
 
 /// Every path; the name in braces stands for what differs from request to request.
-const TABLE: [(&str, Route); 16] = [
+const TABLE: [(&str, Route); 17] = [
+    ("/", Route::Index),
     ("/v1/ids", Route::Ids),
     ("/ids", Route::Ids),
     ("/v1/ids:decode", Route::DecodeMany),
@@ -94,7 +96,7 @@ impl Route {
             }
             Self::Elections | Self::Election | Self::Metrics => Need::Read,
             Self::Drain | Self::Rotate | Self::Release => Need::Admin,
-            Self::Live | Self::Ready | Self::OpenApi => Need::Nothing,
+            Self::Index | Self::Live | Self::Ready | Self::OpenApi => Need::Nothing,
         }
     }
 
@@ -113,7 +115,7 @@ impl Route {
             Self::Cluster => Method::Cluster,
             Self::Elections | Self::Election => Method::Elections,
             Self::Drain | Self::Rotate | Self::Release => Method::Admin,
-            Self::Live | Self::Ready | Self::Metrics | Self::OpenApi => Method::Other,
+            Self::Index | Self::Live | Self::Ready | Self::Metrics | Self::OpenApi => Method::Other,
         }
     }
 }
@@ -135,6 +137,7 @@ mod tests {
     #[test]
     fn paths_lead_where_the_table_says() {
         for (path, expected) in [
+            ("/", Some((Route::Index, ""))),
             ("/v1/ids", Some((Route::Ids, ""))),
             ("/v1/ids:decode", Some((Route::DecodeMany, ""))),
             ("/v1/ids/17", Some((Route::DecodeOne, "17"))),

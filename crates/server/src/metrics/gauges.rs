@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use frazil::coord::keeper::LeaseState;
 use frazil::coord::time::{boot_time, kernel_clock, unix_ms};
-use frazil::coord::{Act, Loss, Outcome};
+use frazil::coord::{Act, ErrorKind, Loss, Outcome};
 use frazil::{Layout, NodeInfo};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -239,6 +239,9 @@ impl Gauges {
         let mut conflicts = 0;
         for operation in node.map(frazil::Node::operations).unwrap_or_default() {
             let (act, outcome, count) = (operation.act, operation.outcome, operation.count);
+            if count == 0 && !is_shown_at_zero(outcome) {
+                continue;
+            }
             let labels = vec![("op", act.word().to_owned()), ("result", outcome.word().to_owned())];
             set(&self.operations.get_or_create(&labels), count);
             match (act, outcome) {
@@ -294,6 +297,12 @@ impl Gauges {
         let ahead = seen.node.map_or(0, frazil::Node::last_ms).saturating_sub(unix_ms());
         self.ahead.set(seconds(ahead));
     }
+}
+
+/// Whether an outcome of store operations is shown before it occurs: those that every store has. A store that
+/// is misconfigured or unsafe to use is rare, and shown from the first time on.
+const fn is_shown_at_zero(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Done | Outcome::Conflict | Outcome::Failed(ErrorKind::Unavailable))
 }
 
 pub(super) fn one(name: &'static str, value: &str) -> Labels {

@@ -37,6 +37,42 @@ impl Protocol {
             Self::Resp => "resp",
         }
     }
+
+    /// What can be asked for in it: the pairs that are shown before they occur.
+    const fn methods(self) -> &'static [Method] {
+        match self {
+            Self::Http => &[
+                Method::Next,
+                Method::Decode,
+                Method::Encode,
+                Method::Info,
+                Method::Cluster,
+                Method::Elections,
+                Method::Admin,
+                Method::Other,
+            ],
+            Self::Grpc => &[Method::Next, Method::Stream, Method::Decode, Method::Info],
+            Self::Resp => &[Method::Next, Method::Decode, Method::Other],
+        }
+    }
+
+    /// Whether a request for IDs can fail so in it.
+    const fn can_refuse_ids(self, reason: Reason) -> bool {
+        match reason {
+            // About decoding and about what somebody holds.
+            Reason::MalformedId
+            | Reason::UnknownLayout
+            | Reason::UnsupportedMediaType
+            | Reason::TokenStale
+            | Reason::HeldByOther => false,
+            Reason::MethodNotAllowed
+            | Reason::NotAcceptable
+            | Reason::UriTooLong
+            | Reason::HeadTooLarge => matches!(self, Self::Http),
+            Reason::TooLarge => !matches!(self, Self::Resp),
+            _ => true,
+        }
+    }
 }
 
 /// What a request is about.
@@ -56,17 +92,7 @@ pub(crate) enum Method {
 }
 
 impl Method {
-    const ALL: [Self; 9] = [
-        Self::Next,
-        Self::Stream,
-        Self::Decode,
-        Self::Encode,
-        Self::Info,
-        Self::Cluster,
-        Self::Elections,
-        Self::Admin,
-        Self::Other,
-    ];
+    const COUNT: usize = Self::Other as usize + 1;
 
     const fn word(self) -> &'static str {
         match self {
@@ -87,7 +113,8 @@ impl Method {
 #[derive(Debug)]
 pub(crate) struct Requests {
     all: Family<Labels, Counter>,
-    done: [[Counter; Method::ALL.len()]; Protocol::ALL.len()],
+    /// By protocol and method, where the protocol has that.
+    done: [[Option<Counter>; Method::COUNT]; Protocol::ALL.len()],
     durations: [Histogram; Protocol::ALL.len()],
     batch_size: Histogram,
     /// Without a scope first, then by scope.
@@ -105,12 +132,16 @@ impl Requests {
             let labels = request_labels(protocol, method, code);
             Counter::clone(&all.get_or_create(&labels))
         };
-        for (protocol, reason) in
-            Protocol::ALL.into_iter().flat_map(|p| Reason::ALL.iter().map(move |r| (p, r)))
-        {
-            counter(protocol, Method::Next, reason.name());
-        }
-        let done = Protocol::ALL.map(|p| Method::ALL.map(|method| counter(p, method, "OK")));
+        let done = Protocol::ALL.map(|protocol| {
+            for reason in Reason::ALL.iter().filter(|reason| protocol.can_refuse_ids(**reason)) {
+                counter(protocol, Method::Next, reason.name());
+            }
+            let mut done = [const { None }; Method::COUNT];
+            for method in protocol.methods() {
+                done[*method as usize] = Some(counter(protocol, *method, "OK"));
+            }
+            done
+        });
         let durations = Family::<Labels, Histogram>::new_with_constructor(|| {
             Histogram::of_seconds(&DURATION_BUCKETS)
         });
@@ -155,13 +186,16 @@ impl Requests {
 
     /// Counts a request that was answered as wanted.
     pub(crate) fn done(&self, protocol: Protocol, method: Method, took: Duration) {
-        self.done[protocol as usize][method as usize].inc();
+        self.done_many(protocol, method, 1);
         self.took(protocol, took);
     }
 
     /// Counts several of one pipeline.
     pub(crate) fn done_many(&self, protocol: Protocol, method: Method, count: u64) {
-        self.done[protocol as usize][method as usize].inc_by(count);
+        match &self.done[protocol as usize][method as usize] {
+            Some(counter) => counter.inc_by(count),
+            None => self.all.get_or_create(&request_labels(protocol, method, "OK")).inc_by(count),
+        };
     }
 
     /// Notes how long a pipeline took.

@@ -24,7 +24,7 @@ const CALLERS: [&str; 6] = ["no key", "wrong", "read", "ids", "admin", "peer"];
 /// What each of them is told: `?` to show a key, `-` that it may not, `+` anything else.
 ///
 /// Written by hand, and not made from the server's own table: that is what is tested.
-const MATRIX: [(&str, &str, &str); 40] = [
+const MATRIX: [(&str, &str, &str); 41] = [
     ("http", "POST /v1/ids", "??-+--"),
     ("http", "POST /ids", "??-+--"),
     ("http", "POST /v1/ids:decode", "??++++"),
@@ -38,6 +38,7 @@ const MATRIX: [(&str, &str, &str); 40] = [
     ("http", "POST /v1/node:drain", "??--+-"),
     ("http", "POST /v1/node:rotate", "??--+-"),
     ("http", "POST /v1/workers/{worker}:release", "??--+-"),
+    ("http", "GET /", "++++++"),
     ("http", "GET /livez", "++++++"),
     ("http", "GET /readyz", "++++++"),
     ("http", "GET /openapi.json", "++++++"),

@@ -97,7 +97,7 @@ async fn nonsense_is_told_so_and_takes_no_id() {
     assert_eq!((reply.status, reply.reason().as_str()), (400, "INVALID_ARGUMENT"));
     let reply = request(site.http(), "POST", "/ids", &[("accept", "text/html")], b"").await;
     assert_eq!((reply.status, reply.reason().as_str()), (406, "NOT_ACCEPTABLE"));
-    for path in ["/", "/v1", "/v1/ids/", "/v1/ids/1/2", "/v1/idsx"] {
+    for path in ["/v1", "/v1/ids/", "/v1/ids/1/2", "/v1/idsx"] {
         let reply = site.get(path).await;
         assert_eq!((reply.status, reply.reason().as_str()), (404, "NOT_FOUND"), "{path}");
     }
@@ -351,6 +351,8 @@ async fn a_node_tells_about_itself_and_its_peers() {
 async fn probes_metrics_and_the_description_answer() {
     let site = Site::start().await;
     assert_eq!(site.get("/livez").await.text(), "ok\n");
+    let index = site.get("/").await;
+    assert_eq!((index.status, index.text().contains("POST /v1/ids")), (200, true));
     let ready = site.get("/readyz").await;
     assert_eq!((ready.status, ready.text().as_str()), (200, "ready\n"));
     let verbose = site.get("/readyz?verbose").await.text();
@@ -359,6 +361,22 @@ async fn probes_metrics_and_the_description_answer() {
     assert!((site.metric("frazil_workers_capacity").await - 1024.0).abs() < f64::EPSILON);
     assert!((site.metric("frazil_node_state{state=\"ready\"}").await - 1.0).abs() < f64::EPSILON);
     assert!(site.metric("frazil_issuable_seconds").await > 20.0);
+    let page = site.get("/metrics").await.text();
+    // What cannot be is not counted, and what can be is there before it occurs.
+    for (protocol, method, code, is_shown) in [
+        ("grpc", "stream", "OK", true),
+        ("http", "stream", "OK", false),
+        ("resp", "admin", "OK", false),
+        ("http", "next", "URI_TOO_LONG", true),
+        ("resp", "next", "URI_TOO_LONG", false),
+        ("http", "next", "MALFORMED_ID", false),
+        ("resp", "next", "QUOTA_EXCEEDED", true),
+    ] {
+        let sample = format!("{{protocol=\"{protocol}\",method=\"{method}\",code=\"{code}\"}}");
+        assert_eq!(page.contains(&sample), is_shown, "{sample}");
+    }
+    let samples = page.lines().filter(|line| !line.starts_with('#')).count();
+    assert!(samples < 250, "{samples} samples of a node that nobody has asked for an ID");
     let accept = [("accept", "application/openmetrics-text; version=1.0.0")];
     let open = request(site.http(), "GET", "/metrics", &accept, b"").await;
     assert!(open.headers["content-type"].starts_with("application/openmetrics-text"));

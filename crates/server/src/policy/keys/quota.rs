@@ -138,7 +138,7 @@ impl Quota {
     /// Takes so many IDs from it.
     ///
     /// # Errors
-    /// If there are not so many, and after how long there are.
+    /// If there are not so many, and after how long there are; or that there never are so many at once.
     pub(crate) fn take(&self, count: u32) -> Result<QuotaLeft, ApiError> {
         self.take_at(count, boot_time())
     }
@@ -150,7 +150,8 @@ impl Quota {
                 "{count} IDs are more than the key may ever have at once: ask for at most \
                  {per_second}"
             );
-            return Err(ApiError::new(Reason::QuotaExceeded, detail));
+            // No wait helps: the request itself is wrong.
+            return Err(ApiError::new(Reason::CountOutOfRange, detail));
         }
         // At most a second: `count` is no more than there are in one.
         let cost = (u128::from(count) * u128::from(UNITS)).div_ceil(u128::from(per_second));
@@ -179,10 +180,11 @@ mod tests {
         LONG_AGO + Duration::from_millis(ms)
     }
 
-    /// What is refused until when; `None` for what will never be there.
+    /// Until when so many are refused; `None` for what will never be there.
     fn wait(quota: &Quota, count: u32, now: Duration) -> Option<Duration> {
         let error = quota.take_at(count, now).unwrap_err();
-        assert_eq!(error.reason, Reason::QuotaExceeded);
+        let reason = error.retry_after.map_or(Reason::CountOutOfRange, |_| Reason::QuotaExceeded);
+        assert_eq!(error.reason, reason);
         error.retry_after
     }
 
