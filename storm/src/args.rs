@@ -12,11 +12,11 @@ use crate::store::Kind;
 #[command(name = "storm", version)]
 pub(crate) struct Command {
     #[command(subcommand)]
-    pub(crate) verb: Verb,
+    pub(crate) command: StormCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Verb {
+pub(crate) enum StormCommand {
     /// Lists the experiments, and the mutants with what catches them
     List,
     /// Plays one experiment, and tells all about it

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::history::{Mark, Record};
+use crate::history::{Record, RequestRecord};
 use crate::stage::Fault;
 
 /// After a fault this long counts as recovery.
@@ -63,18 +63,18 @@ impl Availability {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct IdsInFault {
     /// By the node that it was done to; none if it was done to the store.
-    pub(crate) faulted: Option<Given>,
+    pub(crate) faulted: Option<AnswerCounts>,
     /// By nodes that nothing was done to; none if there were no such nodes.
-    pub(crate) spared: Option<Given>,
+    pub(crate) spared: Option<AnswerCounts>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Given {
+pub(crate) struct AnswerCounts {
     pub(crate) answers: u64,
     pub(crate) ids: u64,
 }
 
-impl Given {
+impl AnswerCounts {
     fn and(self, other: Self) -> Self {
         Self { answers: self.answers + other.answers, ids: self.ids + other.ids }
     }
@@ -85,8 +85,9 @@ impl IdsInFault {
     pub(crate) fn of(record: &Record, faults: &[Fault]) -> Vec<Self> {
         let count = |node: usize, fault: &Fault| {
             let marks = record.between(node, fault.begin, fault.end);
-            let ids = marks.iter().map(Mark::ids).filter(|ids| *ids > 0);
-            ids.map(|ids| Given { answers: 1, ids }).fold(Given::default(), Given::and)
+            let ids = marks.iter().map(RequestRecord::ids).filter(|ids| *ids > 0);
+            ids.map(|ids| AnswerCounts { answers: 1, ids })
+                .fold(AnswerCounts::default(), AnswerCounts::and)
         };
         let of_fault = |fault: &Fault| {
             let overlaps = |other: &&Fault| other.begin < fault.end && fault.begin < other.end;
@@ -96,7 +97,7 @@ impl IdsInFault {
             let spared = (0..record.node_count()).filter(is_spared).map(|node| count(node, fault));
             Self {
                 faulted: fault.node.map(|node| count(node, fault)),
-                spared: spared.reduce(Given::and),
+                spared: spared.reduce(AnswerCounts::and),
             }
         };
         faults.iter().map(of_fault).collect()
@@ -104,7 +105,7 @@ impl IdsInFault {
 }
 
 /// 0 quiet, 1 fault, 2 recovery: a fault counts for more than the recovery from another one.
-fn window(mark: &Mark, faults: &[Fault]) -> usize {
+fn window(mark: &RequestRecord, faults: &[Fault]) -> usize {
     let overlaps = |more: Duration| {
         faults.iter().any(|fault| fault.begin <= mark.answered && mark.asked <= fault.end + more)
     };
@@ -143,13 +144,13 @@ mod tests {
         let record = Record::new(3);
         let ids = |node, asked, count| {
             let (asked, answered) = (seconds(asked), seconds(asked) + Duration::from_millis(2));
-            record.add(node, Mark { asked, answered, outcome: Outcome::Ids(count) });
+            record.add(node, RequestRecord { asked, answered, outcome: Outcome::Ids(count) });
         };
         let fault =
             |node| Fault { what: String::new(), node, begin: seconds(5.0), end: seconds(6.0) };
         let seen = |faults: &[Fault]| {
             let seen = IdsInFault::of(&record, faults);
-            let ids = |given: Option<Given>| given.map(|given| given.ids);
+            let ids = |given: Option<AnswerCounts>| given.map(|given| given.ids);
             seen.iter().map(|seen| (ids(seen.faulted), ids(seen.spared))).collect::<Vec<_>>()
         };
         ids(1, 4.999, 1);
@@ -162,7 +163,7 @@ mod tests {
         assert_eq!(seen(&[fault(Some(0))]), [(Some(10), Some(1100))]);
         assert_eq!(seen(&[fault(None)]), [(None, Some(1110))]);
         let all = IdsInFault::of(&record, &[fault(None)])[0].spared;
-        assert_eq!(all, Some(Given { answers: 3, ids: 1110 }));
+        assert_eq!(all, Some(AnswerCounts { answers: 3, ids: 1110 }));
         let of_two = [fault(Some(0)), fault(Some(1))];
         assert_eq!(seen(&of_two), [(Some(10), Some(1000)), (Some(100), Some(1000))]);
         let of_all = [fault(Some(0)), fault(Some(1)), fault(Some(2))];
@@ -177,7 +178,7 @@ mod tests {
         for (asked, ids) in [(1.0, 10), (5.5, 10), (5.6, 0), (7.0, 10), (9.0, 10)] {
             let outcome = if ids > 0 { Outcome::Ids(ids) } else { Outcome::Lost };
             let answered = seconds(asked) + Duration::from_millis(2);
-            record.add(0, Mark { asked: seconds(asked), answered, outcome });
+            record.add(0, RequestRecord { asked: seconds(asked), answered, outcome });
         }
         let fault =
             Fault { what: String::new(), node: None, begin: seconds(5.0), end: seconds(6.0) };

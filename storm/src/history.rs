@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// One process of one node: a node that is started again is another life.
+/// One process of one node: a node that is started again is another run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(crate) struct Life {
+pub(crate) struct ProcessRun {
     pub(crate) node: usize,
     pub(crate) start: u32,
 }
@@ -32,7 +32,7 @@ impl Tolerance {
 /// IDs that were received.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    pub(crate) life: Life,
+    pub(crate) process_run: ProcessRun,
     pub(crate) connection: u32,
     pub(crate) asked: Duration,
     pub(crate) answered: Duration,
@@ -46,7 +46,7 @@ pub(crate) struct Answer {
 
 /// IDs that an application got from a client: whose they are is not told, and they come in any order.
 #[derive(Debug)]
-pub(crate) struct Handful {
+pub(crate) struct UnorderedIds {
     pub(crate) asked_unix_ms: i64,
     pub(crate) answered_unix_ms: i64,
     pub(crate) tolerance: Tolerance,
@@ -66,13 +66,13 @@ pub(crate) enum Outcome {
 
 /// One request of one client.
 #[derive(Clone, Debug)]
-pub(crate) struct Mark {
+pub(crate) struct RequestRecord {
     pub(crate) asked: Duration,
     pub(crate) answered: Duration,
     pub(crate) outcome: Outcome,
 }
 
-impl Mark {
+impl RequestRecord {
     pub(crate) fn ids(&self) -> u64 {
         match self.outcome {
             Outcome::Ids(count) => count.into(),
@@ -84,7 +84,7 @@ impl Mark {
 /// How the requests to each node ended; written by all connections while the run goes on.
 #[derive(Debug)]
 pub(crate) struct Record {
-    nodes: Vec<Mutex<Vec<Mark>>>,
+    nodes: Vec<Mutex<Vec<RequestRecord>>>,
 }
 
 impl Record {
@@ -97,7 +97,7 @@ impl Record {
         self.nodes.len()
     }
 
-    pub(crate) fn add(&self, node: usize, mark: Mark) {
+    pub(crate) fn add(&self, node: usize, mark: RequestRecord) {
         self.of(node).push(mark);
     }
 
@@ -116,13 +116,18 @@ impl Record {
     }
 
     /// The marks of one node within a stretch of time.
-    pub(crate) fn between(&self, node: usize, begin: Duration, end: Duration) -> Vec<Mark> {
+    pub(crate) fn between(
+        &self,
+        node: usize,
+        begin: Duration,
+        end: Duration,
+    ) -> Vec<RequestRecord> {
         let marks = self.of(node);
         let inside = marks.iter().filter(|mark| mark.asked >= begin && mark.answered <= end);
         inside.cloned().collect()
     }
 
-    pub(crate) fn fold<T>(&self, first: T, mut step: impl FnMut(T, &Mark) -> T) -> T {
+    pub(crate) fn fold<T>(&self, first: T, mut step: impl FnMut(T, &RequestRecord) -> T) -> T {
         let mut value = first;
         for node in 0..self.nodes.len() {
             for mark in self.of(node).iter() {
@@ -132,7 +137,7 @@ impl Record {
         value
     }
 
-    fn of(&self, node: usize) -> MutexGuard<'_, Vec<Mark>> {
+    fn of(&self, node: usize) -> MutexGuard<'_, Vec<RequestRecord>> {
         self.nodes[node].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -146,7 +151,10 @@ mod tests {
         let record = Record::new(1);
         let second = Duration::from_secs;
         let add = |asked, answered, outcome| {
-            record.add(0, Mark { asked: second(asked), answered: second(answered), outcome });
+            record.add(
+                0,
+                RequestRecord { asked: second(asked), answered: second(answered), outcome },
+            );
         };
         add(1, 6, Outcome::Ids(1));
         add(5, 6, Outcome::Refused("NO_WORKER".to_owned()));

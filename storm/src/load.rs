@@ -13,9 +13,9 @@ use frazil_id::{Id, Layout};
 
 use crate::checker::Checker;
 use crate::clock;
-use crate::history::{Answer, Handful, Mark, Outcome, Record};
-use crate::node::Door;
-use asking::{Line, Said, Trouble, Wish};
+use crate::history::{Answer, Outcome, Record, RequestRecord, UnorderedIds};
+use crate::node::NodeEndpoint;
+use asking::{ClientConnection, IdDemand, Response, ResponseError};
 
 /// Answers that wait for the checker: enough for a hiccup, few against memory.
 const WAITING_MAX: usize = 4096;
@@ -26,7 +26,7 @@ pub(crate) struct Pressure {
     /// For each node.
     pub(crate) connections: u32,
     pub(crate) batch: u32,
-    pub(crate) company: Company,
+    pub(crate) client_mix: ClientMix,
     /// The strict scope that all ask for; its IDs are in order whoever is asked.
     pub(crate) scope: Option<&'static str>,
     /// Between an answer and the next request of a connection.
@@ -42,7 +42,7 @@ impl Default for Pressure {
         Self {
             connections: 4,
             batch: 100,
-            company: Company::Alike,
+            client_mix: ClientMix::Alike,
             scope: None,
             pause: Duration::from_millis(5),
             rest: Duration::from_millis(10),
@@ -53,7 +53,7 @@ impl Default for Pressure {
 
 /// How the clients of a node differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Company {
+pub(crate) enum ClientMix {
     /// All ask for batches.
     Alike,
     /// One more asks for single IDs.
@@ -70,17 +70,17 @@ impl Pressure {
 
     /// Clients of all kinds.
     pub(crate) fn mixed() -> Self {
-        Self { company: Company::Mixed, ..Self::default() }
+        Self { client_mix: ClientMix::Mixed, ..Self::default() }
     }
 
     /// What each client of a node asks for.
-    fn wishes(&self) -> Vec<Wish> {
-        let (wish, more) = match self.company {
-            Company::Alike => (Wish::Batches(self.batch), None),
-            Company::AndSingles => (Wish::Batches(self.batch), Some(Wish::Batches(1))),
-            Company::Mixed => (Wish::Mixed, Some(Wish::Resp)),
+    fn wishes(&self) -> Vec<IdDemand> {
+        let (demand, more) = match self.client_mix {
+            ClientMix::Alike => (IdDemand::Batches(self.batch), None),
+            ClientMix::AndSingles => (IdDemand::Batches(self.batch), Some(IdDemand::Batches(1))),
+            ClientMix::Mixed => (IdDemand::Mixed, Some(IdDemand::Resp)),
         };
-        (0..self.connections).map(|_| wish).chain(more).collect()
+        (0..self.connections).map(|_| demand).chain(more).collect()
     }
 }
 
@@ -95,12 +95,16 @@ pub(crate) struct Load {
     clients: Vec<JoinHandle<()>>,
     checker: JoinHandle<Checker>,
     /// What applications got, to be checked with all the rest.
-    handfuls: Vec<Handful>,
+    unordered_answers: Vec<UnorderedIds>,
 }
 
 impl Load {
     /// Starts clients of every node; what they ask for is decided by the seed.
-    pub(crate) fn start(doors: &[Arc<Door>], pressure: Pressure, seed: u64) -> io::Result<Self> {
+    pub(crate) fn start(
+        doors: &[Arc<NodeEndpoint>],
+        pressure: Pressure,
+        seed: u64,
+    ) -> io::Result<Self> {
         let record = Arc::new(Record::new(doors.len()));
         let (stop, caught) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (ids, strange) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
@@ -112,12 +116,12 @@ impl Load {
             checker
         })?;
         let mut clients = Vec::new();
-        for door in doors {
-            for (connection, wish) in (0..).zip(pressure.wishes()) {
+        for endpoint in doors {
+            for (connection, demand) in (0..).zip(pressure.wishes()) {
                 let client = Client {
-                    door: Arc::clone(door),
+                    endpoint: Arc::clone(endpoint),
                     connection,
-                    wish,
+                    demand,
                     pressure,
                     record: Arc::clone(&record),
                     stop: Arc::clone(&stop),
@@ -125,15 +129,15 @@ impl Load {
                     strange: Arc::clone(&strange),
                     answers: sender.clone(),
                 };
-                let name = format!("storm-client-{}-{connection}", door.node);
-                let place = ((door.node as u64) << 32) | u64::from(connection);
+                let name = format!("storm-client-{}-{connection}", endpoint.node);
+                let place = ((endpoint.node as u64) << 32) | u64::from(connection);
                 let random = fastrand::Rng::with_seed(seed ^ place);
                 let run = move || client.run(random);
                 clients.push(thread::Builder::new().name(name).spawn(run)?);
             }
         }
-        let handfuls = Vec::new();
-        Ok(Self { record, stop, caught, ids, strange, clients, checker, handfuls })
+        let unordered_answers = Vec::new();
+        Ok(Self { record, stop, caught, ids, strange, clients, checker, unordered_answers })
     }
 
     /// IDs of all clients so far.
@@ -155,8 +159,8 @@ impl Load {
     }
 
     /// Hands in what an application got: it is checked in the end, with all the rest.
-    pub(crate) fn hand_in(&mut self, handfuls: Vec<Handful>) {
-        self.handfuls.extend(handfuls);
+    pub(crate) fn hand_in(&mut self, unordered_answers: Vec<UnorderedIds>) {
+        self.unordered_answers.extend(unordered_answers);
     }
 
     /// Ends all clients; the checker then has everything.
@@ -168,16 +172,16 @@ impl Load {
             client.join().map_err(panicked)?;
         }
         let mut checker = self.checker.join().map_err(panicked)?;
-        self.handfuls.iter().for_each(|handful| checker.take_handful(handful));
+        self.unordered_answers.iter().for_each(|unordered_ids| checker.take_handful(unordered_ids));
         Ok((self.record, checker))
     }
 }
 
 /// One client, with one connection at a time.
 struct Client {
-    door: Arc<Door>,
+    endpoint: Arc<NodeEndpoint>,
     connection: u32,
-    wish: Wish,
+    demand: IdDemand,
     pressure: Pressure,
     record: Arc<Record>,
     stop: Arc<AtomicBool>,
@@ -191,55 +195,58 @@ impl Client {
         let mut open = None;
         // Relaxed: see `Load::stop`.
         while !self.stop.load(Ordering::Relaxed) {
-            let (asked, count) = (clock::now(), self.wish.count(&mut random));
+            let (asked, count) = (clock::now(), self.demand.count(&mut random));
             let outcome = self.request(&mut open, count);
             let is_ok = matches!(outcome, Outcome::Ids(_));
-            self.record.add(self.door.node, Mark { asked, answered: clock::now(), outcome });
+            self.record
+                .add(self.endpoint.node, RequestRecord { asked, answered: clock::now(), outcome });
             clock::rest(if is_ok { self.pressure.pause } else { self.pressure.rest });
         }
     }
 
     /// Asks once; a connection on which something went wrong is given up.
-    fn request(&self, open: &mut Option<Line>, count: u32) -> Outcome {
-        let (life, tolerance) = (self.door.life(), self.door.tolerance());
+    fn request(&self, open: &mut Option<ClientConnection>, count: u32) -> Outcome {
+        let (process_run, tolerance) = (self.endpoint.process_run(), self.endpoint.tolerance());
         let mut line = match open.take() {
             Some(line) => line,
-            None => match Line::open(&self.door, self.wish, &self.pressure) {
+            None => match ClientConnection::open(&self.endpoint, self.demand, &self.pressure) {
                 Ok(line) => line,
                 Err(_) => return Outcome::Lost,
             },
         };
         let (asked, asked_unix_ms) = (clock::now(), clock::unix_ms());
-        let Ok(Said { ids, token, trouble }) = line.ask(count) else {
+        let Ok(Response { ids, token, error }) = line.ask(count) else {
             return Outcome::Lost;
         };
         let (answered, answered_unix_ms) = (clock::now(), clock::unix_ms());
         *open = Some(line);
-        if let Some(Trouble::Strange(what)) = trouble {
+        if let Some(ResponseError::Strange(what)) = error {
             // Relaxed: a number to look at.
             self.strange.fetch_add(1, Ordering::Relaxed);
             return Outcome::Refused(what);
         }
         let answer = Answer {
-            life,
+            process_run,
             connection: self.connection,
             asked,
             answered,
             asked_unix_ms,
             answered_unix_ms,
             // A fault may have begun or ended meanwhile: what was allowed at either time is allowed.
-            tolerance: tolerance.or(self.door.tolerance()),
+            tolerance: tolerance.or(self.endpoint.tolerance()),
             // Of a scope, it is that of the node to which the request was passed on.
             token: token.filter(|_| self.pressure.scope.is_none()),
             ids,
         };
-        // It may be the answer of either life: nobody's order or token can be told from it.
-        let is_of_either = life != self.door.life();
+        // It may be the answer of either run: nobody's order or token can be told from it.
+        let is_of_either = process_run != self.endpoint.process_run();
         if !answer.ids.is_empty() && (is_of_either || !self.hand_over(answer)) {
             return Outcome::Lost;
         }
-        match trouble {
-            Some(Trouble::Refused(reason) | Trouble::Strange(reason)) => Outcome::Refused(reason),
+        match error {
+            Some(ResponseError::Refused(reason) | ResponseError::Strange(reason)) => {
+                Outcome::Refused(reason)
+            }
             None => Outcome::Ids(count),
         }
     }
@@ -297,7 +304,8 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let node = thread::spawn(move || answer_with(ids, &listener));
         let pressure = Pressure { connections: 1, batch: 2, ..Pressure::default() };
-        let load = Load::start(&[Arc::new(Door::new(0, address, address))], pressure, 1).unwrap();
+        let load =
+            Load::start(&[Arc::new(NodeEndpoint::new(0, address, address))], pressure, 1).unwrap();
         frazil_rig::wait_until("ten answers", Duration::from_secs(20), || {
             load.record.fold(0, |count, _| count + 1) >= 10
         })

@@ -12,7 +12,6 @@ mod load;
 mod logs;
 mod naive;
 mod node;
-mod programme;
 mod register;
 mod report;
 mod resp;
@@ -21,6 +20,7 @@ mod scenarios;
 mod socket;
 mod stage;
 mod store;
+mod suite;
 mod timestamp;
 mod traps;
 mod verdict;
@@ -31,20 +31,20 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use args::{Command, RunArgs, Verb};
-use programme::{Run, tell};
+use args::{Command, RunArgs, StormCommand};
+use suite::{Run, tell};
 
 fn main() -> ExitCode {
     let command = Command::parse();
-    let result = match &command.verb {
-        Verb::List => Ok(list()),
-        Verb::Run(args) => run(args),
-        Verb::Score(args) => programme::score(args),
-        Verb::Smoke(args) => programme::smoke(args),
-        Verb::Hunt(args) => programme::hunt(args),
-        Verb::Soak(args) => programme::soak(args),
-        Verb::Writer { register } => register::write_on(*register).map(|()| true),
-        Verb::NaiveNode { redis, listen, ttl_ms } => {
+    let result = match &command.command {
+        StormCommand::List => Ok(list()),
+        StormCommand::Run(args) => run(args),
+        StormCommand::Score(args) => suite::score(args),
+        StormCommand::Smoke(args) => suite::smoke(args),
+        StormCommand::Hunt(args) => suite::hunt(args),
+        StormCommand::Soak(args) => suite::soak(args),
+        StormCommand::Writer { register } => register::write_on(*register).map(|()| true),
+        StormCommand::NaiveNode { redis, listen, ttl_ms } => {
             naive::run(redis, *listen, Duration::from_millis(*ttl_ms), 1).map(|()| true)
         }
     };
@@ -63,8 +63,11 @@ fn list() -> bool {
         let stores: Vec<_> = row.stores.iter().map(ToString::to_string).collect();
         tell(&format!("{:<4}  {:<36} {}", row.id, row.title, stores.join(" ")));
     }
-    for hunt in traps::HUNTS {
-        tell(&format!("E01   {:<36} {} ({})", hunt.mutant, hunt.store, hunt.trap.title));
+    for mutant_trap in traps::HUNTS {
+        tell(&format!(
+            "E01   {:<36} {} ({})",
+            mutant_trap.mutant, mutant_trap.store, mutant_trap.trap.title
+        ));
     }
     true
 }

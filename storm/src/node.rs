@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use frazil_rig::{Daemon, FalseClock, Recipe, free_port, wait_until};
 
-use crate::history::{Life, Tolerance};
+use crate::history::{ProcessRun, Tolerance};
 use crate::http::ask_once;
 use crate::store::Link;
 use crate::timestamp;
@@ -22,9 +22,9 @@ const BEHIND_MS: i64 = 250;
 /// A new tenure whose floor is up to 2 s ahead begins there.
 const AHEAD_MS: i64 = 2250;
 
-/// What clients know of a node: where it is, and which of its lives they talk to.
+/// What clients know of a node: where it is, and which run of it they talk to.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct NodeEndpoint {
     pub(crate) node: usize,
     pub(crate) address: SocketAddr,
     /// Where it speaks RESP.
@@ -37,7 +37,7 @@ pub(crate) struct Door {
 /// A node and its own clock.
 #[derive(Debug)]
 pub(crate) struct Node {
-    pub(crate) door: Arc<Door>,
+    pub(crate) endpoint: Arc<NodeEndpoint>,
     pub(crate) daemon: Daemon,
     pub(crate) clock: FalseClock,
     pub(crate) link: Link,
@@ -84,8 +84,8 @@ impl Node {
         }
         let frazil = program.frazil.clone();
         let recipe = Recipe { program: frazil, arguments, environment, log: log.clone(), port };
-        let door = Arc::new(Door::new(number, http, resp));
-        Ok(Self { door, daemon: Daemon::new(recipe), clock, link, log, grpc })
+        let endpoint = Arc::new(NodeEndpoint::new(number, http, resp));
+        Ok(Self { endpoint, daemon: Daemon::new(recipe), clock, link, log, grpc })
     }
 
     /// Sets its clock off from the beginning, and expects its IDs to be off as much.
@@ -93,8 +93,8 @@ impl Node {
         let by = Duration::from_millis(ms.unsigned_abs());
         match ms {
             0 => return Ok(()),
-            ..0 => self.door.tolerate(by, Duration::ZERO),
-            _ => self.door.tolerate(Duration::ZERO, by),
+            ..0 => self.endpoint.tolerate(by, Duration::ZERO),
+            _ => self.endpoint.tolerate(Duration::ZERO, by),
         }
         self.clock.set(ms * 1_000_000)
     }
@@ -120,21 +120,22 @@ impl Node {
         };
         let link = Link { url: String::new(), proxy: None };
         // It speaks neither RESP nor gRPC, and nobody asks it to.
-        let door = Arc::new(Door::new(number, http, http));
+        let endpoint = Arc::new(NodeEndpoint::new(number, http, http));
         let (daemon, clock) = (Daemon::new(recipe), FalseClock::new()?);
-        Ok(Self { door, daemon, clock, link, log, grpc: http })
+        Ok(Self { endpoint, daemon, clock, link, log, grpc: http })
     }
 
     /// Starts it, and waits until it listens; whether it has a worker is another matter.
     pub(crate) fn start(&self) -> io::Result<()> {
-        self.door.begin();
+        self.endpoint.begin();
         self.daemon.launch()?;
-        self.daemon.until_ready(LISTENS, || ask_once(self.door.address, "GET", "/livez").is_ok())
+        self.daemon
+            .until_ready(LISTENS, || ask_once(self.endpoint.address, "GET", "/livez").is_ok())
     }
 
     /// Starts it and does not wait.
     pub(crate) fn launch(&self) -> io::Result<()> {
-        self.door.begin();
+        self.endpoint.begin();
         self.daemon.launch()
     }
 
@@ -148,7 +149,7 @@ impl Node {
 
     /// What it says of itself.
     pub(crate) fn info(&self) -> io::Result<serde_json::Value> {
-        let (status, body) = ask_once(self.door.address, "GET", "/v1/info")?;
+        let (status, body) = ask_once(self.endpoint.address, "GET", "/v1/info")?;
         match status {
             200 => serde_json::from_str(&body).map_err(io::Error::other),
             _ => Err(io::Error::other(format!("/v1/info answered {status}: {body}"))),
@@ -169,7 +170,7 @@ impl Node {
 
     /// A metric, added up over its labels, if there is one.
     pub(crate) fn metric_if_any(&self, name: &str) -> io::Result<Option<f64>> {
-        let (_, body) = ask_once(self.door.address, "GET", "/metrics")?;
+        let (_, body) = ask_once(self.endpoint.address, "GET", "/metrics")?;
         Ok(value_of(name, &body))
     }
 
@@ -184,7 +185,7 @@ impl Node {
     }
 }
 
-impl Door {
+impl NodeEndpoint {
     pub(crate) fn new(node: usize, address: SocketAddr, resp: SocketAddr) -> Self {
         Self {
             node,
@@ -196,10 +197,10 @@ impl Door {
         }
     }
 
-    /// The life that answers now.
-    pub(crate) fn life(&self) -> Life {
+    /// The run that answers now.
+    pub(crate) fn process_run(&self) -> ProcessRun {
         // Relaxed: a client that reads an old number talks to a connection that is cut.
-        Life { node: self.node, start: self.starts.load(Ordering::Relaxed) }
+        ProcessRun { node: self.node, start: self.starts.load(Ordering::Relaxed) }
     }
 
     /// How far times may be off now.
@@ -229,7 +230,7 @@ impl Door {
     }
 
     fn begin(&self) {
-        // Relaxed: see `life`.
+        // Relaxed: see `process_run`.
         self.starts.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::availability::{Given, IdsInFault};
+use crate::availability::{AnswerCounts, IdsInFault};
 use crate::stage::{Outcomes, Plan};
 use crate::store::Kind;
 
@@ -98,13 +98,13 @@ impl Report {
     }
 
     /// What was done, each with how often: faults that took effect, or the run would have failed.
-    pub(crate) fn deeds(&self) -> String {
-        let mut deeds = BTreeMap::<&str, u64>::new();
+    pub(crate) fn faults_by_kind(&self) -> String {
+        let mut faults_by_kind = BTreeMap::<&str, u64>::new();
         for fault in self.outcomes.iter().flat_map(|outcomes| &outcomes.faults) {
-            *deeds.entry(&fault.what).or_default() += 1;
+            *faults_by_kind.entry(&fault.what).or_default() += 1;
         }
         let told: Vec<_> =
-            deeds.into_iter().map(|(what, times)| format!("{times} x {what}")).collect();
+            faults_by_kind.into_iter().map(|(what, times)| format!("{times} x {what}")).collect();
         told.join("; ")
     }
 
@@ -134,7 +134,7 @@ impl Report {
             let _ = writeln!(page, "  {name}: {value}");
         }
         let counts = outcomes.counts;
-        let sum = |of: fn(&IdsInFault) -> Option<Given>| -> u64 {
+        let sum = |of: fn(&IdsInFault) -> Option<AnswerCounts>| -> u64 {
             outcomes.ids_in_faults.iter().filter_map(of).map(|given| given.ids).sum()
         };
         let _ = writeln!(

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use crate::availability::Given;
+use crate::availability::AnswerCounts;
 use crate::scenarios;
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 use crate::verdict::Verdict;
 
@@ -27,7 +27,7 @@ pub(crate) struct Scenario {
 pub(crate) enum Play {
     /// Nodes under load, and faults: what all such rows share is done for them.
     Nodes {
-        cast: fn(&Plan) -> Cast,
+        participants: fn(&Plan) -> Participants,
         act: fn(&mut Stage) -> io::Result<()>,
         /// What must be seen in the end.
         judge: fn(&Plan, &mut Outcomes),
@@ -97,8 +97,8 @@ impl Scenario {
     pub(crate) fn run(&self, plan: &Plan) -> io::Result<Outcomes> {
         match self.play {
             Play::Own(run) => run(plan),
-            Play::Nodes { cast, act, judge } => {
-                let mut stage = Stage::open(plan, &cast(plan))?;
+            Play::Nodes { participants, act, judge } => {
+                let mut stage = Stage::open(plan, &participants(plan))?;
                 let acted = act(&mut stage);
                 // What was caught is worth more than what went wrong afterwards.
                 if stage.goes_on() {
@@ -132,7 +132,7 @@ pub(crate) fn went_on(outcomes: &mut Outcomes) {
     gave("the node in trouble", &faulted, &mut outcomes.verdict);
 }
 
-fn gave(who: &str, faults: &[Given], verdict: &mut Verdict) {
+fn gave(who: &str, faults: &[AnswerCounts], verdict: &mut Verdict) {
     let ids = faults.iter().map(|given| given.ids).sum();
     verdict.guard(format!("IDs of {who} while faults lasted"), ids, 1000);
     let served = faults.iter().filter(|given| given.answers >= ANSWERS_MIN).count() as u64;
@@ -152,8 +152,8 @@ mod tests {
     #[test]
     fn a_node_that_is_silent_in_one_of_its_faults_has_not_gone_on() {
         let passes = |faults: &[(u64, u64)]| {
-            let given = |&(answers, ids): &(u64, u64)| Some(Given { answers, ids });
-            let of_store = IdsInFault { faulted: None, spared: Some(Given::default()) };
+            let given = |&(answers, ids): &(u64, u64)| Some(AnswerCounts { answers, ids });
+            let of_store = IdsInFault { faulted: None, spared: Some(AnswerCounts::default()) };
             let of_nodes = faults.iter().map(|f| IdsInFault { faulted: given(f), spared: None });
             let ids_in_faults = of_nodes.chain([of_store]).collect();
             let mut outcomes = Outcomes { ids_in_faults, ..Outcomes::default() };

@@ -1,8 +1,8 @@
 //! Where a scenario is played: the store, the nodes, the clients, and the faults so far.
 
-mod cast;
-mod looks;
+mod observe;
 mod outcomes;
+mod participants;
 mod plan;
 
 use std::io;
@@ -20,8 +20,8 @@ use crate::node::{Node, Program};
 use crate::store::Store;
 use crate::verdict::Verdict;
 
-pub(crate) use self::cast::{Cast, Lease, Names, Namespace};
 pub(crate) use self::outcomes::{Fault, Outcomes};
+pub(crate) use self::participants::{Lease, Names, Namespace, Participants};
 pub(crate) use self::plan::Plan;
 
 /// How long a node may take until it issues, at the beginning or after a fault.
@@ -45,45 +45,45 @@ pub(crate) struct Stage {
 impl Stage {
     /// Starts the store and the nodes, waits until as many issue as there are workers for, and lets
     /// the clients loose.
-    pub(crate) fn open(plan: &Plan, cast: &Cast) -> io::Result<Self> {
+    pub(crate) fn open(plan: &Plan, participants: &Participants) -> io::Result<Self> {
         std::fs::create_dir_all(&plan.directory)?;
-        let store = Store::start(plan.store, cast.setting)?;
-        let last = cast.workers.saturating_sub(1);
+        let store = Store::start(plan.store, participants.setting)?;
+        let last = participants.workers.saturating_sub(1);
         let workers = format!("0-{last}");
-        if cast.namespace == Namespace::Created {
-            init_with(plan, &store, &workers, cast.window)?;
+        if participants.namespace == Namespace::Created {
+            init_with(plan, &store, &workers, participants.window)?;
         }
         let mut nodes = Vec::new();
-        for number in 0..cast.nodes {
-            let name = match cast.names {
+        for number in 0..participants.nodes {
+            let name = match participants.names {
                 Names::Different => format!("node-{number}"),
                 Names::Same => "node".to_owned(),
             };
             let program = Program {
                 frazil: plan.frazil.clone(),
                 mutant: plan.mutant.clone(),
-                flags: cast.flags(number, &workers),
+                flags: participants.flags(number, &workers),
                 directory: plan.directory.clone(),
             };
             nodes.push(Node::new(number, &name, &program, store.link()?)?);
         }
-        for (number, ms) in &cast.own_clocks {
+        for (number, ms) in &participants.own_clocks {
             nodes[*number].set_off(*ms)?;
         }
-        let early = cast.nodes.saturating_sub(cast.late);
+        let early = participants.nodes.saturating_sub(participants.late);
         nodes[..early].iter().try_for_each(Node::launch)?;
-        let enough = early.min(usize::try_from(cast.workers).unwrap_or(usize::MAX));
+        let enough = early.min(usize::try_from(participants.workers).unwrap_or(usize::MAX));
         wait_until("the nodes to issue", ISSUES, || {
             nodes.iter().filter(|node| is_ready(node)).count() >= enough
         })?;
-        let doors: Vec<_> = nodes.iter().map(|node| Arc::clone(&node.door)).collect();
-        let load = Load::start(&doors, cast.pressure, plan.seed)?;
+        let doors: Vec<_> = nodes.iter().map(|node| Arc::clone(&node.endpoint)).collect();
+        let load = Load::start(&doors, participants.pressure, plan.seed)?;
         let mut stage = Self {
             plan: plan.clone(),
             random: fastrand::Rng::with_seed(plan.seed),
             store,
-            lease: cast.lease,
-            more_flags: cast.more_flags.clone(),
+            lease: participants.lease,
+            more_flags: participants.more_flags.clone(),
             nodes,
             load,
             faults: Vec::new(),
@@ -119,7 +119,12 @@ impl Stage {
     }
 
     /// Notes a fault from its beginning until now.
-    pub(crate) fn was(&mut self, what: impl Into<String>, node: Option<usize>, begin: Duration) {
+    pub(crate) fn record_fault(
+        &mut self,
+        what: impl Into<String>,
+        node: Option<usize>,
+        begin: Duration,
+    ) {
         self.faults.push(Fault { what: what.into(), node, begin, end: clock::now() });
     }
 
@@ -194,7 +199,7 @@ impl Stage {
 
 /// Creates the namespace, so that nobody waits for holders of a forgotten one.
 pub(crate) fn init(plan: &Plan, store: &Store, workers: &str) -> io::Result<()> {
-    init_with(plan, store, workers, Cast::default().window)
+    init_with(plan, store, workers, Participants::default().window)
 }
 
 fn init_with(plan: &Plan, store: &Store, workers: &str, window: Duration) -> io::Result<()> {
@@ -209,6 +214,6 @@ fn init_with(plan: &Plan, store: &Store, workers: &str, window: Duration) -> io:
 }
 
 fn is_ready(node: &Node) -> bool {
-    crate::http::ask_once(node.door.address, "GET", "/readyz")
+    crate::http::ask_once(node.endpoint.address, "GET", "/readyz")
         .is_ok_and(|(status, _)| status == 200)
 }

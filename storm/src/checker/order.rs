@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::{Sighting, describe};
+use super::{AnswerSummary, describe};
 use crate::verdict::Verdict;
 
 /// Checks it within each group.
 pub(super) fn check<G: Ord>(
-    sightings: &[Sighting],
-    group: impl Fn(&Sighting) -> G,
+    summaries: &[AnswerSummary],
+    group: impl Fn(&AnswerSummary) -> G,
     verdict: &mut Verdict,
 ) {
-    let mut groups = BTreeMap::<G, Vec<Sighting>>::new();
-    for sighting in sightings {
-        groups.entry(group(sighting)).or_default().push(*sighting);
+    let mut groups = BTreeMap::<G, Vec<AnswerSummary>>::new();
+    for summary in summaries {
+        groups.entry(group(summary)).or_default().push(*summary);
     }
     for of_group in groups.into_values() {
         if let Some((earlier, later)) = out_of_order(of_group) {
@@ -24,15 +24,15 @@ pub(super) fn check<G: Ord>(
 }
 
 /// Two in the wrong order: what was answered before the other was asked for is larger.
-fn out_of_order(mut by_answered: Vec<Sighting>) -> Option<(Sighting, Sighting)> {
+fn out_of_order(mut by_answered: Vec<AnswerSummary>) -> Option<(AnswerSummary, AnswerSummary)> {
     let mut by_asked = by_answered.clone();
-    by_asked.sort_by_key(|sighting| sighting.asked);
-    by_answered.sort_by_key(|sighting| sighting.answered);
-    let (mut earlier, mut largest) = (by_answered.into_iter().peekable(), None::<Sighting>);
+    by_asked.sort_by_key(|summary| summary.asked);
+    by_answered.sort_by_key(|summary| summary.answered);
+    let (mut earlier, mut largest) = (by_answered.into_iter().peekable(), None::<AnswerSummary>);
     for later in by_asked {
-        while let Some(sighting) = earlier.next_if(|earlier| earlier.answered < later.asked) {
-            if largest.is_none_or(|largest| sighting.last > largest.last) {
-                largest = Some(sighting);
+        while let Some(summary) = earlier.next_if(|earlier| earlier.answered < later.asked) {
+            if largest.is_none_or(|largest| summary.last > largest.last) {
+                largest = Some(summary);
             }
         }
         if let Some(largest) = largest.filter(|largest| largest.last >= later.first) {

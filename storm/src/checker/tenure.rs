@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use frazil_id::{Id, Layout};
 
-use super::{Sighting, describe};
-use crate::history::Life;
+use super::{AnswerSummary, describe};
+use crate::history::ProcessRun;
 use crate::verdict::Verdict;
 
 /// What each (worker, token) was seen to use.
@@ -17,7 +17,7 @@ pub(super) struct Tenures {
 
 #[derive(Clone, Copy, Debug)]
 struct Tenure {
-    life: Life,
+    process_run: ProcessRun,
     first_tick: u64,
     last_tick: u64,
     /// An interleaving is told once.
@@ -29,14 +29,14 @@ impl Tenures {
         self.workers.values().map(|tokens| tokens.len() as u64).sum()
     }
 
-    pub(super) fn add(&mut self, layout: &Layout, sighting: &Sighting, verdict: &mut Verdict) {
-        let Some(token) = sighting.token else { return };
+    pub(super) fn add(&mut self, layout: &Layout, summary: &AnswerSummary, verdict: &mut Verdict) {
+        let Some(token) = summary.token else { return };
         let tick = |id: u64| Id::from_u64(id).parts(layout).map_or(0, |parts| parts.tick);
-        let (first, last) = (tick(sighting.first), tick(sighting.last));
-        let tokens = self.workers.entry(sighting.worker).or_default();
-        let life = sighting.life;
+        let (first, last) = (tick(summary.first), tick(summary.last));
+        let tokens = self.workers.entry(summary.worker).or_default();
+        let process_run = summary.process_run;
         let tenure = tokens.entry(token).or_insert(Tenure {
-            life,
+            process_run,
             first_tick: first,
             last_tick: last,
             is_told: false,
@@ -47,8 +47,8 @@ impl Tenures {
             return;
         }
         let mut told = Vec::new();
-        if tenure.life != life {
-            let (one, other) = (tenure.life, life);
+        if tenure.process_run != process_run {
+            let (one, other) = (tenure.process_run, process_run);
             told.push(("token", format!("one token of two lives, {one:?} and {other:?}")));
         }
         let this = *tenure;
@@ -63,7 +63,7 @@ impl Tenures {
             told.push(("tenure", interleaved(token, &this, *later, after)));
         }
         for (oracle, text) in told {
-            verdict.find(oracle, format!("{text}; seen with {}", describe(sighting)));
+            verdict.find(oracle, format!("{text}; seen with {}", describe(summary)));
             if let Some(tenure) = tokens.get_mut(&token) {
                 tenure.is_told = true;
             }
@@ -74,6 +74,11 @@ impl Tenures {
 fn interleaved(early: u64, one: &Tenure, late: u64, other: &Tenure) -> String {
     format!(
         "ticks {} to {} under token {early} ({:?}) reach into {} to {} under token {late} ({:?})",
-        one.first_tick, one.last_tick, one.life, other.first_tick, other.last_tick, other.life
+        one.first_tick,
+        one.last_tick,
+        one.process_run,
+        other.first_tick,
+        other.last_tick,
+        other.process_run
     )
 }

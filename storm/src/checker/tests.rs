@@ -1,5 +1,5 @@
 use super::*;
-use crate::history::{Handful, Tolerance};
+use crate::history::{Tolerance, UnorderedIds};
 
 const NOW_MS: i64 = 1_800_000_000_000;
 
@@ -23,7 +23,7 @@ impl Case {
             layout.encode(parts).unwrap().to_u64()
         };
         Answer {
-            life: Life { node: self.node, start: 1 },
+            process_run: ProcessRun { node: self.node, start: 1 },
             connection: 0,
             asked: Duration::from_millis(self.asked),
             answered: Duration::from_millis(self.asked + 1),
@@ -165,25 +165,26 @@ fn an_id_outside_the_layout_is_found() {
 
 #[test]
 fn what_went_through_a_client_must_be_unique_among_all_and_true() {
-    let found = |change: fn(&mut Handful)| {
+    let found = |change: fn(&mut UnorderedIds)| {
         let mut checker = Checker::new(Layout::FRAZIL, Arc::default());
         checker.take(&case(0, 7, 0).answer());
         let Answer { asked_unix_ms, answered_unix_ms, tolerance, ids, .. } =
             case(1, 8, 10).answer();
         let ids = ids.into_iter().rev().collect();
-        let mut handful = Handful { asked_unix_ms, answered_unix_ms, tolerance, ids };
-        change(&mut handful);
-        checker.take_handful(&handful);
+        let mut unordered_ids = UnorderedIds { asked_unix_ms, answered_unix_ms, tolerance, ids };
+        change(&mut unordered_ids);
+        checker.take_handful(&unordered_ids);
         let (verdict, _, counts) = checker.finish();
         assert!(counts.through_clients > 0 && counts.ids > counts.through_clients);
         verdict.findings.iter().map(|finding| finding.oracle).collect::<Vec<_>>()
     };
     assert!(found(|_| ()).is_empty(), "in any order");
-    assert_eq!(found(|handful| handful.ids.push(handful.ids[0])), ["unique"]);
-    let directly = |handful: &mut Handful| handful.ids.push(case(0, 7, 0).answer().ids[0]);
+    assert_eq!(found(|unordered_ids| unordered_ids.ids.push(unordered_ids.ids[0])), ["unique"]);
+    let directly =
+        |unordered_ids: &mut UnorderedIds| unordered_ids.ids.push(case(0, 7, 0).answer().ids[0]);
     assert_eq!(found(directly), ["unique"], "with one that was asked for directly");
-    let late = found(|handful| handful.asked_unix_ms += 3_600_000);
+    let late = found(|unordered_ids| unordered_ids.asked_unix_ms += 3_600_000);
     assert!(!late.is_empty() && late.iter().all(|oracle| *oracle == "truth"));
-    let early = found(|handful| handful.answered_unix_ms -= 3_600_000);
+    let early = found(|unordered_ids| unordered_ids.answered_unix_ms -= 3_600_000);
     assert!(!early.is_empty() && early.iter().all(|oracle| *oracle == "truth"));
 }

@@ -12,7 +12,7 @@ use frazil_rig::wait_until;
 
 use crate::clock;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Lease, Namespace, Outcomes, Plan, Stage};
+use crate::stage::{Lease, Namespace, Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const CYCLES: u32 = 10;
@@ -31,19 +31,25 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E09",
     title: "the store forgets everything",
     stores: &Kind::SERVERS,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
 /// A budget that is longer than the shortest, so that an acquisition without quarantine shows.
-fn cast(_: &Plan) -> Cast {
+fn participants(_: &Plan) -> Participants {
     let lease = Lease { budget: Duration::from_secs(6), ..Lease::SHORT };
     let workers = NODES as u64;
-    Cast { nodes: NODES, workers, lease, namespace: Namespace::Found, ..Cast::default() }
+    Participants {
+        nodes: NODES,
+        workers,
+        lease,
+        namespace: Namespace::Found,
+        ..Participants::default()
+    }
 }
 
 /// The worst of all cycles.
 #[derive(Debug, Default)]
-struct Seen {
+struct Observed {
     forgotten: u64,
     acquired: u64,
     slowest_notice: Duration,
@@ -51,7 +57,7 @@ struct Seen {
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
-    let mut seen = Seen::default();
+    let mut seen = Observed::default();
     let cycles = stage.cycles(CYCLES).max(CYCLES_MIN);
     for _ in 0..cycles {
         if !stage.goes_on() {
@@ -74,7 +80,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
 }
 
 /// Wipes the store, and lets a node acquire from what is left.
-fn forget(stage: &mut Stage, seen: &mut Seen) -> io::Result<()> {
+fn forget(stage: &mut Stage, seen: &mut Observed) -> io::Result<()> {
     let victim = stage.random.usize(0..NODES);
     let others: Vec<usize> = (0..NODES).filter(|node| *node != victim).collect();
     let before = (stage.store.incarnation()?, stage.losses());
@@ -107,7 +113,7 @@ fn forget(stage: &mut Stage, seen: &mut Seen) -> io::Result<()> {
     });
     stage.verdict.note("quarantine of a restarted node", format!("{took:?}"));
     seen.slowest_recovery = seen.slowest_recovery.max(stage.all_serve(NODES, wiped + took)? + took);
-    stage.was("wiped, and SIGKILL", Some(victim), begin);
+    stage.record_fault("wiped, and SIGKILL", Some(victim), begin);
     let after = stage.store.incarnation()?;
     seen.forgotten += u64::from(after.is_some() && after != before.0);
     Ok(())

@@ -12,7 +12,7 @@ use crate::clock;
 use crate::history::Outcome;
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario, was_mixed, was_worth_it, went_on};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const CYCLES: u32 = 60;
@@ -30,19 +30,19 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E03",
     title: "the clock set back",
     stores: &Kind::ALL,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
+fn participants(_: &Plan) -> Participants {
     let more_flags = vec!["--rollback".to_owned(), "ride".to_owned()];
-    Cast { more_flags, pressure: Pressure::mixed(), ..Cast::default() }
+    Participants { more_flags, pressure: Pressure::mixed(), ..Participants::default() }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
     let least = u32::try_from(STEPS_MS.len()).unwrap_or(u32::MAX);
     let (mut told, mut needed, mut slowest) = (0, 0, Duration::ZERO);
     for node in &stage.nodes {
-        node.door.tolerate_only(Duration::ZERO, Duration::ZERO);
+        node.endpoint.tolerate_only(Duration::ZERO, Duration::ZERO);
     }
     for cycle in 0..stage.cycles(CYCLES).max(least) {
         if !stage.goes_on() {
@@ -53,7 +53,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         let before = stage.nodes[victim].metric("frazil_clock_backwards_total")?;
         let begin = clock::now();
         let step = Duration::from_millis(step_ms);
-        stage.nodes[victim].door.tolerate_only(step.min(LAGS), Duration::ZERO);
+        stage.nodes[victim].endpoint.tolerate_only(step.min(LAGS), Duration::ZERO);
         stage.nodes[victim].clock.set_back(step)?;
         stage.rest(LASTS);
         if step_ms >= TOLD_MS {
@@ -62,7 +62,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
             told += u64::from(after > before);
         }
         check_answers(stage, victim, begin, step_ms);
-        stage.was(format!("clock -{step_ms} ms"), Some(victim), begin);
+        stage.record_fault(format!("clock -{step_ms} ms"), Some(victim), begin);
         let right = clock::now();
         stage.nodes[victim].clock.set_right()?;
         slowest = slowest.max(stage.recovery(victim, right, Duration::from_secs(60))?);
@@ -98,7 +98,7 @@ fn settle(stage: &mut Stage, victim: usize) -> io::Result<()> {
         stage.load.record.first_answer(victim, since).is_some() || !stage.goes_on()
     })?;
     // What was asked for before is answered by now or lost.
-    stage.nodes[victim].door.tolerate_only(Duration::ZERO, Duration::ZERO);
+    stage.nodes[victim].endpoint.tolerate_only(Duration::ZERO, Duration::ZERO);
     Ok(())
 }
 

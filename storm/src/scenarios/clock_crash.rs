@@ -8,11 +8,11 @@ use std::io;
 use std::time::Duration;
 
 use crate::clock;
-use crate::history::{Mark, Outcome};
+use crate::history::{Outcome, RequestRecord};
 use crate::load::Pressure;
 use crate::node::Node;
 use crate::scenario::{Play, Scenario, was_mixed, was_worth_it};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 use crate::verdict::Verdict;
 
@@ -26,11 +26,11 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E04",
     title: "the clock set back across a crash",
     stores: &Kind::ALL,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
-    Cast { workers: 3, pressure: Pressure::mixed(), ..Cast::default() }
+fn participants(_: &Plan) -> Participants {
+    Participants { workers: 3, pressure: Pressure::mixed(), ..Participants::default() }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
@@ -52,7 +52,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         waits += u64::from(waits_for_its_clock(&stage.nodes[victim].info()?));
         let marks = stage.load.record.between(victim, killed, clock::now());
         check_answers(&marks, &mut stage.verdict);
-        stage.was(format!("SIGKILL, clock -{} s", step.as_secs()), Some(victim), begin);
+        stage.record_fault(format!("SIGKILL, clock -{} s", step.as_secs()), Some(victim), begin);
         // Killed again: one that runs believes a clock that jumps ahead only after a minute.
         stage.nodes[victim].daemon.kill();
         stage.nodes[victim].clock.set_right()?;
@@ -89,8 +89,8 @@ fn waits_for_its_clock(info: &serde_json::Value) -> bool {
 }
 
 /// While its clock is behind the node has no worker to issue with, and says so.
-fn check_answers(marks: &[Mark], verdict: &mut Verdict) {
-    let ids: u64 = marks.iter().map(Mark::ids).sum();
+fn check_answers(marks: &[RequestRecord], verdict: &mut Verdict) {
+    let ids: u64 = marks.iter().map(RequestRecord::ids).sum();
     verdict.hold("nothing while the clock is behind", ids == 0, || format!("{ids} IDs"));
     let strange = marks.iter().find(
         |mark| matches!(&mark.outcome, Outcome::Refused(reason) if !REASONS.contains(&&**reason)),
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn ids_and_other_reasons_are_found() {
         let found = |outcome: Outcome| {
-            let mark = Mark { asked: Duration::ZERO, answered: Duration::ZERO, outcome };
+            let mark = RequestRecord { asked: Duration::ZERO, answered: Duration::ZERO, outcome };
             let mut verdict = Verdict::default();
             check_answers(&[mark], &mut verdict);
             verdict.finding_count

@@ -9,7 +9,7 @@ use frazil_rig::wait_until;
 use super::crash_loop::workers;
 use crate::clock;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const WORKERS: u64 = 32;
@@ -25,11 +25,11 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E49",
     title: "crashes with a clock a day ahead",
     stores: &[Kind::Etcd],
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
-    Cast { nodes: 5, late: 1, workers: WORKERS, ..Cast::default() }
+fn participants(_: &Plan) -> Participants {
+    Participants { nodes: 5, late: 1, workers: WORKERS, ..Participants::default() }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
@@ -48,7 +48,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
             wait_until("an ID of it", LIVES, || record.first_answer(LOOPER, launched).is_some());
         stage.nodes[LOOPER].daemon.kill();
     }
-    stage.was("crashes with its clock a day ahead", Some(LOOPER), begin);
+    stage.record_fault("crashes with its clock a day ahead", Some(LOOPER), begin);
     // What was promised by a clock that is right has passed by then.
     clock::rest(stage.lease.budget + Duration::from_secs(2));
     let spoiled = spoiled(&workers(stage)?);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::clock;
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario, was_mixed, was_worth_it, went_on};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const CYCLES: u32 = 5;
@@ -21,17 +21,17 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E20",
     title: "the clock jumps ahead",
     stores: &Kind::ALL,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
-    Cast { pressure: Pressure::mixed(), ..Cast::default() }
+fn participants(_: &Plan) -> Participants {
+    Participants { pressure: Pressure::mixed(), ..Participants::default() }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
     let (mut told, mut slowest) = (0, Duration::ZERO);
     for node in &stage.nodes {
-        node.door.tolerate_only(Duration::ZERO, Duration::ZERO);
+        node.endpoint.tolerate_only(Duration::ZERO, Duration::ZERO);
     }
     for _ in 0..stage.cycles(CYCLES).max(2) {
         if !stage.goes_on() {
@@ -43,7 +43,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         stage.nodes[victim].clock.set_ahead(HOUR)?;
         stage.rest(LASTS);
         not_felt(stage, victim, begin, "an hour ahead");
-        stage.was("clock +3600 s", Some(victim), begin);
+        stage.record_fault("clock +3600 s", Some(victim), begin);
         stage.nodes[victim].clock.set_right()?;
         let right = clock::now();
         slowest = slowest.max(stage.recovery(victim, right, Duration::from_secs(60))?);
@@ -70,15 +70,15 @@ fn not_felt(stage: &mut Stage, victim: usize, begin: Duration, what: &str) {
 fn little_jump(stage: &mut Stage, victim: usize) -> io::Result<()> {
     stage.rest(Duration::from_millis(500));
     let begin = clock::now();
-    stage.nodes[victim].door.tolerate_only(Duration::ZERO, LITTLE);
+    stage.nodes[victim].endpoint.tolerate_only(Duration::ZERO, LITTLE);
     stage.nodes[victim].clock.set_ahead(LITTLE)?;
     stage.rest(Duration::from_millis(500));
     not_felt(stage, victim, begin, "a little ahead");
-    stage.was("clock +250 ms", Some(victim), begin);
+    stage.record_fault("clock +250 ms", Some(victim), begin);
     stage.nodes[victim].clock.set_right()?;
     stage.recovery(victim, clock::now(), Duration::from_secs(30))?;
     // By default nothing is issued before the clock has caught up: it is true again.
-    stage.nodes[victim].door.tolerate_only(Duration::ZERO, Duration::ZERO);
+    stage.nodes[victim].endpoint.tolerate_only(Duration::ZERO, Duration::ZERO);
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::clock;
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -23,20 +23,20 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E50",
     title: "the clock is wrong for over a minute",
     stores: &[Kind::Zk, Kind::File],
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
 /// On files alone: others would contradict.
-fn cast(plan: &Plan) -> Cast {
+fn participants(plan: &Plan) -> Participants {
     let nodes = if plan.store == Kind::File { 1 } else { 2 };
-    Cast { nodes, window: WINDOW, pressure: Pressure::gentle(), ..Cast::default() }
+    Participants { nodes, window: WINDOW, pressure: Pressure::gentle(), ..Participants::default() }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
     let begin = clock::now();
     stage.nodes[0].clock.set_ahead(HOUR)?;
     if stage.plan.store == Kind::File {
-        stage.nodes[0].door.tolerate(Duration::ZERO, HOUR);
+        stage.nodes[0].endpoint.tolerate(Duration::ZERO, HOUR);
     }
     stage.rest(LASTS);
     let shown = stage.nodes[0].clock_unix_ms()?.abs_diff(clock::unix_ms());
@@ -44,7 +44,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     stage.verdict.guard("clocks that are ahead, by the node's word", is_ahead.into(), 1);
     // Alone, it is the one that must go on.
     let node = (stage.nodes.len() > 1).then_some(0);
-    stage.was("clock +3600 s", node, begin);
+    stage.record_fault("clock +3600 s", node, begin);
     if stage.plan.store == Kind::File {
         stage.nothing_refused(&[0], begin, begin);
         return Ok(());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::clock;
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario};
-use crate::stage::{Cast, Lease, Outcomes, Plan, Stage};
+use crate::stage::{Lease, Outcomes, Participants, Plan, Stage};
 use crate::store::{Kind, Setting};
 
 const WORKERS: u64 = 16;
@@ -19,11 +19,11 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E51",
     title: "a crash for every worker",
     stores: &Kind::ALL,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
-    Cast {
+fn participants(_: &Plan) -> Participants {
+    Participants {
         nodes: 1,
         late: 1,
         workers: WORKERS,
@@ -31,7 +31,7 @@ fn cast(_: &Plan) -> Cast {
         window: Lease::DEFAULT.budget,
         pressure: Pressure { connections: 2, ..Pressure::default() },
         setting: Setting::Plain,
-        ..Cast::default()
+        ..Participants::default()
     }
 }
 
@@ -46,7 +46,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         }
         stage.nodes[0].daemon.kill();
     }
-    stage.was("SIGKILL, as often as there are workers", Some(0), begin);
+    stage.record_fault("SIGKILL, as often as there are workers", Some(0), begin);
     let workers = workers(stage)?;
     let unused = workers["never_used"].as_u64().unwrap_or(WORKERS);
     stage.verdict.guard("workers that were used", WORKERS.saturating_sub(unused), WORKERS);

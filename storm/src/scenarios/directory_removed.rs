@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Lease, Outcomes, Plan, Stage};
+use crate::stage::{Lease, Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const NEWCOMER: usize = 1;
@@ -19,17 +19,17 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E45",
     title: "the directory is removed",
     stores: &[Kind::File],
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
-    Cast {
+fn participants(_: &Plan) -> Participants {
+    Participants {
         nodes: 2,
         late: 1,
         workers: 1,
         lease: Lease::DEFAULT,
         window: Lease::DEFAULT.budget,
-        ..Cast::default()
+        ..Participants::default()
     }
 }
 
@@ -40,7 +40,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     stage.nodes[NEWCOMER].launch()?;
     let took = stage.starts_within(NEWCOMER, begin, STARTS);
     stage.rest(BOTH);
-    stage.was("directory removed", Some(0), begin);
+    stage.record_fault("directory removed", Some(0), begin);
     let after = stage.store.incarnation()?;
     let is_new = before.is_some() && after.is_some() && after != before;
     stage.verdict.guard("directories that were another one", is_new.into(), 1);

@@ -67,21 +67,21 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
 
 /// What `frazil elect` has started.
 #[derive(Debug)]
-struct Family {
+struct ProcessTree {
     /// All between it and the command.
     guards: Vec<u32>,
     command: u32,
 }
 
 /// Waits until the command runs.
-fn family(daemon: &Daemon) -> io::Result<Family> {
+fn family(daemon: &Daemon) -> io::Result<ProcessTree> {
     let mut found = None;
     wait_until("the command of a leader", LEADS, || {
         let all = daemon.id().map(descendants).unwrap_or_default();
         let command = all.iter().copied().find(|process| is_command(*process));
         found = command.map(|command| {
             let guards = all.iter().copied().filter(|process| *process != command).collect();
-            Family { guards, command }
+            ProcessTree { guards, command }
         });
         found.is_some()
     })?;

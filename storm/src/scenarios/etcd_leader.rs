@@ -7,9 +7,9 @@ use std::io;
 use std::time::Duration;
 
 use crate::clock;
-use crate::history::{Mark, Outcome};
+use crate::history::{Outcome, RequestRecord};
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::{Kind, Setting};
 
 const CYCLES: u32 = 10;
@@ -27,16 +27,16 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E13b",
     title: "etcd loses its leader",
     stores: &[Kind::Etcd],
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
-    Cast { nodes: NODES, setting: Setting::Several, ..Cast::default() }
+fn participants(_: &Plan) -> Participants {
+    Participants { nodes: NODES, setting: Setting::Several, ..Participants::default() }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
     let (mut replaced, mut slowest) = (0, Duration::ZERO);
-    let mut seen = Seen::default();
+    let mut seen = Observed::default();
     // A fail-over is short: two at least.
     let cycles = stage.cycles(CYCLES).max(2);
     for _ in 0..cycles {
@@ -61,7 +61,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         let member = stage.store.members()?.node(killed);
         member.launch()?;
         member.wait_ready()?;
-        stage.was(format!("leader {killed} killed"), None, begin);
+        stage.record_fault(format!("leader {killed} killed"), None, begin);
         let horizon = gone + stage.lease.budget.saturating_sub(stage.lease.heartbeat + LATE);
         for node in 0..NODES {
             seen.look(&stage.load.record.between(node, begin, clock::now()), horizon);
@@ -70,7 +70,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     stage.verdict.guard("leaders seen replaced", replaced, cycles.into());
     stage.verdict.bar("its end to renewals by all", slowest, Duration::from_secs(2));
     stage.verdict.bar("longest refusal", seen.longest, REFUSES);
-    let Seen { asked, refused, early, strange, .. } = seen;
+    let Observed { asked, refused, early, strange, .. } = seen;
     stage.verdict.note("requests refused", format!("{refused} of {asked}"));
     stage.verdict.hold("goes on until the horizon", early.is_none(), || {
         format!("refused although the horizon was not there yet: {early:?}")
@@ -83,22 +83,22 @@ fn act(stage: &mut Stage) -> io::Result<()> {
 
 /// What clients saw of the loss of a leader.
 #[derive(Debug, Default)]
-struct Seen {
+struct Observed {
     asked: u64,
     refused: u64,
     /// The first that was refused before its time.
-    early: Option<Mark>,
+    early: Option<RequestRecord>,
     /// The first that had no answer, or not the one that is documented.
-    strange: Option<Mark>,
+    strange: Option<RequestRecord>,
     /// From the first refusal of a node to the next IDs.
     longest: Duration,
 }
 
-impl Seen {
+impl Observed {
     /// Looks at the requests to one node, whose horizon is not before a moment.
-    fn look(&mut self, marks: &[Mark], horizon: Duration) {
+    fn look(&mut self, marks: &[RequestRecord], horizon: Duration) {
         self.asked += marks.len() as u64;
-        let mut marks: Vec<&Mark> = marks.iter().collect();
+        let mut marks: Vec<&RequestRecord> = marks.iter().collect();
         marks.sort_by_key(|mark| mark.answered);
         let mut since = None;
         for mark in marks {
@@ -132,12 +132,12 @@ fn judge(plan: &Plan, outcomes: &mut Outcomes) {
 mod tests {
     use super::*;
 
-    fn seen(marks: &[(u64, Outcome)]) -> Seen {
+    fn seen(marks: &[(u64, Outcome)]) -> Observed {
         let mark = |(ms, outcome): &(u64, Outcome)| {
             let (asked, answered) = (Duration::from_millis(*ms), Duration::from_millis(ms + 1));
-            Mark { asked, answered, outcome: outcome.clone() }
+            RequestRecord { asked, answered, outcome: outcome.clone() }
         };
-        let mut seen = Seen::default();
+        let mut seen = Observed::default();
         let horizon = Duration::from_millis(2500);
         seen.look(&marks.iter().map(mark).collect::<Vec<_>>(), horizon);
         seen

@@ -11,7 +11,7 @@ use frazil_rig::{AppendOnly, Redis, RedisBuilder, wait_until};
 
 use crate::clock;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Namespace, Outcomes, Plan, Stage};
+use crate::stage::{Namespace, Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const CYCLES: u32 = 10;
@@ -33,18 +33,18 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E17",
     title: "Redis evicts, or may forget",
     stores: &[Kind::Redis],
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
 /// The namespace is founded by the nodes, and a leader's TTL, which counts among the windows, is
 /// short: what is lost then rests for seconds.
-fn cast(_: &Plan) -> Cast {
-    Cast {
+fn participants(_: &Plan) -> Participants {
+    Participants {
         nodes: WORKERS + 1,
         workers: WORKERS as u64,
         more_flags: ["--election-ttl", "1s"].map(str::to_owned).into(),
         namespace: Namespace::Found,
-        ..Cast::default()
+        ..Participants::default()
     }
 }
 
@@ -62,7 +62,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         let policy = if cycle % 2 == 0 { "allkeys-lru" } else { "allkeys-random" };
         taken += crowd(stage, policy)?;
         make_room(stage)?;
-        stage.was(format!("{policy}: heaps of other data"), None, begin);
+        stage.record_fault(format!("{policy}: heaps of other data"), None, begin);
         let room = clock::now();
         // They may go on for as long, although they have lost their workers.
         stage.rest(stage.lease.budget);

@@ -9,9 +9,9 @@ use std::io;
 use std::time::Duration;
 
 use crate::clock;
-use crate::load::{Company, Pressure};
+use crate::load::{ClientMix, Pressure};
 use crate::scenario::{Play, Scenario};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 use crate::verdict::Verdict;
 
@@ -34,26 +34,26 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E32",
     title: "the sequence used up",
     stores: &Kind::ALL,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
+fn participants(_: &Plan) -> Participants {
     let pressure = Pressure {
         connections: 8,
         batch: BATCH,
-        company: Company::AndSingles,
+        client_mix: ClientMix::AndSingles,
         pause: Duration::ZERO,
         ..Pressure::default()
     };
-    Cast { nodes: 1, workers: 1, pressure, ..Cast::default() }
+    Participants { nodes: 1, workers: 1, pressure, ..Participants::default() }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
-    let (begin, before) = (clock::now(), Spent::read(stage)?);
+    let (begin, before) = (clock::now(), Consumption::read(stage)?);
     let lasts = LASTS.mul_f64(stage.plan.scale.max(0.2));
     stage.rest(lasts);
-    stage.was("more asked than there is", Some(0), begin);
-    let (end, after) = (clock::now(), Spent::read(stage)?);
+    stage.record_fault("more asked than there is", Some(0), begin);
+    let (end, after) = (clock::now(), Consumption::read(stage)?);
     let measured = Measured::new(&before, &after, end - begin);
     measured.check(&mut stage.verdict);
     let mut singles: Vec<Duration> = stage
@@ -75,7 +75,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
 
 /// What was issued and used up to a moment.
 #[derive(Debug)]
-struct Spent {
+struct Consumption {
     ids: u64,
     /// Of the node.
     cpu_seconds: f64,
@@ -84,7 +84,7 @@ struct Spent {
     all_ticks: u64,
 }
 
-impl Spent {
+impl Consumption {
     fn read(stage: &Stage) -> io::Result<Self> {
         let (idle_ticks, all_ticks) = machine(&std::fs::read_to_string("/proc/stat")?)?;
         let cpu_seconds = stage.nodes[0].metric("process_cpu_seconds_total")?;
@@ -117,7 +117,7 @@ struct Measured {
 
 impl Measured {
     #[expect(clippy::cast_precision_loss, reason = "rates")]
-    fn new(before: &Spent, after: &Spent, lasted: Duration) -> Self {
+    fn new(before: &Consumption, after: &Consumption, lasted: Duration) -> Self {
         let seconds = lasted.as_secs_f64();
         let all = after.all_ticks.saturating_sub(before.all_ticks).max(1) as f64;
         Self {
@@ -184,8 +184,9 @@ mod tests {
 
     #[test]
     fn what_was_spent_is_counted_between_two_looks() {
-        let before = Spent { ids: 0, cpu_seconds: 1.0, idle_ticks: 100, all_ticks: 1000 };
-        let after = Spent { ids: 4_096_000, cpu_seconds: 2.0, idle_ticks: 150, all_ticks: 1200 };
+        let before = Consumption { ids: 0, cpu_seconds: 1.0, idle_ticks: 100, all_ticks: 1000 };
+        let after =
+            Consumption { ids: 4_096_000, cpu_seconds: 2.0, idle_ticks: 150, all_ticks: 1200 };
         let Measured { share, cores, idle } =
             Measured::new(&before, &after, Duration::from_secs(2));
         for (measured, expected) in [(share, 0.5), (cores, 0.5), (idle, 0.25)] {

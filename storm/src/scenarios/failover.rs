@@ -15,7 +15,7 @@ use frazil_rig::wait_until;
 
 use crate::clock;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Lease, Namespace, Outcomes, Plan, Stage};
+use crate::stage::{Lease, Namespace, Outcomes, Participants, Plan, Stage};
 use crate::store::{Kind, Setting};
 
 const CYCLES: u32 = 10;
@@ -33,33 +33,33 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E14",
     title: "a fail-over that loses the last writes",
     stores: &[Kind::Redis],
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
 /// One worker more than nodes: the one whose acquisition gets lost. A budget that is longer than the
 /// shortest, so that what was promised outlasts a fail-over by far.
-fn cast(_: &Plan) -> Cast {
-    Cast {
+fn participants(_: &Plan) -> Participants {
+    Participants {
         nodes: NODES,
         workers: NODES as u64 + 1,
         lease: Lease { budget: Duration::from_secs(5), ..Lease::SHORT },
         more_flags: ["--election-ttl", "1s"].map(str::to_owned).into(),
         namespace: Namespace::Found,
         setting: Setting::Several,
-        ..Cast::default()
+        ..Participants::default()
     }
 }
 
 /// The worst of all cycles.
 #[derive(Debug, Default)]
-struct Seen {
+struct Observed {
     lost: u64,
     notice: Duration,
     recovery: Duration,
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
-    let mut seen = Seen::default();
+    let mut seen = Observed::default();
     let cycles = stage.cycles(CYCLES);
     for cycle in 0..cycles {
         if !stage.goes_on() {
@@ -78,7 +78,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     Ok(())
 }
 
-fn fail_over(stage: &mut Stage, seen: &mut Seen) -> io::Result<()> {
+fn fail_over(stage: &mut Stage, seen: &mut Observed) -> io::Result<()> {
     // Its new tenure is what gets lost.
     let early = stage.random.usize(0..NODES);
     // It acquires from a master that knows nothing of that.
@@ -120,7 +120,7 @@ fn fail_over(stage: &mut Stage, seen: &mut Seen) -> io::Result<()> {
         format!("node {known} lost its worker, which the promoted server knew")
     });
     seen.recovery = seen.recovery.max(clock::now() - promoted);
-    stage.was("master killed, its tail lost", Some(early), begin);
+    stage.record_fault("master killed, its tail lost", Some(early), begin);
     Ok(())
 }
 

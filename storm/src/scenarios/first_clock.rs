@@ -9,7 +9,7 @@ use frazil_rig::wait_until;
 
 use crate::clock;
 use crate::scenario::{Play, Scenario};
-use crate::stage::{Cast, Namespace, Outcomes, Plan, Stage};
+use crate::stage::{Namespace, Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const FIRST: usize = 0;
@@ -23,17 +23,17 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E48",
     title: "the first clock is a year ahead",
     stores: &[Kind::Redis, Kind::Etcd, Kind::File],
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
+fn participants(_: &Plan) -> Participants {
     let ms = i64::try_from(YEAR.as_millis()).unwrap_or(i64::MAX);
-    Cast {
+    Participants {
         nodes: 2,
         late: 2,
         own_clocks: vec![(FIRST, ms)],
         namespace: Namespace::Found,
-        ..Cast::default()
+        ..Participants::default()
     }
 }
 
@@ -49,7 +49,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     });
     stage.rest(Duration::from_secs(3));
     stage.nodes[FIRST].daemon.kill();
-    stage.was("the first node's clock a year ahead", Some(FIRST), begin);
+    stage.record_fault("the first node's clock a year ahead", Some(FIRST), begin);
     stage.verdict.note("it created the namespace", created.is_ok());
     let started = clock::now();
     stage.nodes[SECOND].launch()?;

@@ -12,7 +12,7 @@ use crate::clock;
 use crate::http::{Connection, Reply};
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 use crate::verdict::Verdict;
 
@@ -54,12 +54,12 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E12",
     title: "hostile counts",
     stores: &Kind::ALL,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
+fn participants(_: &Plan) -> Participants {
     let pressure = Pressure { connections: 0, ..Pressure::default() };
-    Cast { nodes: 1, pressure, ..Cast::default() }
+    Participants { nodes: 1, pressure, ..Participants::default() }
 }
 
 /// What the requests came to.
@@ -79,7 +79,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     for _ in 0..stage.cycles(ROUNDS) {
         round(stage, &mut tally, &mut long)?;
     }
-    stage.was("hostile counts", Some(0), begin);
+    stage.record_fault("hostile counts", Some(0), begin);
     let (issued_after, grown) =
         (stage.nodes[0].metric(ISSUED)?, resident_bytes(stage)?.saturating_sub(memory));
     let consumed = issued_after - issued;
@@ -102,7 +102,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
 
 /// Sends every count in every form once.
 fn round(stage: &mut Stage, tally: &mut Tally, long: &mut Tally) -> io::Result<()> {
-    let address = stage.nodes[0].door.address;
+    let address = stage.nodes[0].endpoint.address;
     for path in PATHS {
         for form in FORMS {
             let mut connection = Connection::open(address, PATIENCE)?;
@@ -154,7 +154,7 @@ fn check(verdict: &mut Verdict, meaning: &str, reply: &Reply, allowed: &[u16], t
 
 /// Shows that the counter counts: otherwise that it stands still would say nothing.
 fn is_counted(stage: &mut Stage, before: f64) -> io::Result<()> {
-    let mut connection = Connection::open(stage.nodes[0].door.address, PATIENCE)?;
+    let mut connection = Connection::open(stage.nodes[0].endpoint.address, PATIENCE)?;
     let reply = connection.ask("POST", "/v1/ids?count=7", FORMS[2])?;
     let rise = stage.nodes[0].metric(ISSUED)? - before;
     stage.verdict.guard("7 IDs that are counted", u64::from(reply.status == 200 && rise == 7.0), 1);

@@ -12,11 +12,11 @@
 //! those of one that was killed move at once.
 
 mod crash;
-mod crew;
 mod demo;
 mod oracle;
 mod report;
 mod steps;
+mod worker_set;
 
 use std::io;
 

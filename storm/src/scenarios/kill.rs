@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const CYCLES: u32 = 40;
@@ -17,12 +17,12 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E05",
     title: "nodes killed all the time",
     stores: &Kind::ALL,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
 /// Workers enough that those which rest after a crash are not missed.
-fn cast(_: &Plan) -> Cast {
-    Cast { workers: 16, ..Cast::default() }
+fn participants(_: &Plan) -> Participants {
+    Participants { workers: 16, ..Participants::default() }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
@@ -40,7 +40,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         slowest = slowest.max(took);
         let left = EVERY.saturating_sub(clock::now() - begin);
         stage.rest(left);
-        stage.was("SIGKILL", Some(victim), begin);
+        stage.record_fault("SIGKILL", Some(victim), begin);
         for other in (0..stage.nodes.len()).filter(|other| *other != victim) {
             let marks = stage.load.record.between(other, begin, clock::now());
             asked += marks.len() as u64;

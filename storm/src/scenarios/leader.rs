@@ -8,7 +8,7 @@
 //! A leader that was lost is replaced after the TTL and the lock delay. On files the kernel knows who
 //! is there: a candidate that is stopped leads on, and nobody replaces it.
 
-mod company;
+mod candidate_set;
 mod oracle;
 
 use std::io;
@@ -23,7 +23,7 @@ use crate::scenario::{Play, Scenario};
 use crate::stage::{Fault, Outcomes, Plan};
 use crate::store::{Kind, Setting, Store};
 use crate::verdict::Verdict;
-use company::{Company, Halt, is_stopped};
+use candidate_set::{CandidateSet, PausedProcesses, is_stopped};
 use oracle::Frozen;
 
 /// One each three seconds, for two minutes.
@@ -41,7 +41,7 @@ pub(crate) const ROW: Scenario =
 
 /// What is done to a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Blow {
+enum FaultKind {
     /// Everything of it stops, as a machine does that sleeps.
     Freeze,
     Kill,
@@ -51,7 +51,7 @@ enum Blow {
     Terminate,
 }
 
-impl Blow {
+impl FaultKind {
     const ALL: [Self; 5] = [Self::CutOff, Self::Freeze, Self::Kill, Self::Stop, Self::Terminate];
 
     /// Those that a store knows: nobody can be cut off from files.
@@ -65,11 +65,11 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
     let rule = if is_blind { Rule::Blind } else { Rule::Fenced };
     let store = Store::start(plan.store, Setting::One)?;
     let register = Register::start(rule)?;
-    let company = Company::start(plan, &store, register.address)?;
-    let mut play = Drama {
+    let candidate_set = CandidateSet::start(plan, &store, register.address)?;
+    let mut play = Experiment {
         random: fastrand::Rng::with_seed(plan.seed),
         kind: plan.store,
-        company,
+        candidate_set,
         register,
         verdict: Verdict::default(),
         faults: Vec::new(),
@@ -78,25 +78,25 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
         seen_stopped: 0,
     };
     let began = clock::now();
-    // Each blow at least once.
+    // Each kind of fault at least once.
     let cycles = plan.cycles(CYCLES).max(5);
-    let mut blows = Vec::new();
+    let mut fault_kinds = Vec::new();
     for _ in 0..cycles {
-        if blows.is_empty() {
-            blows = Blow::of(plan.store).to_vec();
-            play.random.shuffle(&mut blows);
+        if fault_kinds.is_empty() {
+            fault_kinds = FaultKind::of(plan.store).to_vec();
+            play.random.shuffle(&mut fault_kinds);
         }
-        let blow = blows.pop().unwrap_or(Blow::Kill);
-        play.cycle(blow)?;
+        let fault_kind = fault_kinds.pop().unwrap_or(FaultKind::Kill);
+        play.cycle(fault_kind)?;
     }
     Ok(play.end((clock::now() - began).as_secs_f64()))
 }
 
 /// Everything that runs.
-struct Drama {
+struct Experiment {
     random: fastrand::Rng,
     kind: Kind,
-    company: Company,
+    candidate_set: CandidateSet,
     register: Register,
     verdict: Verdict,
     faults: Vec<Fault>,
@@ -105,29 +105,31 @@ struct Drama {
     seen_stopped: u64,
 }
 
-impl Drama {
-    /// Does something to a candidate, and waits until somebody leads again. Each blow meets the leader
+impl Experiment {
+    /// Does something to a candidate, and waits until somebody leads again. Each kind of fault meets the leader
     /// first; after that it may be another candidate.
-    fn cycle(&mut self, blow: Blow) -> io::Result<()> {
+    fn cycle(&mut self, fault_kind: FaultKind) -> io::Result<()> {
         let leader = self.leader()?;
-        let may_be_other = self.faults.len() >= Blow::ALL.len() && blow != Blow::Freeze;
+        let may_be_other =
+            self.faults.len() >= FaultKind::ALL.len() && fault_kind != FaultKind::Freeze;
         let is_other = may_be_other && self.random.u8(0..5) == 0;
         let victim = match is_other {
-            true => self.random.usize(0..self.company.len()),
-            false => self.company.number(&leader.instance)?,
+            true => self.random.usize(0..self.candidate_set.len()),
+            false => self.candidate_set.number(&leader.instance)?,
         };
-        let hits_leader = self.company.number(&leader.instance)? == victim;
+        let hits_leader = self.candidate_set.number(&leader.instance)? == victim;
         let (begin, begin_unix) = (clock::now(), clock::unix());
-        let halt = self.strike(blow, victim, &leader)?;
-        let stays = self.kind == Kind::File && matches!(blow, Blow::Stop | Blow::Freeze);
+        let paused = self.inject(fault_kind, victim, &leader)?;
+        let stays =
+            self.kind == Kind::File && matches!(fault_kind, FaultKind::Stop | FaultKind::Freeze);
         if hits_leader && !stays {
             let took = self.replaced(&leader, begin_unix)?;
             self.slowest = self.slowest.max(took);
         }
         let rest = EVERY.saturating_sub(clock::now() - begin);
-        self.company.attend(rest)?;
-        self.heal(victim, &leader, halt)?;
-        let what = format!("{blow:?}");
+        self.candidate_set.attend(rest)?;
+        self.repair(victim, &leader, paused)?;
+        let what = format!("{fault_kind:?}");
         self.faults.push(Fault { what, node: Some(victim), begin, end: clock::now() });
         Ok(())
     }
@@ -136,7 +138,7 @@ impl Drama {
     fn leader(&mut self) -> io::Result<Writer> {
         let (mut leader, mut trouble) = (None, None);
         wait_until("a leader", LIMIT, || {
-            trouble = self.company.supervise().err();
+            trouble = self.candidate_set.supervise().err();
             leader = self.register.ledger().leader(FRESH).cloned();
             leader.is_some() || trouble.is_some()
         })?;
@@ -144,31 +146,36 @@ impl Drama {
         leader.ok_or_else(|| io::Error::other("nobody leads"))
     }
 
-    fn strike(&mut self, blow: Blow, victim: usize, leader: &Writer) -> io::Result<Option<Halt>> {
-        let candidate = &self.company.candidates[victim];
+    fn inject(
+        &mut self,
+        fault_kind: FaultKind,
+        victim: usize,
+        leader: &Writer,
+    ) -> io::Result<Option<PausedProcesses>> {
+        let candidate = &self.candidate_set.candidates[victim];
         let own = candidate.daemon.id();
-        match blow {
-            Blow::Kill => candidate.daemon.kill(),
-            Blow::Terminate => candidate.daemon.terminate()?,
+        match fault_kind {
+            FaultKind::Kill => candidate.daemon.kill(),
+            FaultKind::Terminate => candidate.daemon.terminate()?,
             // Files are reached without a network.
-            Blow::CutOff => {
+            FaultKind::CutOff => {
                 if let Some(proxy) = &candidate.link.proxy {
                     proxy.black_hole();
                 }
             }
-            Blow::Stop => {
-                let halt = Halt::of(own.into_iter().collect())?;
+            FaultKind::Stop => {
+                let paused = PausedProcesses::of(own.into_iter().collect())?;
                 self.seen_stopped += u64::from(own.is_some_and(is_stopped));
-                return Ok(Some(halt));
+                return Ok(Some(paused));
             }
-            Blow::Freeze => {
+            FaultKind::Freeze => {
                 // From here on it cannot know.
                 let begin = clock::unix();
                 let all = [Some(leader.process), Some(leader.parent), own];
-                let halt = Halt::of(all.into_iter().flatten().collect())?;
+                let paused = PausedProcesses::of(all.into_iter().flatten().collect())?;
                 self.frozen.push(Frozen { process: leader.process, begin });
                 self.seen_stopped += u64::from(is_stopped(leader.process));
-                return Ok(Some(halt));
+                return Ok(Some(paused));
             }
         }
         Ok(None)
@@ -178,7 +185,7 @@ impl Drama {
     fn replaced(&mut self, leader: &Writer, since: Duration) -> io::Result<Duration> {
         let (mut at, mut trouble) = (None, None);
         wait_until("another leader", LIMIT, || {
-            trouble = self.company.supervise().err();
+            trouble = self.candidate_set.supervise().err();
             at = self.register.ledger().successor(leader.process, since);
             at.is_some() || trouble.is_some()
         })?;
@@ -187,26 +194,31 @@ impl Drama {
     }
 
     /// Ends a fault. Of what was frozen the command wakes up first: it then has its moment.
-    fn heal(&mut self, victim: usize, leader: &Writer, halt: Option<Halt>) -> io::Result<()> {
-        if let Some(proxy) = &self.company.candidates[victim].link.proxy {
+    fn repair(
+        &mut self,
+        victim: usize,
+        leader: &Writer,
+        paused: Option<PausedProcesses>,
+    ) -> io::Result<()> {
+        if let Some(proxy) = &self.candidate_set.candidates[victim].link.proxy {
             proxy.heal();
         }
-        if let Some(mut halt) = halt {
-            if halt.wake(leader.process)? {
+        if let Some(mut paused) = paused {
+            if paused.wake(leader.process)? {
                 let before = self.register.ledger().attempts(leader.process);
                 wait_until("the command to go on", LIMIT, || {
                     let ledger = self.register.ledger();
                     ledger.attempts(leader.process) > before + 1
                 })?;
             }
-            halt.end()?;
+            paused.end()?;
         }
-        self.company.supervise()
+        self.candidate_set.supervise()
     }
 
     fn end(self, seconds: f64) -> Outcomes {
         let Self {
-            company,
+            candidate_set,
             register,
             mut verdict,
             faults,
@@ -216,17 +228,17 @@ impl Drama {
             kind,
             ..
         } = self;
-        let lost = company.lost();
-        drop(company);
+        let lost = candidate_set.lost();
+        drop(candidate_set);
         let seen = oracle::check(&register.ledger(), &frozen, &mut verdict);
         let is_server = kind != Kind::File;
-        let blows = faults.len() as u64;
-        verdict.guard("writes", seen.accepted, 100 * blows);
-        verdict.guard("leaders", seen.leaders, 1 + blows / if is_server { 2 } else { 4 });
+        let fault_kinds = faults.len() as u64;
+        verdict.guard("writes", seen.accepted, 100 * fault_kinds);
+        verdict.guard("leaders", seen.leaders, 1 + fault_kinds / if is_server { 2 } else { 4 });
         verdict.guard("processes seen stopped", seen_stopped, 2);
         verdict.guard("stale writes refused", seen.refused, u64::from(is_server));
         verdict.guard("leaderships that ended as lost", lost, u64::from(is_server));
-        let allowed = company::TTL + company::LOCK_DELAY + Duration::from_secs(1);
+        let allowed = candidate_set::TTL + candidate_set::LOCK_DELAY + Duration::from_secs(1);
         verdict.bar("slowest fail-over", slowest, allowed);
         verdict.note("writes refused", seen.refused);
         let (counts, refused) = (Counts::default(), [("stale".to_owned(), seen.refused)].into());

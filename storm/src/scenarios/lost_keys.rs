@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Namespace, Outcomes, Plan, Stage};
+use crate::stage::{Namespace, Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const CYCLES: u32 = 20;
@@ -24,16 +24,16 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E17b",
     title: "Redis loses some of the keys",
     stores: &[Kind::Redis],
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
-    Cast {
+fn participants(_: &Plan) -> Participants {
+    Participants {
         nodes: NODES,
         workers: NODES as u64,
         more_flags: ["--election-ttl", "1s"].map(str::to_owned).into(),
         namespace: Namespace::Found,
-        ..Cast::default()
+        ..Participants::default()
     }
 }
 
@@ -68,7 +68,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         stage.rest(stage.lease.budget);
         stage.all_serve(NODES, clock::now())?;
         slowest = slowest.max(clock::now() - restarted);
-        stage.was(format!("lost {lost:?}, and SIGKILL"), Some(victim), begin);
+        stage.record_fault(format!("lost {lost:?}, and SIGKILL"), Some(victim), begin);
     }
     stage.verdict.guard("keys that were there and deleted", gone, 2);
     stage.verdict.bar("a loss to three nodes that issue", slowest, RECOVERED);

@@ -13,7 +13,7 @@ use crate::clock;
 use crate::http::ask_once;
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Lease, Outcomes, Plan, Stage};
+use crate::stage::{Lease, Outcomes, Participants, Plan, Stage};
 use crate::store::{Kind, Setting};
 
 const RUNNING: [usize; 2] = [0, 1];
@@ -36,19 +36,19 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E54",
     title: "a Redis replica is lost",
     stores: &[Kind::Redis],
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
+fn participants(_: &Plan) -> Participants {
     let seconds = Duration::from_secs;
-    Cast {
+    Participants {
         nodes: 4,
         late: 1,
         workers: 3,
         lease: Lease { ttl: seconds(3), heartbeat: seconds(1), budget: seconds(9) },
         pressure: Pressure::gentle(),
         setting: Setting::Replicas,
-        ..Cast::default()
+        ..Participants::default()
     }
 }
 
@@ -61,7 +61,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     is_named_by_all(stage, lost);
     waits(stage, begin, lost);
     stage.rest_until(promised + BEYOND);
-    stage.was("replica killed", None, begin);
+    stage.record_fault("replica killed", None, begin);
     give_up(stage, lost)?;
     stage.nothing_refused(&RUNNING, since, begin);
     Ok(())
@@ -88,7 +88,7 @@ fn waits(stage: &mut Stage, begin: Duration, lost: u16) {
         says(stage, NEWCOMER, lost) || !stage.goes_on()
     });
     stage.verdict.hold("a takeover says what it waits for", said.is_ok(), || {
-        let page = ask_once(stage.nodes[NEWCOMER].door.address, "GET", PAGES[0]);
+        let page = ask_once(stage.nodes[NEWCOMER].endpoint.address, "GET", PAGES[0]);
         format!("the new node does not say that it waits for 127.0.0.1:{lost}: {page:?}")
     });
     stage.rest(WAITS_ON);
@@ -124,13 +124,13 @@ fn frazil(stage: &Stage, arguments: &[&str]) -> io::Result<String> {
 
 /// Whether a node that is well names a replica on a page.
 fn names(stage: &Stage, node: usize, page: &str, port: u16) -> bool {
-    ask_once(stage.nodes[node].door.address, "GET", page)
+    ask_once(stage.nodes[node].endpoint.address, "GET", page)
         .is_ok_and(|(status, body)| status == 200 && is_named(&body, port))
 }
 
 /// Whether a node that is not ready says that it waits for a replica to settle.
 fn says(stage: &Stage, node: usize, port: u16) -> bool {
-    ask_once(stage.nodes[node].door.address, "GET", PAGES[0]).is_ok_and(|(status, body)| {
+    ask_once(stage.nodes[node].endpoint.address, "GET", PAGES[0]).is_ok_and(|(status, body)| {
         let line = body.lines().find(|line| line.contains("taken over"));
         status == 503 && line.is_some_and(|line| is_named(line, port))
     })

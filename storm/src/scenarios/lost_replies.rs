@@ -12,10 +12,10 @@ use frazil_id::Id;
 use frazil_rig::Proxy;
 
 use crate::clock;
-use crate::history::{Handful, Tolerance};
+use crate::history::{Tolerance, UnorderedIds};
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const REQUESTS: u32 = 10_000;
@@ -32,22 +32,22 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E33",
     title: "answers cut on their way",
     stores: &Kind::ALL,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
+fn participants(_: &Plan) -> Participants {
     let pressure = Pressure { connections: 1, batch: 10, ..Pressure::default() };
-    Cast { nodes: 1, workers: 1, pressure, ..Cast::default() }
+    Participants { nodes: 1, workers: 1, pressure, ..Participants::default() }
 }
 
 /// A client whose answers can be cut, and the way that they take.
-struct Way {
+struct ClientLink {
     client: Client,
     proxy: Proxy,
     requests: u64,
 }
 
-impl Way {
+impl ClientLink {
     fn open(scheme: &str, to: SocketAddr) -> io::Result<Self> {
         let proxy = Proxy::start(to)?;
         // No IDs ahead: every request is one that may be cut.
@@ -66,10 +66,10 @@ impl Way {
 
 /// What the application saw.
 #[derive(Debug, Default)]
-struct Seen {
+struct Observed {
     ids: u64,
     largest: Option<Id>,
-    handfuls: Vec<Handful>,
+    unordered_answers: Vec<UnorderedIds>,
     /// Batches that have not as many IDs as were asked for.
     short: u64,
     /// Batches that do not ascend, or are not beyond the one before.
@@ -79,7 +79,7 @@ struct Seen {
     typed: u64,
 }
 
-impl Seen {
+impl Observed {
     /// Asks once.
     fn ask(&mut self, client: &Client, tolerance: Tolerance) {
         let asked_unix_ms = clock::unix_ms();
@@ -92,7 +92,12 @@ impl Seen {
                 self.falling += u64::from(!all.is_sorted_by(|one, other| one < other));
                 self.largest = self.largest.max(ids.last().copied());
                 let ids = ids.into_iter().map(Id::to_u64).collect();
-                self.handfuls.push(Handful { asked_unix_ms, answered_unix_ms, tolerance, ids });
+                self.unordered_answers.push(UnorderedIds {
+                    asked_unix_ms,
+                    answered_unix_ms,
+                    tolerance,
+                    ids,
+                });
             }
             Err(error) => {
                 self.refused += 1;
@@ -105,8 +110,9 @@ impl Seen {
 
 fn act(stage: &mut Stage) -> io::Result<()> {
     let node = &stage.nodes[0];
-    let mut ways = [Way::open("http", node.door.address)?, Way::open("grpc", node.grpc)?];
-    let (tolerance, mut seen) = (node.door.tolerance(), Seen::default());
+    let mut ways =
+        [ClientLink::open("http", node.endpoint.address)?, ClientLink::open("grpc", node.grpc)?];
+    let (tolerance, mut seen) = (node.endpoint.tolerance(), Observed::default());
     let begin = clock::now();
     for _ in 0..stage.cycles(REQUESTS) {
         let way = &mut ways[stage.random.usize(0..2)];
@@ -114,9 +120,9 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         way.requests += 1;
         seen.ask(&way.client, tolerance);
     }
-    stage.was("answers cut", Some(0), begin);
-    let Seen { ids, handfuls, short, falling, refused, typed, .. } = seen;
-    stage.load.hand_in(handfuls);
+    stage.record_fault("answers cut", Some(0), begin);
+    let Observed { ids, unordered_answers, short, falling, refused, typed, .. } = seen;
+    stage.load.hand_in(unordered_answers);
     let verdict = &mut stage.verdict;
     verdict.hold("all or nothing", short == 0, || format!("{short} batches were short"));
     verdict.hold("order", falling == 0, || format!("{falling} batches were not beyond others"));

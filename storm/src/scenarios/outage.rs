@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::clock;
 use crate::history::Record;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 /// Of each kind.
@@ -24,11 +24,11 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E13",
     title: "the store is frozen or killed",
     stores: &Kind::SERVERS,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
-    Cast { nodes: NODES, ..Cast::default() }
+fn participants(_: &Plan) -> Participants {
+    Participants { nodes: NODES, ..Participants::default() }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         silent += u64::from(away.is_seen);
         // For a store that is started anew this is when it was seen to answer.
         let back = clock::now();
-        stage.was(format!("{outage:?}"), None, away.from);
+        stage.record_fault(format!("{outage:?}"), None, away.from);
         longest = longest.max(longest_service(&stage.load.record, NODES, &away));
         slowest = slowest.max(stage.all_serve(NODES, back)?);
     }
@@ -68,7 +68,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
 
 /// When there surely was no store: from its end until it is let go on or started.
 #[derive(Clone, Copy, Debug)]
-struct Away {
+struct StoreOutage {
     from: Duration,
     until: Duration,
     /// By a question of our own.
@@ -76,7 +76,7 @@ struct Away {
 }
 
 /// Lets the store be away, and brings it back.
-fn happens(stage: &mut Stage, outage: Outage) -> io::Result<Away> {
+fn happens(stage: &mut Stage, outage: Outage) -> io::Result<StoreOutage> {
     let none = || io::Error::other("no server to do this to");
     let daemon = stage.store.daemon().ok_or_else(none)?;
     match outage {
@@ -91,11 +91,11 @@ fn happens(stage: &mut Stage, outage: Outage) -> io::Result<Away> {
         Outage::Frozen => stage.store.daemon().ok_or_else(none)?.resume()?,
         Outage::Killed => stage.store.restart()?,
     }
-    Ok(Away { from, until, is_seen })
+    Ok(StoreOutage { from, until, is_seen })
 }
 
 /// For how long any node gave IDs after the store had gone, and before it came back.
-fn longest_service(record: &Record, nodes: usize, away: &Away) -> Duration {
+fn longest_service(record: &Record, nodes: usize, away: &StoreOutage) -> Duration {
     let lasts = (0..nodes).filter_map(|node| record.last_answer(node, away.until));
     lasts.map(|last| last.saturating_sub(away.from)).max().unwrap_or_default()
 }
@@ -109,18 +109,18 @@ fn judge(plan: &Plan, outcomes: &mut Outcomes) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{Mark, Outcome};
+    use crate::history::{Outcome, RequestRecord};
 
     #[test]
     fn service_counts_while_the_store_is_away_and_not_until_that_it_is_back_is_noticed() {
         let (record, seconds) = (Record::new(2), Duration::from_secs_f64);
         for (node, asked) in [(0, 9.0), (0, 12.5), (1, 11.0), (1, 15.5)] {
             let answered = seconds(asked);
-            record.add(node, Mark { asked: answered, answered, outcome: Outcome::Ids(1) });
+            record.add(node, RequestRecord { asked: answered, answered, outcome: Outcome::Ids(1) });
         }
-        let away = Away { from: seconds(10.0), until: seconds(15.0), is_seen: true };
+        let away = StoreOutage { from: seconds(10.0), until: seconds(15.0), is_seen: true };
         assert_eq!(longest_service(&record, 2, &away), seconds(2.5));
-        let away = Away { until: seconds(16.0), ..away };
+        let away = StoreOutage { until: seconds(16.0), ..away };
         assert_eq!(longest_service(&record, 2, &away), seconds(5.5), "issued all the while");
     }
 }

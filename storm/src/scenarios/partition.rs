@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::scenario::{Play, Scenario, was_worth_it, went_on};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 /// Of each kind.
@@ -20,12 +20,12 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E06",
     title: "cut off from the store",
     stores: &Kind::SERVERS,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
 /// As many workers as there are nodes at first; the last node waits for its part.
-fn cast(_: &Plan) -> Cast {
-    Cast { nodes: WORKERS + 1, workers: WORKERS as u64, ..Cast::default() }
+fn participants(_: &Plan) -> Participants {
+    Participants { nodes: WORKERS + 1, workers: WORKERS as u64, ..Participants::default() }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         seen += u64::from(apart(stage, victim, cut)?);
         let marks = stage.load.record.between(victim, begin, clock::now());
         felt += u64::from(marks.iter().any(|mark| mark.ids() == 0));
-        stage.was(format!("{cut:?} lost"), Some(victim), begin);
+        stage.record_fault(format!("{cut:?} lost"), Some(victim), begin);
         if let Some(last) = stage.load.record.last_answer(victim, clock::now()) {
             longest = longest.max(last.saturating_sub(begin));
         }

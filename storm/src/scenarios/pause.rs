@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::clock;
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario, was_mixed, was_worth_it};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const CYCLES: u32 = 50;
@@ -18,13 +18,18 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E02",
     title: "a pause longer than the lease",
     stores: &Kind::ALL,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
 /// One worker fewer than nodes: whoever has none takes that of the frozen one.
-fn cast(_: &Plan) -> Cast {
+fn participants(_: &Plan) -> Participants {
     let pressure = Pressure::mixed();
-    Cast { nodes: WORKERS + 1, workers: WORKERS as u64, pressure, ..Cast::default() }
+    Participants {
+        nodes: WORKERS + 1,
+        workers: WORKERS as u64,
+        pressure,
+        ..Participants::default()
+    }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
@@ -40,7 +45,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         stage.rest(FROZEN);
         let resumed = clock::now();
         stage.nodes[victim].daemon.resume()?;
-        stage.was("SIGSTOP", Some(victim), begin);
+        stage.record_fault("SIGSTOP", Some(victim), begin);
         slowest = slowest.max(stage.all_serve(WORKERS, resumed)?);
     }
     stage.verdict.guard("nodes seen frozen", frozen, stage.faults.len() as u64);

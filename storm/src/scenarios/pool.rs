@@ -11,10 +11,10 @@ use std::time::Duration;
 use frazil_rig::wait_until;
 
 use crate::clock;
-use crate::history::{Mark, Outcome};
+use crate::history::{Outcome, RequestRecord};
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const NODES: usize = 12;
@@ -29,12 +29,12 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E25",
     title: "more nodes than workers",
     stores: &Kind::ALL,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
+fn participants(_: &Plan) -> Participants {
     let pressure = Pressure { connections: 2, ..Pressure::default() };
-    Cast { nodes: NODES, workers: WORKERS, pressure, ..Cast::default() }
+    Participants { nodes: NODES, workers: WORKERS, pressure, ..Participants::default() }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
@@ -55,7 +55,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
         stage.nodes[victim].launch()?;
         let left = EVERY.saturating_sub(clock::now() - begin);
         stage.rest(left);
-        stage.was("SIGKILL", Some(victim), begin);
+        stage.record_fault("SIGKILL", Some(victim), begin);
         most = most.max(holders(stage)?);
     }
     stage.verdict.hold("no more holders than workers", most <= WORKERS, || {
@@ -112,7 +112,7 @@ fn refusals(stage: &mut Stage) {
     stage.verdict.bar("slowest NO_WORKER", slowest, Duration::from_secs(1));
 }
 
-fn is_refused(mark: &Mark) -> bool {
+fn is_refused(mark: &RequestRecord) -> bool {
     matches!(&mark.outcome, Outcome::Refused(reason) if reason == REASON)
 }
 

@@ -22,7 +22,7 @@ use frazil_rig::{Redis, wait_until};
 use crate::clock;
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Lease, Outcomes, Plan, Stage};
+use crate::stage::{Lease, Outcomes, Participants, Plan, Stage};
 use crate::store::{Kind, Setting};
 use aof::Watch;
 
@@ -49,19 +49,19 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E42",
     title: "Redis loses what it acknowledged last",
     stores: &[Kind::Redis],
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
+fn participants(_: &Plan) -> Participants {
     let ms = Duration::from_millis;
-    Cast {
+    Participants {
         nodes: 4,
         late: 2,
         workers: WORKERS as u64,
         lease: Lease { ttl: ms(3000), heartbeat: ms(250), budget: ms(12_000) },
         pressure: Pressure::gentle(),
         setting: Setting::Plain,
-        ..Cast::default()
+        ..Participants::default()
     }
 }
 
@@ -131,7 +131,7 @@ fn lose(stage: &mut Stage, tail: Duration) -> io::Result<Lost> {
     if tail > UNSYNCED {
         all_used(stage, back);
     }
-    stage.was(format!("killed, without its last {tail:?}"), None, begin);
+    stage.record_fault(format!("killed, without its last {tail:?}"), None, begin);
     Ok(Lost { commands: lost.0, keys: lost.1, acquisition })
 }
 

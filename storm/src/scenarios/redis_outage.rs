@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::clock;
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Lease, Outcomes, Plan, Stage};
+use crate::stage::{Lease, Outcomes, Participants, Plan, Stage};
 use crate::store::{Kind, Setting};
 
 const RUNNING: [usize; 2] = [0, 1];
@@ -26,32 +26,32 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E41",
     title: "Redis is down for a while",
     stores: &[Kind::Redis],
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
 pub(crate) const FAIL_OVER: Scenario = Scenario {
     id: "E41b",
     title: "a Redis replica takes over",
     stores: &[Kind::Redis],
-    play: Play::Nodes { cast: cast_pair, act: act_pair, judge },
+    play: Play::Nodes { participants: cast_pair, act: act_pair, judge },
 };
 
 /// A TTL that is shorter than the outage: every lease has lapsed when the store is back.
-fn cast(plan: &Plan) -> Cast {
+fn participants(plan: &Plan) -> Participants {
     let budget = Duration::from_secs(if plan.scale >= 1.0 { 600 } else { 120 });
-    Cast {
+    Participants {
         nodes: 3,
         late: 1,
         lease: Lease { ttl: Duration::from_secs(10), heartbeat: Duration::from_secs(3), budget },
         window: budget,
         pressure: Pressure::gentle(),
         setting: Setting::Plain,
-        ..Cast::default()
+        ..Participants::default()
     }
 }
 
-fn cast_pair(plan: &Plan) -> Cast {
-    Cast { nodes: 2, late: 0, setting: Setting::PlainPair, ..cast(plan) }
+fn cast_pair(plan: &Plan) -> Participants {
+    Participants { nodes: 2, late: 0, setting: Setting::PlainPair, ..participants(plan) }
 }
 
 /// How long Redis is down, in seconds.
@@ -98,7 +98,7 @@ fn go_down(stage: &mut Stage, down: Duration) -> io::Result<bool> {
     stage.rest(down);
     let was_silent = stage.store.is_silent();
     stage.store.restart()?;
-    stage.was(format!("killed for {} s", down.as_secs()), None, begin);
+    stage.record_fault(format!("killed for {} s", down.as_secs()), None, begin);
     Ok(was_silent && run_id(stage)? != before)
 }
 
@@ -113,7 +113,7 @@ fn act_pair(stage: &mut Stage) -> io::Result<()> {
         let (since, promised) = (clock::now(), stage.promised(&RUNNING)?);
         let begin = clock::now();
         let lost = stage.store.pair()?.fail_over()?;
-        stage.was("master killed, its replica promoted", None, begin);
+        stage.record_fault("master killed, its replica promoted", None, begin);
         stage.verdict.note("tenures that the new master did not know", lost);
         stage.rest_until(promised + BEYOND);
         stage.nothing_refused(&RUNNING, since, begin);

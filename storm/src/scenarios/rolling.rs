@@ -11,10 +11,10 @@ use frazil_client::blocking::Client;
 use frazil_rig::wait_until;
 
 use crate::clock;
-use crate::history::{Handful, Tolerance};
+use crate::history::{Tolerance, UnorderedIds};
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const ROUNDS: u32 = 10;
@@ -29,21 +29,21 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E26",
     title: "a rolling restart",
     stores: &Kind::ALL,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
 /// As many workers as nodes: who comes back needs the one that it gave back.
-fn cast(_: &Plan) -> Cast {
+fn participants(_: &Plan) -> Participants {
     let pressure = Pressure { connections: 1, batch: 10, ..Pressure::default() };
     let drain_delay = Duration::from_millis(200);
-    Cast { workers: 3, pressure, drain_delay, ..Cast::default() }
+    Participants { workers: 3, pressure, drain_delay, ..Participants::default() }
 }
 
 /// What the application saw.
 #[derive(Debug, Default)]
 struct Application {
     ids: u64,
-    handfuls: Vec<Handful>,
+    unordered_answers: Vec<UnorderedIds>,
     errors: Vec<String>,
 }
 
@@ -52,12 +52,12 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     let mut endpoints = Vec::new();
     for node in &stage.nodes {
         endpoints.push(match stage.random.bool() {
-            true => format!("http://{}", node.door.address),
+            true => format!("http://{}", node.endpoint.address),
             false => format!("grpc://{}", node.grpc),
         });
     }
     stage.verdict.note("endpoints", endpoints.join(", "));
-    let tolerance = stage.nodes[0].door.tolerance();
+    let tolerance = stage.nodes[0].endpoint.tolerance();
     let behind_ms = tolerance.behind_ms + MAX_AGE_MS;
     let tolerance = Tolerance { behind_ms, ..tolerance };
     let client = Client::connect(endpoints).map_err(io::Error::other)?;
@@ -71,8 +71,8 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     });
     acted?;
     let application = application.map_err(|_| io::Error::other("the application panicked"))?;
-    let Application { ids, handfuls, errors } = application;
-    stage.load.hand_in(handfuls);
+    let Application { ids, unordered_answers, errors } = application;
+    stage.load.hand_in(unordered_answers);
     stage.verdict.guard("IDs through the client", ids, 10_000);
     stage.verdict.hold("the application sees no error", errors.is_empty(), || {
         format!("{} errors, the first: {}", errors.len(), errors[0])
@@ -96,7 +96,7 @@ fn roll(stage: &mut Stage) -> io::Result<()> {
                 stage.load.record.first_answer(node, ended).is_some()
             })?;
             slowest = slowest.max(clock::now() - ended);
-            stage.was("SIGTERM", Some(node), begin);
+            stage.record_fault("SIGTERM", Some(node), begin);
             stage.rest(Duration::from_millis(200));
         }
     }
@@ -118,7 +118,12 @@ fn use_ids(client: &Client, tolerance: Tolerance, is_over: &AtomicBool) -> Appli
         }
         seen.ids += ids.len() as u64;
         let answered_unix_ms = clock::unix_ms();
-        seen.handfuls.push(Handful { asked_unix_ms, answered_unix_ms, tolerance, ids });
+        seen.unordered_answers.push(UnorderedIds {
+            asked_unix_ms,
+            answered_unix_ms,
+            tolerance,
+            ids,
+        });
         clock::rest(PAUSE);
     }
     seen

@@ -10,7 +10,7 @@ use frazil_rig::free_port;
 
 use crate::clock;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const WORKERS: u64 = 4;
@@ -24,14 +24,14 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E52",
     title: "rotations that leave nothing",
     stores: &[Kind::Etcd],
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
+fn participants(_: &Plan) -> Participants {
     // Nobody is reached there if no port is free.
     let admin = SocketAddr::from(([127, 0, 0, 1], free_port().unwrap_or(0)));
     let more_flags = vec!["--admin".to_owned(), admin.to_string()];
-    Cast { nodes: 1, workers: WORKERS, more_flags, ..Cast::default() }
+    Participants { nodes: 1, workers: WORKERS, more_flags, ..Participants::default() }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
@@ -48,7 +48,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     let before = keys(stage)?;
     rotate(ROTATIONS);
     let after = keys(stage)?;
-    stage.was("rotated", None, begin);
+    stage.record_fault("rotated", None, begin);
     stage.verdict.note("keys", format!("{before} before {ROTATIONS} rotations, {after} after"));
     stage.verdict.hold("nothing is left behind", !grows(before, after), || {
         format!("{before} keys before {ROTATIONS} rotations, {after} after")

@@ -9,7 +9,7 @@ use crate::clock;
 use crate::http::ask_once;
 use crate::scenario::{Play, Scenario};
 use crate::scenarios::scoped;
-use crate::stage::{Cast, Lease, Names, Plan, Stage};
+use crate::stage::{Lease, Names, Participants, Plan, Stage};
 use crate::store::{Kind, Setting};
 
 const BOTH: [usize; 2] = [0, 1];
@@ -22,7 +22,7 @@ pub(crate) const AHEAD_OF_STORE: Scenario = Scenario {
     id: "E47",
     title: "a strict scope, clocks 9 s ahead",
     stores: &[Kind::Redis],
-    play: Play::Nodes { cast: cast_ahead, act: act_ahead, judge: scoped::judge },
+    play: Play::Nodes { participants: cast_ahead, act: act_ahead, judge: scoped::judge },
 };
 
 pub(crate) const RIDE: Scenario = Scenario {
@@ -30,51 +30,52 @@ pub(crate) const RIDE: Scenario = Scenario {
     title: "a strict scope rides on",
     // Others have a clock that contradicts.
     stores: &[Kind::Etcd, Kind::File],
-    play: Play::Nodes { cast: cast_ride, act: act_ride, judge: scoped::judge },
+    play: Play::Nodes { participants: cast_ride, act: act_ride, judge: scoped::judge },
 };
 
 pub(crate) const HOUR_AHEAD: Scenario = Scenario {
     id: "E47c",
     title: "a strict scope, its leader an hour ahead",
     stores: &[Kind::Etcd, Kind::Zk, Kind::File],
-    play: Play::Nodes { cast: scoped::cast, act: act_hour, judge: scoped::judge },
+    play: Play::Nodes { participants: scoped::participants, act: act_hour, judge: scoped::judge },
 };
 
 pub(crate) const ONE_NAME: Scenario = Scenario {
     id: "E47d",
     title: "a strict scope of two with one name",
     stores: &Kind::ALL,
-    play: Play::Nodes { cast: cast_named, act: act_named, judge: scoped::judge },
+    play: Play::Nodes { participants: cast_named, act: act_named, judge: scoped::judge },
 };
 
-fn cast_ahead(plan: &Plan) -> Cast {
+fn cast_ahead(plan: &Plan) -> Participants {
     let ms = i64::try_from(AHEAD.as_millis()).unwrap_or(i64::MAX);
     let own_clocks = BOTH.map(|node| (node, ms)).into();
-    Cast { own_clocks, setting: Setting::Plain, ..scoped::cast(plan) }
+    Participants { own_clocks, setting: Setting::Plain, ..scoped::participants(plan) }
 }
 
 fn act_ahead(stage: &mut Stage) -> io::Result<()> {
     let begin = clock::now();
     let seen = clocks_off(stage, &BOTH, AHEAD)?;
     scoped::answers(stage, &BOTH, begin);
-    stage.was("clocks 9 s ahead of the store's", None, begin);
+    stage.record_fault("clocks 9 s ahead of the store's", None, begin);
     stage.verdict.guard("clocks that are ahead, by the node's word", seen, 2);
     Ok(())
 }
 
-fn cast_ride(plan: &Plan) -> Cast {
+fn cast_ride(plan: &Plan) -> Participants {
     let lease = Lease::DEFAULT;
     // Horizons that are further away than the clock goes back.
-    let mut cast = Cast { lease, window: lease.budget, ..scoped::cast(plan) };
-    cast.more_flags.extend(["--rollback", "ride"].map(str::to_owned));
-    cast
+    let mut participants =
+        Participants { lease, window: lease.budget, ..scoped::participants(plan) };
+    participants.more_flags.extend(["--rollback", "ride"].map(str::to_owned));
+    participants
 }
 
 fn act_ride(stage: &mut Stage) -> io::Result<()> {
     scoped::some_leader(stage, scoped::ANSWERS)?;
     let begin = clock::now();
     for node in &stage.nodes {
-        node.door.tolerate(BACK, Duration::ZERO);
+        node.endpoint.tolerate(BACK, Duration::ZERO);
         node.clock.set_back(BACK)?;
     }
     // What was leased before is used up by then.
@@ -82,7 +83,7 @@ fn act_ride(stage: &mut Stage) -> io::Result<()> {
     let seen = clocks_off(stage, &BOTH, BACK)?;
     let since = clock::now();
     scoped::answers(stage, &BOTH, since);
-    stage.was("clocks a minute back", None, begin);
+    stage.record_fault("clocks a minute back", None, begin);
     stage.verdict.guard("clocks that are behind, by the node's word", seen, 2);
     Ok(())
 }
@@ -98,20 +99,20 @@ fn act_hour(stage: &mut Stage) -> io::Result<()> {
     stage.rest(Duration::from_secs(1));
     stage.nodes[leader].daemon.kill();
     let killed = clock::now();
-    stage.was("its clock an hour ahead for 3 s, and SIGKILL", Some(leader), begin);
+    stage.record_fault("its clock an hour ahead for 3 s, and SIGKILL", Some(leader), begin);
     scoped::answers(stage, &[1 - leader], killed);
     stage.verdict.guard("clocks that were ahead, by the node's word", seen, 1);
     Ok(())
 }
 
-fn cast_named(plan: &Plan) -> Cast {
-    Cast { names: Names::Same, ..scoped::cast(plan) }
+fn cast_named(plan: &Plan) -> Participants {
+    Participants { names: Names::Same, ..scoped::participants(plan) }
 }
 
 fn act_named(stage: &mut Stage) -> io::Result<()> {
     let begin = clock::now();
     scoped::answers(stage, &BOTH, begin);
-    stage.was("two nodes of one name", None, begin);
+    stage.record_fault("two nodes of one name", None, begin);
     let is_same = name(stage, 0)?.is_string() && name(stage, 0)? == name(stage, 1)?;
     stage.verdict.guard("nodes that say that they have one name", is_same.into(), 1);
     Ok(())
@@ -119,7 +120,7 @@ fn act_named(stage: &mut Stage) -> io::Result<()> {
 
 /// What a node is called, by its own word.
 fn name(stage: &Stage, node: usize) -> io::Result<serde_json::Value> {
-    let (_, body) = ask_once(stage.nodes[node].door.address, "POST", "/v1/ids")?;
+    let (_, body) = ask_once(stage.nodes[node].endpoint.address, "POST", "/v1/ids")?;
     let answer: serde_json::Value = serde_json::from_str(&body)?;
     Ok(answer["metadata"]["node"].clone())
 }

@@ -11,7 +11,7 @@ use frazil_rig::wait_until;
 use crate::clock;
 use crate::scenario::{Play, Scenario};
 use crate::scenarios::scoped;
-use crate::stage::{Cast, Lease, Namespace, Plan, Stage};
+use crate::stage::{Lease, Namespace, Participants, Plan, Stage};
 use crate::store::{Kind, Setting};
 
 /// Followed at once, since it is less than two seconds.
@@ -27,24 +27,24 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E46",
     title: "a strict scope is forgotten",
     stores: &Kind::SERVERS,
-    play: Play::Nodes { cast, act, judge: scoped::judge },
+    play: Play::Nodes { participants, act, judge: scoped::judge },
 };
 
 /// Nodes that go on for half a minute with the workers that were forgotten: it is the scope's order
 /// that is looked at. The namespace is founded by them, so that its slots rest for no longer.
-fn cast(plan: &Plan) -> Cast {
+fn participants(plan: &Plan) -> Participants {
     let seconds = Duration::from_secs;
     let lease = Lease { ttl: seconds(10), heartbeat: seconds(2), budget: seconds(30) };
     // With sessions of ZooKeeper that are as long as these leases.
     let setting = Setting::Plain;
-    Cast { lease, setting, namespace: Namespace::Found, ..scoped::cast(plan) }
+    Participants { lease, setting, namespace: Namespace::Found, ..scoped::participants(plan) }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
     let (mut forgotten, mut moved) = (0, 0);
     for node in &stage.nodes {
         // What is received goes on from what was, whoever leads.
-        node.door.tolerate(APART, 2 * APART + Duration::from_secs(3));
+        node.endpoint.tolerate(APART, 2 * APART + Duration::from_secs(3));
     }
     let cycles = stage.cycles(CYCLES);
     for _ in 0..cycles {
@@ -92,6 +92,6 @@ fn forget(stage: &mut Stage, old: usize) -> io::Result<bool> {
     stage.starts_within(other, led, scoped::ANSWERS);
     // What it gives first is what could be lower.
     stage.rest(Duration::from_secs(3));
-    stage.was("wiped, and its leader's clock 1.5 s ahead", Some(old), begin);
+    stage.record_fault("wiped, and its leader's clock 1.5 s ahead", Some(old), begin);
     Ok(moved.is_ok())
 }

@@ -7,7 +7,7 @@ use frazil_rig::wait_until;
 use crate::clock;
 use crate::http::ask_once;
 use crate::load::Pressure;
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 pub(super) const SCOPE: &str = "orders";
@@ -15,7 +15,7 @@ pub(super) const SCOPE: &str = "orders";
 pub(super) const ANSWERS: Duration = Duration::from_secs(30);
 
 /// Two nodes, both of which are asked for IDs of the scope alone.
-pub(super) fn cast(plan: &Plan) -> Cast {
+pub(super) fn participants(plan: &Plan) -> Participants {
     let pressure = Pressure {
         connections: 2,
         batch: 5,
@@ -26,14 +26,19 @@ pub(super) fn cast(plan: &Plan) -> Cast {
     // ZooKeeper's sessions are a second long, unless a row has it otherwise.
     let ttl = if plan.store == Kind::Zk { "1s" } else { "3s" };
     let flags = ["--scope", "orders=strict", "--election-ttl", ttl, "--max-wait", "500ms"];
-    Cast { nodes: 2, pressure, more_flags: flags.map(str::to_owned).into(), ..Cast::default() }
+    Participants {
+        nodes: 2,
+        pressure,
+        more_flags: flags.map(str::to_owned).into(),
+        ..Participants::default()
+    }
 }
 
 /// The node that says that it leads the scope.
 pub(super) fn leader(stage: &Stage) -> Option<usize> {
     let leads = |node: &usize| {
         let path = format!("/v1/elections/scope:{SCOPE}");
-        let told = ask_once(stage.nodes[*node].door.address, "GET", &path);
+        let told = ask_once(stage.nodes[*node].endpoint.address, "GET", &path);
         let told = told.ok().and_then(|(_, body)| serde_json::from_str(&body).ok());
         told.is_some_and(|told: serde_json::Value| told["is_leader"] == true)
     };
@@ -66,7 +71,7 @@ pub(super) fn answers(stage: &mut Stage, nodes: &[usize], since: Duration) {
         stage.verdict.hold("the scope goes on", refusals.failed == 0, || refusals.told(calm));
     }
     let plain = |node: &&usize| {
-        ask_once(stage.nodes[**node].door.address, "POST", "/v1/ids")
+        ask_once(stage.nodes[**node].endpoint.address, "POST", "/v1/ids")
             .is_ok_and(|(status, _)| status == 200)
     };
     let issuing = nodes.iter().filter(plain).count() as u64;

@@ -15,7 +15,7 @@ use frazil_rig::wait_until;
 use crate::clock;
 use crate::node::Node;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Lease, Namespace, Outcomes, Plan, Stage};
+use crate::stage::{Lease, Namespace, Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const CYCLES: u32 = 5;
@@ -30,13 +30,19 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E15",
     title: "etcd restored from an old snapshot",
     stores: &[Kind::Etcd],
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
 /// Few workers, so that in the snapshot those in use seem free. Whoever crashed may wait for one.
-fn cast(_: &Plan) -> Cast {
+fn participants(_: &Plan) -> Participants {
     let lease = Lease { budget: Duration::from_secs(6), ..Lease::SHORT };
-    Cast { nodes: NODES, workers: 5, lease, namespace: Namespace::Found, ..Cast::default() }
+    Participants {
+        nodes: NODES,
+        workers: 5,
+        lease,
+        namespace: Namespace::Found,
+        ..Participants::default()
+    }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
@@ -110,7 +116,7 @@ fn go_back(stage: &mut Stage, snapshot: &Path) -> io::Result<(bool, Duration, Du
         format!("tokens {tokens:?} became {now:?}")
     });
     stage.all_serve(NODES, clock::now())?;
-    stage.was("restored", None, begin);
+    stage.record_fault("restored", None, begin);
     Ok((is_lost, noticed, clock::now() - restored))
 }
 
@@ -137,7 +143,7 @@ fn by_the_book(stage: &mut Stage, snapshot: &Path) -> io::Result<()> {
     stage.verdict.hold("a quarantine is waited for", took >= least, || {
         format!("nodes issued {took:?} after the quarantine; {least:?} is the least")
     });
-    stage.was("stopped, restored, quarantined", None, begin);
+    stage.record_fault("stopped, restored, quarantined", None, begin);
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const CYCLES: u32 = 2;
@@ -30,12 +30,12 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E16",
     title: "the clock of Redis is stepped",
     stores: &[Kind::Redis],
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
 /// As many workers as nodes: whoever starts wants one that is, or was, somebody's.
-fn cast(_: &Plan) -> Cast {
-    Cast { nodes: NODES, workers: NODES as u64, ..Cast::default() }
+fn participants(_: &Plan) -> Participants {
+    Participants { nodes: NODES, workers: NODES as u64, ..Participants::default() }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
@@ -83,7 +83,7 @@ fn steps(stage: &mut Stage, millis: i64) -> io::Result<bool> {
         )
     });
     stage.store.redis()?.1.set_right()?;
-    stage.was(format!("TIME {millis} ms off"), Some(victim), begin);
+    stage.record_fault(format!("TIME {millis} ms off"), Some(victim), begin);
     Ok(is_seen)
 }
 
@@ -108,7 +108,7 @@ fn stays_blocked(stage: &mut Stage, ahead: Duration) -> io::Result<()> {
     stage.verdict.hold("no longer than the step", took <= limit + SLACK, || {
         format!("a worker was blocked for {took:?}; the step, the TTL and a pause are {limit:?}")
     });
-    stage.was("dies while TIME is ahead", Some(victim), begin);
+    stage.record_fault("dies while TIME is ahead", Some(victim), begin);
     Ok(())
 }
 

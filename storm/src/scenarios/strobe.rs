@@ -16,7 +16,7 @@ use frazil_rig::wait_until;
 use crate::clock;
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario, was_mixed, was_worth_it, went_on};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const STROBE: Duration = Duration::from_secs(30);
@@ -37,24 +37,24 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E21",
     title: "clocks that swing and jump",
     stores: &Kind::ALL,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
 fn rides(plan: &Plan) -> bool {
     plan.seed.is_multiple_of(2)
 }
 
-fn cast(plan: &Plan) -> Cast {
+fn participants(plan: &Plan) -> Participants {
     let policy = if rides(plan) { "ride" } else { "refuse" };
     let more_flags = vec!["--rollback".to_owned(), policy.to_owned()];
-    Cast { more_flags, pressure: Pressure::mixed(), ..Cast::default() }
+    Participants { more_flags, pressure: Pressure::mixed(), ..Participants::default() }
 }
 
 fn act(stage: &mut Stage) -> io::Result<()> {
     let quiet = rate(stage, clock::now() - Duration::from_secs(1));
     for node in &stage.nodes {
         let swing = Duration::from_millis(SWING_MS.unsigned_abs());
-        node.door.tolerate_only(swing, swing);
+        node.endpoint.tolerate_only(swing, swing);
     }
     let begin = clock::now();
     let end = begin + STROBE.mul_f64(stage.plan.scale);
@@ -68,7 +68,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     }
     let share = rate(stage, begin) / quiet.max(1.0);
     for node in 0..stage.nodes.len() {
-        stage.was("clocks swing by 200 ms", Some(node), begin);
+        stage.record_fault("clocks swing by 200 ms", Some(node), begin);
     }
     stage.verdict.note("throughput while clocks swing", format!("{share:.2} of that before"));
     let is_enough = share >= SHARE || !rides(&stage.plan);
@@ -91,7 +91,7 @@ fn mix(stage: &mut Stage) -> io::Result<()> {
     let end = clock::now() + MIX.mul_f64(stage.plan.scale);
     while stage.goes_on() && clock::now() < end {
         for (node, lead) in stage.nodes.iter().zip(&leads) {
-            node.door.tolerate_only(Duration::ZERO, lead.now());
+            node.endpoint.tolerate_only(Duration::ZERO, lead.now());
         }
         let victim = stage.random.usize(0..stage.nodes.len());
         let exponent = stage.random.i32(EXPONENTS);
@@ -102,11 +102,11 @@ fn mix(stage: &mut Stage) -> io::Result<()> {
         let allowed = explained(nanos, rides(&stage.plan));
         let ahead = allowed.ahead.max(leads[victim].now());
         leads[victim] = Lead::new(ahead, &stage.plan);
-        stage.nodes[victim].door.tolerate_only(allowed.behind, ahead);
+        stage.nodes[victim].endpoint.tolerate_only(allowed.behind, ahead);
         stage.nodes[victim].clock.set(nanos)?;
         let lasts = stage.between(Duration::from_millis(200), BUMP_MAX);
         stage.rest(lasts);
-        stage.was(format!("clock {:+} ms", nanos / 1_000_000), Some(victim), begin);
+        stage.record_fault(format!("clock {:+} ms", nanos / 1_000_000), Some(victim), begin);
         stage.nodes[victim].clock.set_right()?;
         is_noticed(stage, victim)?;
     }

@@ -14,9 +14,9 @@ use frazil_id::Layout;
 
 use crate::checker::Counts;
 use crate::clock;
-use crate::history::{Mark, Outcome};
+use crate::history::{Outcome, RequestRecord};
 use crate::scenario::{Play, Scenario};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 use crate::verdict::Verdict;
 
@@ -53,11 +53,11 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
 
 /// What the clients and the node said while its clock went over an edge.
 #[derive(Debug)]
-struct Seen {
+struct Observed {
     /// What the node's clock showed at first and at last, by its own word, from the edge on.
     clock_ms: [i64; 2],
-    before: Vec<Mark>,
-    after: Vec<Mark>,
+    before: Vec<RequestRecord>,
+    after: Vec<RequestRecord>,
 }
 
 fn live_through(plan: &Plan, edge: Edge) -> io::Result<Outcomes> {
@@ -68,19 +68,19 @@ fn live_through(plan: &Plan, edge: Edge) -> io::Result<Outcomes> {
     };
     let lead_ms = i64::try_from(LEAD.as_millis()).map_err(io::Error::other)?;
     // It is not waited for: at one of the edges it is never ready.
-    let cast = Cast { nodes: 1, workers: 1, late: 1, ..Cast::default() };
-    let mut stage = Stage::open(plan, &cast)?;
+    let participants = Participants { nodes: 1, workers: 1, late: 1, ..Participants::default() };
+    let mut stage = Stage::open(plan, &participants)?;
     let begin = clock::now();
     stage.nodes[0].set_off(edge_ms - lead_ms - clock::unix_ms())?;
     stage.nodes[0].start()?;
     let first = stage.nodes[0].clock_unix_ms()? - edge_ms;
     stage.rest(LASTS);
     let last = stage.nodes[0].clock_unix_ms()? - edge_ms;
-    stage.was(format!("{edge:?}"), Some(0), begin);
+    stage.record_fault(format!("{edge:?}"), Some(0), begin);
     // By the rig's own clock.
     let (over, end) = (begin + LEAD, clock::now());
     let record = &stage.load.record;
-    let seen = Seen {
+    let seen = Observed {
         clock_ms: [first, last],
         before: record.between(0, begin, over.saturating_sub(READ)),
         after: record.between(0, over + READ, end),
@@ -95,7 +95,7 @@ fn live_through(plan: &Plan, edge: Edge) -> io::Result<Outcomes> {
 }
 
 /// Before the epoch nothing but a reason, after it IDs whose times are just after it.
-fn check_epoch(seen: &Seen, counts: &Counts, verdict: &mut Verdict) {
+fn check_epoch(seen: &Observed, counts: &Counts, verdict: &mut Verdict) {
     let [first, last] = seen.clock_ms;
     verdict.guard(
         "clock seen before the epoch, then after it",
@@ -105,7 +105,7 @@ fn check_epoch(seen: &Seen, counts: &Counts, verdict: &mut Verdict) {
     let told = with_reason(&seen.before, "CLOCK_UNTRUSTED");
     verdict.guard("told before the epoch that the clock is not trusted", told, 10);
     verdict.guard("IDs after the epoch", counts.ids, 1000);
-    let early: u64 = seen.before.iter().map(Mark::ids).sum();
+    let early: u64 = seen.before.iter().map(RequestRecord::ids).sum();
     verdict.hold("nothing before the epoch", early == 0, || format!("{early} IDs"));
     let latest = i64::try_from(counts.latest_tick).unwrap_or(i64::MAX);
     verdict.hold("times from the epoch on", latest <= last + AHEAD_MS, || {
@@ -115,22 +115,22 @@ fn check_epoch(seen: &Seen, counts: &Counts, verdict: &mut Verdict) {
 }
 
 /// A reason all the while, beyond the last millisecond too.
-fn check_end(seen: &Seen, counts: &Counts, verdict: &mut Verdict) {
+fn check_end(seen: &Observed, counts: &Counts, verdict: &mut Verdict) {
     let [first, last] = seen.clock_ms;
     verdict.guard("clock seen before the end, then after it", u64::from(first < 0 && last > 0), 1);
     for (when, marks) in [("before the end", &seen.before), ("after the end", &seen.after)] {
         let told = with_reason(marks, "TIME_EXHAUSTED");
         verdict.guard(format!("told {when} that time is exhausted"), told, 10);
     }
-    let is_other = |mark: &&Mark| with_reason(std::slice::from_ref(*mark), "TIME_EXHAUSTED") == 0;
+    let is_other =
+        |mark: &&RequestRecord| with_reason(std::slice::from_ref(*mark), "TIME_EXHAUSTED") == 0;
     let other = seen.after.iter().find(is_other);
     verdict.hold("a typed error after the end", other.is_none(), || format!("{other:?}"));
     verdict.hold("nothing at the end", counts.ids == 0, || format!("{} IDs", counts.ids));
 }
 
-fn with_reason(marks: &[Mark], wanted: &str) -> u64 {
-    let is_it =
-        |mark: &&Mark| matches!(&mark.outcome, Outcome::Refused(reason) if reason == wanted);
+fn with_reason(marks: &[RequestRecord], wanted: &str) -> u64 {
+    let is_it = |mark: &&RequestRecord| matches!(&mark.outcome, Outcome::Refused(reason) if reason == wanted);
     marks.iter().filter(is_it).count() as u64
 }
 
@@ -138,9 +138,12 @@ fn with_reason(marks: &[Mark], wanted: &str) -> u64 {
 mod tests {
     use super::*;
 
-    fn marks(outcome: &Outcome, count: usize) -> Vec<Mark> {
-        let mark =
-            Mark { asked: Duration::ZERO, answered: Duration::ZERO, outcome: outcome.clone() };
+    fn marks(outcome: &Outcome, count: usize) -> Vec<RequestRecord> {
+        let mark = RequestRecord {
+            asked: Duration::ZERO,
+            answered: Duration::ZERO,
+            outcome: outcome.clone(),
+        };
         vec![mark; count]
     }
 
@@ -149,7 +152,7 @@ mod tests {
     }
 
     fn epoch(clock_ms: [i64; 2], before: &Outcome, latest_tick: u64) -> bool {
-        let seen = Seen { clock_ms, before: marks(before, 20), after: Vec::new() };
+        let seen = Observed { clock_ms, before: marks(before, 20), after: Vec::new() };
         let mut verdict = Verdict::default();
         let counts = Counts { ids: 1000, latest_tick, ..Counts::default() };
         check_epoch(&seen, &counts, &mut verdict);
@@ -170,7 +173,7 @@ mod tests {
         let before = marks(&refused("TIME_EXHAUSTED"), 20);
         let mut verdict = Verdict::default();
         let counts = Counts { ids, ..Counts::default() };
-        check_end(&Seen { clock_ms, before, after: marks(after, 20) }, &counts, &mut verdict);
+        check_end(&Observed { clock_ms, before, after: marks(after, 20) }, &counts, &mut verdict);
         verdict.passes()
     }
 

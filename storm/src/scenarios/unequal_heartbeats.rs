@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::clock;
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Lease, Outcomes, Plan, Stage};
+use crate::stage::{Lease, Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const HOLDER: usize = 0;
@@ -28,11 +28,11 @@ pub(crate) const ROW: Scenario = Scenario {
     title: "a wipe, and unequal heartbeats",
     // ZooKeeper has no sessions as long as this.
     stores: &[Kind::Redis, Kind::Etcd],
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
-    Cast {
+fn participants(_: &Plan) -> Participants {
+    Participants {
         nodes: 2,
         late: 1,
         workers: 1,
@@ -40,7 +40,7 @@ fn cast(_: &Plan) -> Cast {
         own_leases: vec![(HOLDER, SELDOM)],
         window: Lease::DEFAULT.budget,
         pressure: Pressure { pause: Duration::from_millis(10), ..Pressure::default() },
-        ..Cast::default()
+        ..Participants::default()
     }
 }
 
@@ -50,7 +50,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     stage.store.clear()?;
     stage.nodes[NEWCOMER].launch()?;
     stage.rest(SELDOM.heartbeat + BEYOND);
-    stage.was("wiped", None, begin);
+    stage.record_fault("wiped", None, begin);
     let after = stage.store.incarnation()?;
     let forgot = before.is_some() && after.is_some() && after != before;
     stage.verdict.guard("wipes after which the namespace was another one", forgot.into(), 1);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::clock;
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const IDS: f64 = 1e9;
@@ -19,12 +19,12 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E07",
     title: "volume",
     stores: &Kind::ALL,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
 /// The default lease: nothing is to be seen but IDs.
-fn cast(_: &Plan) -> Cast {
-    Cast { pressure: pressure(), ..Cast::default() }
+fn participants(_: &Plan) -> Participants {
+    Participants { pressure: pressure(), ..Participants::default() }
 }
 
 /// As many IDs as nodes give.

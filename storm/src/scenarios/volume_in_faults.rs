@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::volume;
 use crate::clock;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const NODES: usize = 3;
@@ -25,17 +25,17 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E07b",
     title: "volume while faults last",
     stores: &Kind::SERVERS,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
 /// Workers enough that those which rest after a crash are not missed.
-fn cast(_: &Plan) -> Cast {
-    Cast {
+fn participants(_: &Plan) -> Participants {
+    Participants {
         nodes: NODES,
         workers: 1024,
         more_flags: vec!["--rollback".to_owned(), "ride".to_owned()],
         pressure: volume::pressure(),
-        ..Cast::default()
+        ..Participants::default()
     }
 }
 
@@ -63,7 +63,7 @@ fn kill(stage: &mut Stage, victim: usize) -> io::Result<()> {
     let killed = clock::now();
     stage.nodes[victim].launch()?;
     stage.recovery(victim, killed, Duration::from_secs(30))?;
-    stage.was("SIGKILL", Some(victim), begin);
+    stage.record_fault("SIGKILL", Some(victim), begin);
     Ok(())
 }
 
@@ -72,17 +72,17 @@ fn freeze(stage: &mut Stage, victim: usize) -> io::Result<()> {
     stage.nodes[victim].daemon.pause()?;
     stage.rest(FROZEN);
     stage.nodes[victim].daemon.resume()?;
-    stage.was("SIGSTOP", Some(victim), begin);
+    stage.record_fault("SIGSTOP", Some(victim), begin);
     Ok(())
 }
 
 fn set_back(stage: &mut Stage, victim: usize) -> io::Result<()> {
     let begin = clock::now();
-    stage.nodes[victim].door.tolerate(LAGS, Duration::ZERO);
+    stage.nodes[victim].endpoint.tolerate(LAGS, Duration::ZERO);
     stage.nodes[victim].clock.set_back(SET_BACK)?;
     stage.rest(SET_BACK_FOR);
     stage.nodes[victim].clock.set_right()?;
-    stage.was("clock -5 s", Some(victim), begin);
+    stage.record_fault("clock -5 s", Some(victim), begin);
     Ok(())
 }
 
@@ -92,7 +92,7 @@ fn take_store_away(stage: &mut Stage) -> io::Result<()> {
     stage.store.daemon().ok_or_else(none)?.pause()?;
     stage.rest(STORE_AWAY);
     stage.store.daemon().ok_or_else(none)?.resume()?;
-    stage.was("store frozen", None, begin);
+    stage.record_fault("store frozen", None, begin);
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use frazil_rig::wait_until;
 use crate::clock;
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario, was_worth_it};
-use crate::stage::{Cast, Lease, Namespace, Outcomes, Plan, Stage};
+use crate::stage::{Lease, Namespace, Outcomes, Participants, Plan, Stage};
 use crate::store::{Kind, Setting};
 
 const HOLDERS: [usize; 3] = [0, 1, 2];
@@ -27,17 +27,17 @@ pub(crate) const ROW: Scenario = Scenario {
     id: "E43",
     title: "the store forgets everything twice",
     stores: &Kind::ALL,
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
 /// Horizons that are further away from the beginning than newcomers wait for. They renew more often, so
 /// that they are the first to be there.
-fn cast(plan: &Plan) -> Cast {
+fn participants(plan: &Plan) -> Participants {
     // A new directory is used at once, a new namespace elsewhere after 17 s.
     let ttl = Duration::from_secs(if plan.store == Kind::File { 10 } else { 26 });
     let lease = Lease { ttl, heartbeat: Duration::from_secs(3), budget: 3 * ttl };
     let often = Lease { heartbeat: Duration::from_millis(500), ..lease };
-    Cast {
+    Participants {
         nodes: HOLDERS.len() + NEWCOMERS.len(),
         late: NEWCOMERS.len(),
         workers: WORKERS,
@@ -51,7 +51,7 @@ fn cast(plan: &Plan) -> Cast {
             pause: Duration::from_millis(10),
             ..Pressure::default()
         },
-        ..Cast::default()
+        ..Participants::default()
     }
 }
 
@@ -71,7 +71,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     for node in NEWCOMERS.iter().filter(|node| !stage.nodes[**node].daemon.runs()) {
         stage.nodes[*node].launch()?;
     }
-    stage.was("wiped twice", None, begin);
+    stage.record_fault("wiped twice", None, begin);
     let issuing = HOLDERS.iter().filter(|node| stage.issuable(**node) > 0.0).count() as u64;
     stage.rest_until(promised);
     recover(stage, again);

@@ -13,7 +13,7 @@ use frazil_id::Layout;
 
 use crate::checker::Checker;
 use crate::clock;
-use crate::history::{Answer, Life, Tolerance};
+use crate::history::{Answer, ProcessRun, Tolerance};
 use crate::scenario::{Play, Scenario};
 use crate::stage::{Outcomes, Plan, init};
 use crate::store::{Kind, Setting, Store};
@@ -32,7 +32,7 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
     init(plan, &store, "0-0")?;
     let (began, caught) = (clock::now(), Arc::new(AtomicU64::new(0)));
     let is_over = AtomicBool::new(false);
-    // Every process is a life of its own, and their order in real time is the store's business alone.
+    // Every process is a run of its own, and their order in real time is the store's business alone.
     let mut checker = Checker::new(Layout::FRAZIL, Arc::clone(&caught));
     let (sender, answers) = mpsc::channel();
     thread::scope(|scope| {
@@ -91,7 +91,7 @@ fn issue_in_turn(
             |field: &str| line[field].as_str().and_then(|text| text.parse::<u64>().ok());
         let (Some(id), Some(token)) = (number_of("id"), number_of("token")) else { continue };
         let answer = Answer {
-            life: Life { node: number, start },
+            process_run: ProcessRun { node: number, start },
             connection: 0,
             asked,
             answered: clock::now(),

@@ -7,7 +7,7 @@ use crate::checker::Counts;
 use crate::clock;
 use crate::http::ask_once;
 use crate::scenario::{Play, Scenario};
-use crate::stage::{Cast, Outcomes, Plan, Stage};
+use crate::stage::{Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const COUNT: usize = 100;
@@ -16,10 +16,11 @@ pub(super) const TRAP: Scenario =
     Scenario { id: "E01", title: "IDs in JSON", stores: &Kind::ALL, play: Play::Own(run) };
 
 fn run(plan: &Plan) -> io::Result<Outcomes> {
-    let stage = Stage::open(plan, &Cast { nodes: 1, workers: 1, ..Cast::default() })?;
+    let stage =
+        Stage::open(plan, &Participants { nodes: 1, workers: 1, ..Participants::default() })?;
     let began = clock::now();
     let path = format!("/v1/ids?count={COUNT}");
-    let (status, body) = ask_once(stage.nodes[0].door.address, "POST", &path)?;
+    let (status, body) = ask_once(stage.nodes[0].endpoint.address, "POST", &path)?;
     let mut outcomes = stage.close()?;
     let reply: serde_json::Value = serde_json::from_str(&body).map_err(io::Error::other)?;
     let ids = reply["ids"].as_array().map_or(&[][..], Vec::as_slice);

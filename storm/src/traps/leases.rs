@@ -8,7 +8,7 @@ use frazil_rig::wait_until;
 use crate::clock;
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario};
-use crate::stage::{Cast, Lease, Names, Outcomes, Plan, Stage};
+use crate::stage::{Lease, Names, Outcomes, Participants, Plan, Stage};
 use crate::store::Kind;
 
 const HOLDER: usize = 0;
@@ -25,10 +25,10 @@ const LIMIT: Duration = Duration::from_secs(20);
 const fn trap(
     title: &'static str,
     stores: &'static [Kind],
-    cast: fn(&Plan) -> Cast,
+    participants: fn(&Plan) -> Participants,
     act: fn(&mut Stage) -> io::Result<()>,
 ) -> Scenario {
-    Scenario { id: "E01", title, stores, play: Play::Nodes { cast, act, judge } }
+    Scenario { id: "E01", title, stores, play: Play::Nodes { participants, act, judge } }
 }
 
 pub(super) const CUT: Scenario = trap("the holder is cut off", &Kind::SERVERS, short, cut);
@@ -40,26 +40,26 @@ pub(super) const DRAIN: Scenario = trap("the holder is stopped", &Kind::ALL, dra
 pub(super) const AMNESIA: Scenario = trap("the store is wiped", &[Kind::Redis], middling, amnesia);
 pub(super) const KILL: Scenario = trap("the holder is killed", &Kind::ALL, short, kill);
 
-fn short(_: &Plan) -> Cast {
+fn short(_: &Plan) -> Participants {
     let pressure = Pressure { connections: 2, batch: 50, ..Pressure::default() };
-    Cast { nodes: 2, workers: 1, late: 1, pressure, ..Cast::default() }
+    Participants { nodes: 2, workers: 1, late: 1, pressure, ..Participants::default() }
 }
 
-fn middling(plan: &Plan) -> Cast {
+fn middling(plan: &Plan) -> Participants {
     let lease = Lease {
         ttl: Duration::from_secs(2),
         heartbeat: Duration::from_millis(600),
         budget: Duration::from_secs(6),
     };
-    Cast { lease, ..short(plan) }
+    Participants { lease, ..short(plan) }
 }
 
-fn namesakes(plan: &Plan) -> Cast {
-    Cast { workers: 2, names: Names::Same, ..short(plan) }
+fn namesakes(plan: &Plan) -> Participants {
+    Participants { workers: 2, names: Names::Same, ..short(plan) }
 }
 
-fn draining(plan: &Plan) -> Cast {
-    Cast { drain_delay: Duration::from_secs(2), ..short(plan) }
+fn draining(plan: &Plan) -> Participants {
+    Participants { drain_delay: Duration::from_secs(2), ..short(plan) }
 }
 
 /// Cuts the holder off while its clients still reach it.
@@ -73,7 +73,7 @@ fn cut(stage: &mut Stage) -> io::Result<()> {
     if let Some(proxy) = &stage.nodes[HOLDER].link.proxy {
         proxy.heal();
     }
-    stage.was("cut off", Some(HOLDER), begin);
+    stage.record_fault("cut off", Some(HOLDER), begin);
     stage.rest(AFTERWARDS);
     Ok(())
 }
@@ -91,7 +91,7 @@ fn freeze(stage: &mut Stage) -> io::Result<()> {
     stage.nodes[SPARE].launch()?;
     spare_serves(stage, begin)?;
     stage.nodes[HOLDER].daemon.resume()?;
-    stage.was("SIGSTOP", Some(HOLDER), begin);
+    stage.record_fault("SIGSTOP", Some(HOLDER), begin);
     stage.rest(AFTERWARDS);
     Ok(())
 }
@@ -100,7 +100,7 @@ fn both(stage: &mut Stage) -> io::Result<()> {
     let begin = clock::now();
     stage.nodes[SPARE].launch()?;
     spare_serves(stage, begin)?;
-    stage.was("a second node of the name", Some(SPARE), begin);
+    stage.record_fault("a second node of the name", Some(SPARE), begin);
     stage.rest(AFTERWARDS);
     Ok(())
 }
@@ -110,7 +110,7 @@ fn drain(stage: &mut Stage) -> io::Result<()> {
     let begin = clock::now();
     stage.nodes[SPARE].launch()?;
     stage.nodes[HOLDER].stop(LIMIT)?;
-    stage.was("SIGTERM", Some(HOLDER), begin);
+    stage.record_fault("SIGTERM", Some(HOLDER), begin);
     spare_serves(stage, begin)?;
     stage.rest(AFTERWARDS);
     Ok(())
@@ -125,7 +125,7 @@ fn amnesia(stage: &mut Stage) -> io::Result<()> {
     stage.nodes[SPARE].launch()?;
     stage.rest(FROZEN);
     stage.nodes[HOLDER].daemon.resume()?;
-    stage.was("SIGSTOP and a wiped store", Some(HOLDER), begin);
+    stage.record_fault("SIGSTOP and a wiped store", Some(HOLDER), begin);
     stage.rest(AFTERWARDS);
     Ok(())
 }
@@ -135,7 +135,7 @@ fn kill(stage: &mut Stage) -> io::Result<()> {
     stage.nodes[SPARE].launch()?;
     stage.nodes[HOLDER].daemon.kill();
     spare_serves(stage, begin)?;
-    stage.was("SIGKILL", Some(HOLDER), begin);
+    stage.record_fault("SIGKILL", Some(HOLDER), begin);
     stage.rest(AFTERWARDS);
     Ok(())
 }

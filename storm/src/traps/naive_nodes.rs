@@ -30,7 +30,7 @@ fn run(plan: &Plan) -> io::Result<Outcomes> {
     let [one, other] = nodes;
     let nodes = [one?, other?];
     nodes.iter().try_for_each(Node::launch)?;
-    let doors: Vec<_> = nodes.iter().map(|node| Arc::clone(&node.door)).collect();
+    let doors: Vec<_> = nodes.iter().map(|node| Arc::clone(&node.endpoint)).collect();
     let pressure = Pressure { connections: 2, batch: 50, ..Pressure::default() };
     let load = Load::start(&doors, pressure, plan.seed)?;
     let mut holder = None;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use frazil_rig::wait_until;
 
-use super::crew::{Crew, LOCK_DELAY, TTL, WORKERS};
 use super::oracle::{self, Frozen};
-use super::steps::{Life, Tenure};
+use super::steps::{ProcessRun, Tenure};
+use super::worker_set::{LOCK_DELAY, TTL, WORKERS, WorkerSet};
 use super::{IMBALANCE_MAX, JOBS};
 use crate::clock;
 use crate::stage::{Fault, Plan};
@@ -31,7 +31,7 @@ const HELD_MIN: u64 = 3;
 
 /// What is done to workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Blow {
+enum FaultKind {
     Kill,
     /// For longer than its leaderships last.
     Freeze,
@@ -40,7 +40,7 @@ enum Blow {
     CutOff,
 }
 
-impl Blow {
+impl FaultKind {
     const ALL: [Self; 4] = [Self::Kill, Self::Freeze, Self::Leave, Self::CutOff];
 
     /// Those that a store knows: nobody can be cut off from files.
@@ -57,10 +57,10 @@ pub(super) struct Crashes {
 }
 
 pub(super) fn play(plan: &Plan, store: &Store, verdict: &mut Verdict) -> io::Result<Crashes> {
-    let mut play = Drama {
+    let mut play = Experiment {
         random: fastrand::Rng::with_seed(plan.seed),
         kind: plan.store,
-        crew: Crew::start(plan, store)?,
+        worker_set: WorkerSet::start(plan, store)?,
         verdict,
         faults: Vec::new(),
         frozen: Vec::new(),
@@ -73,24 +73,24 @@ pub(super) fn play(plan: &Plan, store: &Store, verdict: &mut Verdict) -> io::Res
         slowest_end: Duration::ZERO,
     };
     play.settle()?;
-    let mut blows = Vec::new();
-    // Each blow at least once.
+    let mut fault_kinds = Vec::new();
+    // Each kind of fault at least once.
     for _ in 0..plan.cycles(CYCLES).max(4) {
-        if blows.is_empty() {
-            blows = Blow::of(plan.store).to_vec();
-            play.random.shuffle(&mut blows);
+        if fault_kinds.is_empty() {
+            fault_kinds = FaultKind::of(plan.store).to_vec();
+            play.random.shuffle(&mut fault_kinds);
         }
-        let blow = blows.pop().unwrap_or(Blow::Kill);
-        play.cycle(blow)?;
+        let fault_kind = fault_kinds.pop().unwrap_or(FaultKind::Kill);
+        play.cycle(fault_kind)?;
     }
     Ok(play.end())
 }
 
 /// Everything that runs.
-struct Drama<'a> {
+struct Experiment<'a> {
     random: fastrand::Rng,
     kind: Kind,
-    crew: Crew,
+    worker_set: WorkerSet,
     verdict: &'a mut Verdict,
     faults: Vec<Fault>,
     frozen: Vec<Frozen>,
@@ -107,65 +107,74 @@ struct Drama<'a> {
     slowest_end: Duration,
 }
 
-impl Drama<'_> {
+impl Experiment<'_> {
     /// Does something to one or two workers, and waits until all jobs run again.
-    fn cycle(&mut self, blow: Blow) -> io::Result<()> {
-        if blow == Blow::Leave {
+    fn cycle(&mut self, fault_kind: FaultKind) -> io::Result<()> {
+        if fault_kind == FaultKind::Leave {
             // How long a hand-over may take is said of a node with its share, not with all jobs.
             self.until("even loads", is_even)?;
         }
         // Jobs may still be on their way to those who joined.
-        let loads = loads(&self.crew);
+        let loads = loads(&self.worker_set);
         let mut victims: Vec<usize> = (0..WORKERS).filter(|of| loads[*of] >= HELD_MIN).collect();
         self.random.shuffle(&mut victims);
         // Whoever leaves with another may be handed what that one has.
-        victims.truncate(if blow == Blow::Leave { 1 } else { self.random.usize(1..=2) });
-        let lives: Vec<Life> =
-            self.crew.lives().into_iter().filter(|life| victims.contains(&life.worker)).collect();
-        let held: Vec<Tenure> = self.crew.history.running(&lives).into_values().collect();
+        victims.truncate(if fault_kind == FaultKind::Leave { 1 } else { self.random.usize(1..=2) });
+        let process_runs: Vec<ProcessRun> = self
+            .worker_set
+            .process_runs()
+            .into_iter()
+            .filter(|process_run| victims.contains(&process_run.worker))
+            .collect();
+        let held: Vec<Tenure> =
+            self.worker_set.history.running(&process_runs).into_values().collect();
         let begin = clock::now();
         for victim in &victims {
-            self.strike(blow, *victim)?;
+            self.inject(fault_kind, *victim)?;
         }
-        match blow {
-            Blow::Freeze => {
+        match fault_kind {
+            FaultKind::Freeze => {
                 // All that they said before.
-                self.crew.listen(self.verdict)?;
-                let last = |life: &Life| self.crew.history.last.get(life).copied();
-                let frozen = lives.iter().filter_map(|life| Some((*life, last(life)?)));
-                self.frozen.extend(frozen.map(|(life, last)| Frozen { life, last }));
+                self.worker_set.listen(self.verdict)?;
+                let last = |process_run: &ProcessRun| {
+                    self.worker_set.history.last.get(process_run).copied()
+                };
+                let frozen = process_runs
+                    .iter()
+                    .filter_map(|process_run| Some((*process_run, last(process_run)?)));
+                self.frozen.extend(frozen.map(|(process_run, last)| Frozen { process_run, last }));
                 self.while_frozen(&victims, &held, begin)?;
             }
-            Blow::Kill | Blow::CutOff => self.replaced(&held, begin)?,
-            Blow::Leave => self.left(victims[0], &held)?,
+            FaultKind::Kill | FaultKind::CutOff => self.replaced(&held, begin)?,
+            FaultKind::Leave => self.left(victims[0], &held)?,
         }
-        self.heal(blow, &victims)?;
+        self.repair(fault_kind, &victims)?;
         self.settle()?;
-        let what = format!("{blow:?} of a worker");
+        let what = format!("{fault_kind:?} of a worker");
         self.faults.push(Fault { what, node: Some(victims[0]), begin, end: clock::now() });
         Ok(())
     }
 
-    fn strike(&mut self, blow: Blow, victim: usize) -> io::Result<()> {
-        let worker = &self.crew.workers[victim];
+    fn inject(&mut self, fault_kind: FaultKind, victim: usize) -> io::Result<()> {
+        let worker = &self.worker_set.workers[victim];
         let process = worker.daemon.id().ok_or_else(|| io::Error::other("a worker is gone"))?;
         self.strikes += 1;
-        self.seen += u64::from(match blow {
-            Blow::Kill => {
+        self.seen += u64::from(match fault_kind {
+            FaultKind::Kill => {
                 worker.daemon.kill();
                 !std::path::Path::new(&format!("/proc/{process}")).exists()
             }
-            Blow::Freeze => {
+            FaultKind::Freeze => {
                 worker.daemon.pause()?;
                 super::demo::is_stopped(process)
             }
             // Seen when it has ended.
-            Blow::Leave => {
+            FaultKind::Leave => {
                 worker.daemon.terminate()?;
                 false
             }
             // Seen when it is over.
-            Blow::CutOff => {
+            FaultKind::CutOff => {
                 let proxy = worker.link.proxy.as_ref();
                 let proxy = proxy.ok_or_else(|| io::Error::other("no network to cut"))?;
                 proxy.black_hole();
@@ -178,8 +187,8 @@ impl Drama<'_> {
 
     /// Waits until somebody else runs what was lost.
     fn replaced(&mut self, lost: &[Tenure], begin: Duration) -> io::Result<()> {
-        self.until("lost jobs to run elsewhere", |crew| {
-            lost.iter().all(|tenure| crew.history.successor(tenure).is_some())
+        self.until("lost jobs to run elsewhere", |worker_set| {
+            lost.iter().all(|tenure| worker_set.history.successor(tenure).is_some())
         })?;
         self.lost += lost.len() as u64;
         self.slowest = self.slowest.max(clock::now() - begin);
@@ -202,11 +211,11 @@ impl Drama<'_> {
         clock::rest(Duration::from_millis(self.random.u64(0..=LONGER_MS)));
         let awake = clock::now();
         for victim in victims {
-            self.crew.workers[*victim].daemon.resume()?;
+            self.worker_set.workers[*victim].daemon.resume()?;
         }
         if !stays {
-            self.until("the view of a worker to end that was frozen", |crew| {
-                lost.iter().all(|tenure| crew.history.has_stopped(tenure))
+            self.until("the view of a worker to end that was frozen", |worker_set| {
+                lost.iter().all(|tenure| worker_set.history.has_stopped(tenure))
             })?;
             self.slowest_end = self.slowest_end.max(clock::now() - awake);
         }
@@ -216,15 +225,15 @@ impl Drama<'_> {
     /// Waits until a worker has ended and others have what it gave back.
     fn left(&mut self, victim: usize, held: &[Tenure]) -> io::Result<()> {
         let mut status = None;
-        self.until("a worker to end", |crew| {
-            status = crew.workers[victim].daemon.ended().ok().flatten();
+        self.until("a worker to end", |worker_set| {
+            status = worker_set.workers[victim].daemon.ended().ok().flatten();
             status.is_some()
         })?;
         self.seen += u64::from(status.is_some_and(|status| status.code() == Some(TERMINATED)));
-        self.until("jobs that were given back to run elsewhere", |crew| {
-            held.iter().all(|tenure| crew.history.successor(tenure).is_some())
+        self.until("jobs that were given back to run elsewhere", |worker_set| {
+            held.iter().all(|tenure| worker_set.history.successor(tenure).is_some())
         })?;
-        let history = &self.crew.history;
+        let history = &self.worker_set.history;
         let gap = |tenure: &Tenure| {
             let stopped = history.works.get(tenure)?.stopped?;
             history.successor(tenure)?.checked_sub(stopped)
@@ -233,20 +242,20 @@ impl Drama<'_> {
         Ok(())
     }
 
-    fn heal(&mut self, blow: Blow, victims: &[usize]) -> io::Result<()> {
+    fn repair(&mut self, fault_kind: FaultKind, victims: &[usize]) -> io::Result<()> {
         for victim in victims {
-            let worker = &self.crew.workers[*victim];
-            match blow {
-                Blow::Freeze => {}
-                Blow::CutOff => {
+            let worker = &self.worker_set.workers[*victim];
+            match fault_kind {
+                FaultKind::Freeze => {}
+                FaultKind::CutOff => {
                     let Some(proxy) = &worker.link.proxy else { continue };
                     let is_same = |cut: &(usize, u64)| *cut == (*victim, proxy.bytes_up());
                     self.seen += u64::from(self.cut.iter().any(is_same));
                     self.cut.retain(|(cut, _)| cut != victim);
                     proxy.heal();
                 }
-                Blow::Kill => worker.daemon.launch()?,
-                Blow::Leave => {
+                FaultKind::Kill => worker.daemon.launch()?,
+                FaultKind::Leave => {
                     worker.daemon.kill();
                     worker.daemon.launch()?;
                 }
@@ -257,10 +266,11 @@ impl Drama<'_> {
 
     /// Waits until all workers are up, and every job runs.
     fn settle(&mut self) -> io::Result<()> {
-        self.until("every job to run", |crew| {
-            crew.lives().len() == WORKERS && loads(crew).iter().sum::<u64>() == JOBS
+        self.until("every job to run", |worker_set| {
+            worker_set.process_runs().len() == WORKERS
+                && loads(worker_set).iter().sum::<u64>() == JOBS
         })?;
-        for worker in &self.crew.workers {
+        for worker in &self.worker_set.workers {
             if let Some(status) = worker.daemon.ended()? {
                 return Err(io::Error::other(format!("a worker ended by itself: {status}")));
             }
@@ -268,11 +278,11 @@ impl Drama<'_> {
         Ok(())
     }
 
-    fn until(&mut self, what: &str, mut is_so: impl FnMut(&Crew) -> bool) -> io::Result<()> {
+    fn until(&mut self, what: &str, mut is_so: impl FnMut(&WorkerSet) -> bool) -> io::Result<()> {
         let mut trouble = None;
         wait_until(what, LIMIT, || {
-            trouble = self.crew.listen(self.verdict).err();
-            trouble.is_some() || is_so(&self.crew)
+            trouble = self.worker_set.listen(self.verdict).err();
+            trouble.is_some() || is_so(&self.worker_set)
         })?;
         trouble.map_or(Ok(()), Err)
     }
@@ -282,10 +292,10 @@ impl Drama<'_> {
         let evened = self.until("even loads", is_even);
         let even_after = clock::now() - begin;
         self.verdict.hold("loads are even", evened.is_ok(), || {
-            format!("the workers have {:?} jobs: {evened:?}", loads(&self.crew))
+            format!("the workers have {:?} jobs: {evened:?}", loads(&self.worker_set))
         });
-        let Self { crew, verdict, faults, frozen, seen, lost, kind, .. } = self;
-        let Crew { history, reads, .. } = &crew;
+        let Self { worker_set, verdict, faults, frozen, seen, lost, kind, .. } = self;
+        let WorkerSet { history, reads, .. } = &worker_set;
         let is_server = kind != Kind::File;
         let what = oracle::check(history, &frozen, verdict);
         verdict.guard("blows to workers that were seen", seen, self.strikes);
@@ -308,15 +318,17 @@ impl Drama<'_> {
     }
 }
 
-fn loads(crew: &Crew) -> Vec<u64> {
-    let running = crew.history.running(&crew.lives());
-    let of = |worker| running.values().filter(|tenure| tenure.life.worker == worker).count() as u64;
+fn loads(worker_set: &WorkerSet) -> Vec<u64> {
+    let running = worker_set.history.running(&worker_set.process_runs());
+    let of = |worker| {
+        running.values().filter(|tenure| tenure.process_run.worker == worker).count() as u64
+    };
     (0..WORKERS).map(of).collect()
 }
 
 /// Every job runs, and no worker has many more than another.
-fn is_even(crew: &Crew) -> bool {
-    let loads = loads(crew);
+fn is_even(worker_set: &WorkerSet) -> bool {
+    let loads = loads(worker_set);
     let least = loads.iter().min().copied().unwrap_or_default();
     let most = loads.iter().max().copied().unwrap_or_default();
     loads.iter().sum::<u64>() == JOBS && most - least <= IMBALANCE_MAX

@@ -30,14 +30,14 @@ const LIMIT: Duration = Duration::from_secs(240);
 
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Blow {
+enum FaultKind {
     StopNodes,
     StopStore,
     KillStore,
     CutOff,
 }
 
-impl Blow {
+impl FaultKind {
     const ALL: [Self; 4] = [Self::StopNodes, Self::StopStore, Self::KillStore, Self::CutOff];
 
     fn of(kind: Kind) -> &'static [Self] {
@@ -64,16 +64,16 @@ pub(super) fn stormy(plan: &Plan, store: &Store, verdict: &mut Verdict) -> io::R
     };
     let lasts = Duration::from_millis((QUIET.1 + LASTS.1) * u64::from(cycles));
     let demo = Demo::start(plan, store, "stormy", Some(lasts))?;
-    let (mut faults, mut blows, mut seen) = (Vec::new(), Vec::new(), 0);
+    let (mut faults, mut fault_kinds, mut seen) = (Vec::new(), Vec::new(), 0);
     for _ in 0..cycles {
         clock::rest(time(&mut random, QUIET));
-        if blows.is_empty() {
-            blows = Blow::of(plan.store).to_vec();
-            random.shuffle(&mut blows);
+        if fault_kinds.is_empty() {
+            fault_kinds = FaultKind::of(plan.store).to_vec();
+            random.shuffle(&mut fault_kinds);
         }
-        let (blow, begin) = (blows.pop().unwrap_or(Blow::StopNodes), clock::now());
-        seen += u64::from(strike(blow, &demo, store, time(&mut random, LASTS))?);
-        let what = format!("{blow:?}");
+        let (fault_kind, begin) = (fault_kinds.pop().unwrap_or(FaultKind::StopNodes), clock::now());
+        seen += u64::from(inject(fault_kind, &demo, store, time(&mut random, LASTS))?);
+        let what = format!("{fault_kind:?}");
         faults.push(Fault { what, node: None, begin, end: clock::now() });
     }
     let report = demo.end()?;
@@ -85,29 +85,29 @@ pub(super) fn stormy(plan: &Plan, store: &Store, verdict: &mut Verdict) -> io::R
 }
 
 /// Does something for a while; whether it was seen by somebody else.
-fn strike(blow: Blow, demo: &Demo, store: &Store, lasts: Duration) -> io::Result<bool> {
+fn inject(fault_kind: FaultKind, demo: &Demo, store: &Store, lasts: Duration) -> io::Result<bool> {
     let server = || store.daemon().ok_or_else(|| io::Error::other("no server"));
-    match blow {
-        Blow::StopNodes => {
+    match fault_kind {
+        FaultKind::StopNodes => {
             demo.daemon.pause()?;
             let is_seen = demo.daemon.id().is_some_and(is_stopped);
             clock::rest(lasts);
             demo.daemon.resume()?;
             Ok(is_seen)
         }
-        Blow::StopStore => {
+        FaultKind::StopStore => {
             server()?.pause()?;
             let is_seen = server()?.id().is_some_and(is_stopped);
             clock::rest(lasts);
             server()?.resume()?;
             Ok(is_seen)
         }
-        Blow::KillStore => {
+        FaultKind::KillStore => {
             let before = server()?.id();
             store.restart()?;
             Ok(server()?.id() != before)
         }
-        Blow::CutOff => {
+        FaultKind::CutOff => {
             let proxy = demo.link.proxy.as_ref();
             let proxy = proxy.ok_or_else(|| io::Error::other("no network to cut"))?;
             proxy.black_hole();

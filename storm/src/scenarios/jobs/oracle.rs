@@ -3,27 +3,27 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::steps::{History, Life, Tenure, Write};
+use super::steps::{History, ProcessRun, Tenure, Write};
 use crate::verdict::Verdict;
 
-/// A life that was frozen, and the last moment before that which it told of: when its work stops
+/// A process that was frozen, and the last moment before that which it told of: when its work stops
 /// after it woke up, it has not run all the while.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frozen {
-    pub(super) life: Life,
+    pub(super) process_run: ProcessRun,
     pub(super) last: Duration,
 }
 
 /// How often something was seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct Observed {
     pub(super) tenures: u64,
     pub(super) accepted: u64,
     pub(super) refused: u64,
 }
 
 /// Checks all of it.
-pub(super) fn check(history: &History, frozen: &[Frozen], verdict: &mut Verdict) -> Seen {
+pub(super) fn check(history: &History, frozen: &[Frozen], verdict: &mut Verdict) -> Observed {
     for failure in &history.failures {
         verdict.find("work does not fail", failure.clone());
     }
@@ -40,10 +40,10 @@ pub(super) fn check(history: &History, frozen: &[Frozen], verdict: &mut Verdict)
     }
     let refused = history.writes.iter().filter(|write| write.refused_for.is_some()).count() as u64;
     let accepted = history.writes.len() as u64 - refused;
-    Seen { tenures: history.works.len() as u64, accepted, refused }
+    Observed { tenures: history.works.len() as u64, accepted, refused }
 }
 
-/// A token of a job is of one life alone.
+/// A token of a job is of one process run alone.
 fn owners(history: &History, verdict: &mut Verdict) {
     let mut tenures = history.works.keys().peekable();
     while let (Some(one), Some(other)) = (tenures.next(), tenures.peek()) {
@@ -53,15 +53,15 @@ fn owners(history: &History, verdict: &mut Verdict) {
     }
 }
 
-/// The work of a job runs in one place at a time. That of a life which was frozen or killed has ended
+/// The work of a job runs in one place at a time. That of a process which was frozen or killed has ended
 /// when it was last heard of.
 fn runs(history: &History, frozen: &[Frozen], verdict: &mut Verdict) {
     let mut jobs = BTreeMap::<&str, Vec<(Duration, Duration, &Tenure)>>::new();
     for (tenure, work) in &history.works {
         let Some(begin) = work.started else { continue };
-        let last = history.last.get(&tenure.life).copied().unwrap_or(begin);
+        let last = history.last.get(&tenure.process_run).copied().unwrap_or(begin);
         let mut end = work.stopped.unwrap_or(last);
-        for frozen in frozen.iter().filter(|frozen| frozen.life == tenure.life) {
+        for frozen in frozen.iter().filter(|frozen| frozen.process_run == tenure.process_run) {
             if begin <= frozen.last {
                 end = end.min(frozen.last);
             }
@@ -149,8 +149,8 @@ fn refusals(writes: &[&Write], verdict: &mut Verdict) {
 }
 
 fn describe(tenure: &Tenure) -> String {
-    let Tenure { job, token, life } = tenure;
-    format!("{job} with {token} on worker {} (process {})", life.worker, life.process)
+    let Tenure { job, token, process_run } = tenure;
+    format!("{job} with {token} on worker {} (process {})", process_run.worker, process_run.process)
 }
 
 #[cfg(test)]

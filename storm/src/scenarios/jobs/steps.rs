@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-/// One process of a worker: one that is started again is another life.
+/// One process of a worker: one that is started again is another run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Life {
+pub(super) struct ProcessRun {
     pub(super) worker: usize,
     pub(super) process: u32,
 }
 
-/// A leadership of a job, in a life.
+/// A leadership of a job, in a run of a process.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Tenure {
     pub(super) job: String,
     pub(super) token: u64,
-    pub(super) life: Life,
+    pub(super) process_run: ProcessRun,
 }
 
 /// When its work began and ended. All times are since the machine was started.
@@ -48,8 +48,8 @@ pub(super) struct History {
     pub(super) writes: Vec<Write>,
     /// Work that failed, which it never should.
     pub(super) failures: Vec<String>,
-    /// The last moment that a life told of.
-    pub(super) last: BTreeMap<Life, Duration>,
+    /// The last moment that a run told of.
+    pub(super) last: BTreeMap<ProcessRun, Duration>,
 }
 
 /// A line as it is printed.
@@ -67,42 +67,42 @@ struct Line {
 }
 
 impl History {
-    /// Takes a line of a worker whose present life is given; the life that it is of. Whatever else a
+    /// Takes a line of a worker whose present run is given; the run that it is of. Whatever else a
     /// process prints is left alone, and what is missing in a line is trouble.
     pub(super) fn take(
         &mut self,
         worker: usize,
-        life: Option<Life>,
+        process_run: Option<ProcessRun>,
         text: &str,
-    ) -> io::Result<Option<Life>> {
+    ) -> io::Result<Option<ProcessRun>> {
         if !text.starts_with("{\"instance\":") {
-            return Ok(life);
+            return Ok(process_run);
         }
         let trouble = |why: &str| io::Error::other(format!("{why}: {text}"));
         let line: Line = serde_json::from_str(text).map_err(|error| trouble(&error.to_string()))?;
         let at = time(Some(line.at_ms))?;
         if line.step == "up" {
             let process = line.process.ok_or_else(|| trouble("no process"))?;
-            let life = Life { worker, process };
-            self.last.insert(life, at);
-            return Ok(Some(life));
+            let process_run = ProcessRun { worker, process };
+            self.last.insert(process_run, at);
+            return Ok(Some(process_run));
         }
-        let life = life.ok_or_else(|| trouble("said before up"))?;
-        let last = self.last.entry(life).or_insert(at);
+        let process_run = process_run.ok_or_else(|| trouble("said before up"))?;
+        let last = self.last.entry(process_run).or_insert(at);
         *last = (*last).max(at);
         match line.step.as_str() {
             "down" => {}
             "missed" => return Err(trouble("steps were not printed")),
-            _ => self.of_job(life, line, at).map_err(|error| trouble(&error.to_string()))?,
+            _ => self.of_job(process_run, line, at).map_err(|error| trouble(&error.to_string()))?,
         }
-        Ok(Some(life))
+        Ok(Some(process_run))
     }
 
-    fn of_job(&mut self, life: Life, line: Line, at: Duration) -> io::Result<()> {
+    fn of_job(&mut self, process_run: ProcessRun, line: Line, at: Duration) -> io::Result<()> {
         let missing = |what: &str| io::Error::other(format!("no {what}"));
         let job = line.job.ok_or_else(|| missing("job"))?;
         let token = number(line.token.as_deref())?;
-        let tenure = Tenure { job, token, life };
+        let tenure = Tenure { job, token, process_run };
         let work = self.works.entry(tenure.clone()).or_default();
         match line.step.as_str() {
             "elected" | "cancelled" | "released" | "lost" => {}
@@ -127,10 +127,12 @@ impl History {
         Ok(())
     }
 
-    /// The jobs that lives run: those whose work has started and not stopped, under the highest token.
-    pub(super) fn running(&self, lives: &[Life]) -> BTreeMap<String, Tenure> {
+    /// The jobs that processes run: those whose work has started and not stopped, under the highest token.
+    pub(super) fn running(&self, process_runs: &[ProcessRun]) -> BTreeMap<String, Tenure> {
         let runs = |(tenure, work): &(&Tenure, &Work)| {
-            work.started.is_some() && work.stopped.is_none() && lives.contains(&tenure.life)
+            work.started.is_some()
+                && work.stopped.is_none()
+                && process_runs.contains(&tenure.process_run)
         };
         // In the order of tokens, so that the highest stays.
         self.works
@@ -143,12 +145,14 @@ impl History {
     /// The first start of a job under a higher token, by somebody else.
     pub(super) fn successor(&self, lost: &Tenure) -> Option<Duration> {
         let later = self.works.iter().filter(|(tenure, _)| {
-            tenure.job == lost.job && tenure.token > lost.token && tenure.life != lost.life
+            tenure.job == lost.job
+                && tenure.token > lost.token
+                && tenure.process_run != lost.process_run
         });
         later.filter_map(|(_, work)| work.started).min()
     }
 
-    /// Whether a life has said that the work of a leadership has stopped.
+    /// Whether a process has said that the work of a leadership has stopped.
     pub(super) fn has_stopped(&self, tenure: &Tenure) -> bool {
         self.works.get(tenure).is_some_and(|work| work.stopped.is_some())
     }
@@ -168,12 +172,12 @@ mod tests {
     use super::*;
 
     const UP: &str = r#"{"instance":"w","step":"up","process":7,"at_ms":1.0}"#;
-    const LIFE: Life = Life { worker: 2, process: 7 };
+    const LIFE: ProcessRun = ProcessRun { worker: 2, process: 7 };
 
     fn said(lines: &[&str]) -> io::Result<History> {
-        let (mut history, mut life) = (History::default(), None);
+        let (mut history, mut process_run) = (History::default(), None);
         for line in lines {
-            life = history.take(2, life, line)?;
+            process_run = history.take(2, process_run, line)?;
         }
         Ok(history)
     }
@@ -189,7 +193,7 @@ mod tests {
         let refused =
             line(r#""step":"refused","asked_ms":5.0,"led":false,"highest":"13","at_ms":6.0"#);
         let history = said(&["WARN slow", UP, &started, &wrote, &refused]).unwrap();
-        let tenure = Tenure { job: "job-01".to_owned(), token: 12, life: LIFE };
+        let tenure = Tenure { job: "job-01".to_owned(), token: 12, process_run: LIFE };
         assert_eq!(history.running(&[LIFE])["job-01"], tenure);
         assert_eq!(history.last[&LIFE], Duration::from_millis(6));
         assert_eq!(history.writes[1].refused_for, Some(13));

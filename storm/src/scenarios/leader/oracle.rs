@@ -16,19 +16,19 @@ pub(super) struct Frozen {
 
 /// How often something was seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct Observed {
     pub(super) leaders: u64,
     pub(super) accepted: u64,
     pub(super) refused: u64,
 }
 
 /// Checks all of it.
-pub(super) fn check(ledger: &Ledger, frozen: &[Frozen], verdict: &mut Verdict) -> Seen {
+pub(super) fn check(ledger: &Ledger, frozen: &[Frozen], verdict: &mut Verdict) -> Observed {
     fence(ledger, verdict);
     tokens(ledger, verdict);
     beliefs(ledger, frozen, verdict);
     let accepted = ledger.writes.iter().filter(|write| write.accepted).count();
-    Seen {
+    Observed {
         leaders: ledger.writers.len() as u64,
         accepted: accepted as u64,
         refused: (ledger.writes.len() - accepted) as u64,
@@ -138,7 +138,7 @@ mod tests {
         let ledger = ledger(Rule::Fenced, &WOKE_UP);
         assert!(oracles(&ledger, &ASLEEP).is_empty());
         let seen = check(&ledger, &ASLEEP, &mut Verdict::default());
-        assert_eq!(seen, Seen { leaders: 2, accepted: 3, refused: 1 });
+        assert_eq!(seen, Observed { leaders: 2, accepted: 3, refused: 1 });
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::aof::Watch;
 use crate::clock;
 use crate::load::Pressure;
 use crate::scenario::{Play, Scenario};
-use crate::stage::{Cast, Lease, Outcomes, Plan, Stage};
+use crate::stage::{Lease, Outcomes, Participants, Plan, Stage};
 use crate::store::{Kind, Setting};
 
 const HOLDER: usize = 0;
@@ -23,19 +23,19 @@ pub(crate) const TRAP: Scenario = Scenario {
     id: "E01",
     title: "an acquisition is lost",
     stores: &[Kind::Redis],
-    play: Play::Nodes { cast, act, judge },
+    play: Play::Nodes { participants, act, judge },
 };
 
-fn cast(_: &Plan) -> Cast {
+fn participants(_: &Plan) -> Participants {
     let seconds = Duration::from_secs;
-    Cast {
+    Participants {
         nodes: 2,
         late: 2,
         workers: 1,
         lease: Lease { ttl: seconds(10), heartbeat: seconds(3), budget: seconds(30) },
         pressure: Pressure { connections: 2, batch: 50, ..Pressure::default() },
         setting: Setting::Plain,
-        ..Cast::default()
+        ..Participants::default()
     }
 }
 
@@ -54,7 +54,7 @@ fn act(stage: &mut Stage) -> io::Result<()> {
     stage.nodes[NEWCOMER].launch()?;
     stage.rest(BOTH);
     stage.verdict.guard("commands that were lost", lost, 1);
-    stage.was("killed, without an acquisition", None, begin);
+    stage.record_fault("killed, without an acquisition", None, begin);
     Ok(())
 }
 

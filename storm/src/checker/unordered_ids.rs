@@ -5,20 +5,20 @@ use std::sync::atomic::Ordering;
 use frazil_id::Id;
 
 use super::Checker;
-use crate::history::Handful;
+use crate::history::UnorderedIds;
 
 impl Checker {
     /// Checks IDs that went through a client. Each may be of any worker, and nobody told its token, so
-    /// that they have no part in the order of lives and in tenures.
-    pub(crate) fn take_handful(&mut self, handful: &Handful) {
+    /// that they have no part in the order of runs and in tenures.
+    pub(crate) fn take_handful(&mut self, unordered_ids: &UnorderedIds) {
         let before = self.verdict.finding_count;
-        for &id in &handful.ids {
+        for &id in &unordered_ids.ids {
             match self.set.insert(Id::from_u64(id)) {
                 Ok(true) => self.through_clients += 1,
                 Ok(false) => self.find_again(id),
                 Err(error) => self.verdict.find("layout", format!("{id}: {error}")),
             }
-            self.check_time(id, handful);
+            self.check_time(id, unordered_ids);
         }
         let found = self.verdict.finding_count - before;
         // Relaxed: a number to look at.
@@ -26,7 +26,7 @@ impl Checker {
     }
 
     fn find_again(&mut self, id: u64) {
-        let earlier = self.sightings.iter().find(|earlier| {
+        let earlier = self.summaries.iter().find(|earlier| {
             let of = |id: u64| Id::from_u64(id).parts(&self.layout).map(|parts| parts.worker);
             of(id) == Ok(earlier.worker) && (earlier.first..=earlier.last).contains(&id)
         });
@@ -34,15 +34,16 @@ impl Checker {
         self.verdict.find("unique", format!("{id} twice: {earlier}; through a client"));
     }
 
-    fn check_time(&mut self, id: u64, handful: &Handful) {
+    fn check_time(&mut self, id: u64, unordered_ids: &UnorderedIds) {
         let Ok(parts) = Id::from_u64(id).parts(&self.layout) else { return };
         let at = self.layout.unix_ms(parts.tick).cast_signed();
-        let (behind, ahead) = (handful.asked_unix_ms - at, at - handful.answered_unix_ms);
-        if behind > handful.tolerance.behind_ms {
+        let (behind, ahead) =
+            (unordered_ids.asked_unix_ms - at, at - unordered_ids.answered_unix_ms);
+        if behind > unordered_ids.tolerance.behind_ms {
             let text = format!("{id}, through a client, is {behind} ms in the past");
             self.verdict.find("truth", text);
         }
-        if ahead > handful.tolerance.ahead_ms {
+        if ahead > unordered_ids.tolerance.ahead_ms {
             let text = format!("{id}, through a client, is {ahead} ms in the future");
             self.verdict.find("truth", text);
         }

@@ -30,7 +30,7 @@ impl Lease {
 
 /// Who takes part.
 #[derive(Clone, Debug)]
-pub(crate) struct Cast {
+pub(crate) struct Participants {
     pub(crate) nodes: usize,
     /// How many of them cannot get a worker at first, since there are fewer.
     pub(crate) workers: u64,
@@ -70,7 +70,7 @@ pub(crate) enum Namespace {
     Found,
 }
 
-impl Default for Cast {
+impl Default for Participants {
     fn default() -> Self {
         Self {
             nodes: 3,
@@ -90,7 +90,7 @@ impl Default for Cast {
     }
 }
 
-impl Cast {
+impl Participants {
     /// What a node is told.
     pub(super) fn flags(&self, node: usize, workers: &str) -> Vec<String> {
         let ms = |time: Duration| format!("{}ms", time.as_millis());

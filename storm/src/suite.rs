@@ -15,7 +15,7 @@ use crate::scenario::{self, Scenario};
 use crate::scenarios::leader::BLIND_REGISTER;
 use crate::stage::Plan;
 use crate::store::Kind;
-use crate::traps::{self, Hunt};
+use crate::traps::{self, MutantTrap};
 
 /// A mutant that takes longer is not caught.
 const CAUGHT_WITHIN: f64 = 60.0;
@@ -74,7 +74,7 @@ impl Run {
 /// Everything: the experiments, then the mutants.
 pub(crate) fn score(args: &ScoreArgs) -> io::Result<bool> {
     refuse_mutants(&args.place.frazil)?;
-    let mut card = Card::open(args.seed, &args.place.out)?;
+    let mut card = Scorecard::open(args.seed, &args.place.out)?;
     for row in scenario::ALL {
         let chosen = row.stores[card.random.usize(0..row.stores.len())];
         let all = ON_EVERY_STORE.contains(&row.id);
@@ -90,13 +90,14 @@ pub(crate) fn score(args: &ScoreArgs) -> io::Result<bool> {
 
 /// A little of everything.
 pub(crate) fn smoke(args: &ScoreArgs) -> io::Result<bool> {
-    let mut card = Card::open(args.seed, &args.place.out)?;
+    let mut card = Scorecard::open(args.seed, &args.place.out)?;
     for (id, store) in SMOKE {
         let row = scenario::named(id).map_err(io::Error::other)?;
         let run = Run { row, store, seed: card.seed(), scale: args.scale, mutant: None };
         card.play(&run, &args.place.frazil)?;
     }
-    let chosen = traps::HUNTS.iter().filter(|hunt| SMOKE_MUTANTS.contains(&hunt.mutant));
+    let chosen =
+        traps::HUNTS.iter().filter(|mutant_trap| SMOKE_MUTANTS.contains(&mutant_trap.mutant));
     hunt_all(&mut card, &args.mutants, chosen.collect())?;
     card.close()
 }
@@ -104,12 +105,15 @@ pub(crate) fn smoke(args: &ScoreArgs) -> io::Result<bool> {
 /// The mutants alone, or some of them.
 pub(crate) fn hunt(args: &HuntArgs) -> io::Result<bool> {
     let HuntArgs { names, score } = args;
-    let is_known = |name: &String| traps::HUNTS.iter().any(|hunt| hunt.mutant == name);
+    let is_known =
+        |name: &String| traps::HUNTS.iter().any(|mutant_trap| mutant_trap.mutant == name);
     if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
         return Err(io::Error::other(format!("no mutant is named {unknown}: see storm list")));
     }
-    let is_chosen = |hunt: &&Hunt| names.is_empty() || names.iter().any(|name| name == hunt.mutant);
-    let mut card = Card::open(score.seed, &score.place.out)?;
+    let is_chosen = |mutant_trap: &&MutantTrap| {
+        names.is_empty() || names.iter().any(|name| name == mutant_trap.mutant)
+    };
+    let mut card = Scorecard::open(score.seed, &score.place.out)?;
     hunt_all(&mut card, &score.mutants, traps::HUNTS.iter().filter(is_chosen).collect())?;
     card.close()
 }
@@ -117,7 +121,7 @@ pub(crate) fn hunt(args: &HuntArgs) -> io::Result<bool> {
 /// What chance chooses, until the time is up.
 pub(crate) fn soak(args: &SoakArgs) -> io::Result<bool> {
     refuse_mutants(&args.place.frazil)?;
-    let mut card = Card::open(args.seed, &args.place.out)?;
+    let mut card = Scorecard::open(args.seed, &args.place.out)?;
     let end = clock::now() + Duration::from_secs(args.minutes * 60);
     while clock::now() < end {
         let row = &scenario::ALL[card.random.usize(0..scenario::ALL.len())];
@@ -130,7 +134,11 @@ pub(crate) fn soak(args: &SoakArgs) -> io::Result<bool> {
 
 /// Each mutant must be caught, the naive protocol too, and each trap must be silent about a build that
 /// breaks nothing.
-fn hunt_all(card: &mut Card, mutants: &Path, hunts: Vec<&'static Hunt>) -> io::Result<()> {
+fn hunt_all(
+    card: &mut Scorecard,
+    mutants: &Path,
+    mutant_traps: Vec<&'static MutantTrap>,
+) -> io::Result<()> {
     check_names(mutants)?;
     let naive = Run {
         row: traps::NAIVE,
@@ -141,17 +149,17 @@ fn hunt_all(card: &mut Card, mutants: &Path, hunts: Vec<&'static Hunt>) -> io::R
     };
     card.catch(&naive, &["unique"], mutants)?;
     let mut silent = Vec::new();
-    for hunt in hunts {
+    for mutant_trap in mutant_traps {
         let seed = card.seed();
         let run = Run {
-            row: hunt.trap,
-            store: hunt.store,
+            row: mutant_trap.trap,
+            store: mutant_trap.store,
             seed,
             scale: 0.1,
-            mutant: Some(hunt.mutant.to_owned()),
+            mutant: Some(mutant_trap.mutant.to_owned()),
         };
-        card.catch(&run, hunt.oracles, mutants)?;
-        let scene = (hunt.trap.title, hunt.store);
+        card.catch(&run, mutant_trap.oracles, mutants)?;
+        let scene = (mutant_trap.trap.title, mutant_trap.store);
         if !silent.contains(&scene) {
             silent.push(scene);
             card.play(&Run { mutant: None, ..run }, mutants)?;
@@ -170,7 +178,7 @@ fn check_names(mutants: &Path) -> io::Result<()> {
     let said = String::from_utf8_lossy(&output.stderr);
     let known = said.trim().rsplit_once(": ").map_or("", |(_, names)| names);
     let mut known: Vec<&str> = known.split(", ").collect();
-    let hunted = traps::HUNTS.iter().map(|hunt| hunt.mutant);
+    let hunted = traps::HUNTS.iter().map(|mutant_trap| mutant_trap.mutant);
     let mut hunted: Vec<&str> = hunted.filter(|mutant| *mutant != BLIND_REGISTER).collect();
     known.sort_unstable();
     hunted.sort_unstable();
@@ -193,7 +201,7 @@ fn refuse_mutants(frazil: &Path) -> io::Result<()> {
 }
 
 /// The results so far; each is printed as soon as it is there.
-struct Card {
+struct Scorecard {
     out: PathBuf,
     random: fastrand::Rng,
     first_seed: u64,
@@ -202,7 +210,7 @@ struct Card {
     failed: u64,
 }
 
-impl Card {
+impl Scorecard {
     fn open(seed: Option<u64>, out: &Path) -> io::Result<Self> {
         fs::create_dir_all(out)?;
         let seed = seed.unwrap_or_else(|| fastrand::u64(..));
@@ -221,7 +229,7 @@ impl Card {
         self.ids += report.outcomes.as_ref().map_or(0, |outcomes| outcomes.counts.ids);
         self.failed += u64::from(!report.passes);
         match report.passes {
-            true => self.line(format!("{}\n      {}", report.line(), report.deeds())),
+            true => self.line(format!("{}\n      {}", report.line(), report.faults_by_kind())),
             // Everything there is to know, at once.
             false => self.line(report.page()),
         }

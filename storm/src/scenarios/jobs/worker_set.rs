@@ -11,7 +11,7 @@ use frazil_rig::{Daemon, Recipe};
 use tempfile::TempDir;
 
 use super::JOBS;
-use super::steps::{History, Life};
+use super::steps::{History, ProcessRun};
 use crate::stage::Plan;
 use crate::store::{self, Link, Store};
 use crate::verdict::Verdict;
@@ -33,12 +33,12 @@ pub(super) struct Worker {
     pub(super) link: Link,
     log: PathBuf,
     read: u64,
-    life: Option<Life>,
+    process_run: Option<ProcessRun>,
 }
 
 /// All of them, and what they said.
 #[derive(Debug)]
-pub(super) struct Crew {
+pub(super) struct WorkerSet {
     pub(super) workers: Vec<Worker>,
     pub(super) history: History,
     /// What the jobs write.
@@ -48,7 +48,7 @@ pub(super) struct Crew {
     pub(super) reads: u64,
 }
 
-impl Crew {
+impl WorkerSet {
     pub(super) fn start(plan: &Plan, store: &Store) -> io::Result<Self> {
         let memory = Path::new(MEMORY);
         let files = TempDir::with_prefix_in("storm-jobs-", memory)
@@ -63,7 +63,7 @@ impl Crew {
             let recipe = recipe(plan, number, &link.url, files.path(), log.clone());
             let daemon = Daemon::new(recipe);
             daemon.launch()?;
-            workers.push(Worker { daemon, link, log, read: 0, life: None });
+            workers.push(Worker { daemon, link, log, read: 0, process_run: None });
         }
         let (history, tokens) = (History::default(), BTreeMap::new());
         Ok(Self { workers, history, files, tokens, reads: 0 })
@@ -76,17 +76,18 @@ impl Crew {
         for (number, worker) in self.workers.iter_mut().enumerate() {
             let text = worker.news()?;
             for line in text.lines() {
-                worker.life = self.history.take(number, worker.life, line)?;
+                worker.process_run = self.history.take(number, worker.process_run, line)?;
             }
         }
         Ok(())
     }
 
-    /// The lives of workers that run, as they said.
-    pub(super) fn lives(&self) -> Vec<Life> {
-        let life =
-            |worker: &Worker| worker.life.filter(|life| worker.daemon.id() == Some(life.process));
-        self.workers.iter().filter_map(life).collect()
+    /// The runs of workers that run, as they said.
+    pub(super) fn process_runs(&self) -> Vec<ProcessRun> {
+        let process_run = |worker: &Worker| {
+            worker.process_run.filter(|process_run| worker.daemon.id() == Some(process_run.process))
+        };
+        self.workers.iter().filter_map(process_run).collect()
     }
 
     /// What jobs wrote is never replaced by what has a lower token.

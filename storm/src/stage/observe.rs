@@ -7,7 +7,7 @@ use frazil_rig::wait_until;
 
 use super::{ISSUES, Stage};
 use crate::clock;
-use crate::history::Mark;
+use crate::history::RequestRecord;
 use crate::node::Node;
 
 impl Stage {
@@ -99,13 +99,13 @@ impl Stage {
 pub(crate) struct Refusals {
     pub(crate) asked: u64,
     pub(crate) failed: u64,
-    first: Option<Mark>,
-    last: Option<Mark>,
+    first: Option<RequestRecord>,
+    last: Option<RequestRecord>,
 }
 
 impl Refusals {
     /// Among the requests to one node and those before.
-    pub(crate) fn add(&mut self, marks: &[Mark]) {
+    pub(crate) fn add(&mut self, marks: &[RequestRecord]) {
         self.asked += marks.len() as u64;
         for mark in marks.iter().filter(|mark| mark.ids() == 0) {
             self.failed += 1;
@@ -120,7 +120,7 @@ impl Refusals {
 
     /// From when to when, counted from a moment.
     pub(crate) fn told(&self, since: Duration) -> String {
-        let at = |mark: &Option<Mark>| {
+        let at = |mark: &Option<RequestRecord>| {
             mark.as_ref().map_or(0.0, |mark| mark.asked.as_secs_f64() - since.as_secs_f64())
         };
         let outcome = self.first.as_ref().map(|mark| &mark.outcome);
@@ -153,7 +153,7 @@ mod tests {
     fn a_request_without_ids_is_counted_whatever_was_said() {
         let mark = |second, outcome| {
             let asked = Duration::from_secs(second);
-            Mark { asked, answered: asked, outcome }
+            RequestRecord { asked, answered: asked, outcome }
         };
         let mut refusals = Refusals::default();
         refusals.add(&[mark(1, Outcome::Ids(1))]);

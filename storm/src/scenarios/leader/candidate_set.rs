@@ -29,12 +29,12 @@ pub(super) struct Candidate {
 
 /// All of them.
 #[derive(Debug)]
-pub(super) struct Company {
+pub(super) struct CandidateSet {
     pub(super) candidates: Vec<Candidate>,
     lost: u64,
 }
 
-impl Company {
+impl CandidateSet {
     pub(super) fn start(plan: &Plan, store: &Store, register: SocketAddr) -> io::Result<Self> {
         let mut candidates = Vec::new();
         for number in 0..CANDIDATES {
@@ -108,19 +108,19 @@ fn recipe(plan: &Plan, number: usize, url: &str, register: SocketAddr) -> io::Re
 
 /// Processes that are stopped. However this ends, they go on.
 #[derive(Debug)]
-pub(super) struct Halt {
+pub(super) struct PausedProcesses {
     processes: Vec<u32>,
 }
 
-impl Halt {
+impl PausedProcesses {
     pub(super) fn of(processes: Vec<u32>) -> io::Result<Self> {
-        let halt = Self { processes };
-        signal("-STOP", &halt.processes)?;
+        let paused = Self { processes };
+        signal("-STOP", &paused.processes)?;
         // The signal is sent before it has an effect.
         wait_until("processes to stop", STOPS, || {
-            halt.processes.iter().all(|process| is_stopped(*process) || is_gone(*process))
+            paused.processes.iter().all(|process| is_stopped(*process) || is_gone(*process))
         })?;
-        Ok(halt)
+        Ok(paused)
     }
 
     /// Lets one of them go on, if it is one of them.
@@ -139,7 +139,7 @@ impl Halt {
     }
 }
 
-impl Drop for Halt {
+impl Drop for PausedProcesses {
     fn drop(&mut self) {
         // Nothing can be done about a failure here.
         let _ = signal("-CONT", &self.processes);
