@@ -12,12 +12,12 @@ use frazil::election::{Elections, Settings};
 const CALLS: u32 = 5_000_000;
 
 /// Nanoseconds a call.
-pub(crate) struct Asking {
+pub(crate) struct CallCost {
     pub(crate) is_leader_ns: f64,
     pub(crate) clock_ns: f64,
 }
 
-impl Asking {
+impl CallCost {
     pub(crate) async fn measure() -> Result<Self, Box<dyn Error>> {
         let elections = Elections::new(Arc::new(MemoryStore::new()));
         let candidate = elections.candidate("asked", Settings::default())?;

@@ -16,7 +16,7 @@ use std::time::Duration;
 use frazil_bench::{Table, machine, verdict};
 use tokio::runtime::Runtime;
 
-use crate::asking::Asking;
+use crate::asking::CallCost;
 use crate::crowd::Crowd;
 use crate::election::{Election, TTL, VICTIM};
 use crate::finished::{FINISHED, NewElection};
@@ -159,7 +159,7 @@ fn elections(
         ]);
     }
     println!("{table}");
-    let asking = runtime.block_on(Asking::measure())?;
+    let asking = runtime.block_on(CallCost::measure())?;
     println!(
         "is_leader(): {:.1} ns, reading the clock alone: {:.1} ns, ratio {:.2}; bar {ASKING_BAR_NS} \
          ns  {}",

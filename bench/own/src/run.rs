@@ -66,7 +66,7 @@ impl Sum for Run {
 #[must_use]
 pub fn run(case: &Case<'_>, threads: usize, time: Duration) -> Run {
     let barrier = Barrier::new(threads);
-    let laps: Vec<Lap> = thread::scope(|scope| {
+    let laps: Vec<ThreadResult> = thread::scope(|scope| {
         let start = || scope.spawn(|| lap(case, &barrier, time));
         let workers: Vec<_> = (0..threads).map(|_| start()).collect();
         workers.into_iter().map(|worker| worker.join().expect("a case does not panic")).collect()
@@ -83,7 +83,7 @@ pub fn run(case: &Case<'_>, threads: usize, time: Duration) -> Run {
 }
 
 /// What one thread did.
-struct Lap {
+struct ThreadResult {
     start: Stamp,
     end: Stamp,
     ids: u64,
@@ -95,7 +95,7 @@ struct Stamp {
     cpu: Duration,
 }
 
-fn lap(case: &Case<'_>, barrier: &Barrier, time: Duration) -> Lap {
+fn lap(case: &Case<'_>, barrier: &Barrier, time: Duration) -> ThreadResult {
     let mut step = case.worker();
     for _ in 0..WARM_UP_STEPS {
         step();
@@ -109,7 +109,7 @@ fn lap(case: &Case<'_>, barrier: &Barrier, time: Duration) -> Lap {
         ids += case.ids_per_step();
         wall = now();
     }
-    Lap { start, end: Stamp { wall, cpu: process_cpu() }, ids }
+    ThreadResult { start, end: Stamp { wall, cpu: process_cpu() }, ids }
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the stop watch")]

@@ -7,10 +7,10 @@ use frazil::coord::time::boot_time;
 use frazil_bench::{Table, verdict};
 use hdrhistogram::Histogram;
 
-use crate::client::{Client, Request, Way};
+use crate::client::{Client, Request, Workload};
 use crate::http::median;
 use crate::process::Process;
-use crate::{Effort, Outcome};
+use crate::{MeasurementPlan, Outcome};
 
 /// IDs a second.
 const RATE: u64 = 1_000_000;
@@ -33,13 +33,13 @@ const FAST: Latencies = &[
 const JSON: Latencies = &[(99.0, Duration::from_millis(2))];
 
 /// What most clients do.
-pub(crate) const HEALTHY: Way =
-    Way { name: "HTTP JSON, batches of 100", batch: 100, request: Request::JSON };
+pub(crate) const HEALTHY: Workload =
+    Workload { name: "HTTP JSON, batches of 100", batch: 100, request: Request::JSON };
 
 /// A row: what asks, and the bars.
 #[derive(Clone, Copy)]
 struct Row {
-    way: Way,
+    way: Workload,
     role: &'static str,
     latencies: Latencies,
     /// The part of a core that it may cost.
@@ -47,21 +47,23 @@ struct Row {
 }
 
 const BARE_BINARY: Row = Row {
-    way: Way { name: "bare hyper, binary, 1,000", batch: 1000, request: Request::BINARY },
+    way: Workload { name: "bare hyper, binary, 1,000", batch: 1000, request: Request::BINARY },
     role: "bare",
     latencies: FAST,
     cpu_max: Some(0.05),
 };
 const BARE_JSON: Row = Row {
-    way: Way { name: "bare hyper, JSON, 100", batch: 100, request: Request::JSON },
+    way: Workload { name: "bare hyper, JSON, 100", batch: 100, request: Request::JSON },
     role: "bare",
     latencies: JSON,
     cpu_max: None,
 };
-const STREAM: Way = Way { name: "gRPC Stream, runs", batch: 10_000, request: Request::Stream };
-const RESP: Way = Way { name: "RESP, batches of 1,000", batch: 1000, request: Request::Resp };
-const BINARY: Way =
-    Way { name: "HTTP binary, batches of 1,000", batch: 1000, request: Request::BINARY };
+const STREAM: Workload =
+    Workload { name: "gRPC Stream, runs", batch: 10_000, request: Request::Stream };
+const RESP: Workload =
+    Workload { name: "RESP, batches of 1,000", batch: 1000, request: Request::Resp };
+const BINARY: Workload =
+    Workload { name: "HTTP binary, batches of 1,000", batch: 1000, request: Request::BINARY };
 
 /// The bare handlers come first: each row after them is beside one of these.
 const ROWS: [Row; 6] = [
@@ -92,7 +94,7 @@ struct Median {
 
 const PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
 
-pub(crate) fn report(effort: Effort) -> Outcome {
+pub(crate) fn report(effort: MeasurementPlan) -> Outcome {
     println!(
         "At {RATE} IDs a second, {CONNECTIONS} connections, from the intended start of each request"
     );
@@ -192,7 +194,7 @@ fn round(row: &Row, span: Duration) -> Result<Round, Box<dyn std::error::Error>>
     })
 }
 
-fn idle(effort: Effort) -> Outcome {
+fn idle(effort: MeasurementPlan) -> Outcome {
     let node = Process::start(&["node"])?;
     let span = effort.span * 2;
     let before = node.usage()?;
@@ -212,7 +214,7 @@ pub(crate) type Measured = Result<(Histogram<u64>, u64), Box<dyn std::error::Err
 
 /// Asks at the rate from several connections, each with a thread that sleeps until a request is
 /// due, and notes how long each took since then.
-pub(crate) fn paced(node: &Process, way: Way, span: Duration) -> Measured {
+pub(crate) fn paced(node: &Process, way: Workload, span: Duration) -> Measured {
     let connections = if way.request == Request::Stream { 1 } else { CONNECTIONS };
     let every = Duration::from_nanos(1_000_000_000 * way.batch * connections / RATE);
     let (mut all, mut issued) = (histogram()?, 0);

@@ -19,7 +19,7 @@ type Failure = Box<dyn std::error::Error>;
 
 /// A way to ask for IDs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
+pub(crate) struct Workload {
     pub(crate) name: &'static str,
     pub(crate) batch: u64,
     pub(crate) request: Request,
@@ -54,12 +54,16 @@ pub(crate) enum Client {
 }
 
 impl Client {
-    pub(crate) fn open(node: &Process, way: Way) -> Result<Self, Failure> {
+    pub(crate) fn open(node: &Process, way: Workload) -> Result<Self, Failure> {
         Self::with_key(node, way, None)
     }
 
     /// One that shows a key with every request, over HTTP.
-    pub(crate) fn with_key(node: &Process, way: Way, key: Option<&str>) -> Result<Self, Failure> {
+    pub(crate) fn with_key(
+        node: &Process,
+        way: Workload,
+        key: Option<&str>,
+    ) -> Result<Self, Failure> {
         let address = node.addresses[way.request.place()].as_str();
         let (request, is_http) = match way.request {
             Request::Stream => {

@@ -9,9 +9,9 @@ use tokio::task::JoinSet;
 use tonic::transport::Channel;
 
 use crate::at_rate::pause;
-use crate::client::{Client, Request, Way};
+use crate::client::{Client, Request, Workload};
 use crate::process::Process;
-use crate::{Effort, Outcome};
+use crate::{MeasurementPlan, Outcome};
 
 /// Connections of each protocol.
 const IDLE: usize = 5000;
@@ -27,7 +27,7 @@ enum Protocol {
     Resp,
 }
 
-pub(crate) fn report(effort: Effort) -> Outcome {
+pub(crate) fn report(effort: MeasurementPlan) -> Outcome {
     println!("{IDLE} connections after one request each, KB held for each");
     let mut table = Table::new(&["protocol", "bare", "KB", "frazil KB", "ratio", "bar", ""]);
     for (protocol, name, bare) in [
@@ -55,7 +55,7 @@ pub(crate) fn report(effort: Effort) -> Outcome {
 fn held(
     role: &[&str],
     protocol: Protocol,
-    effort: Effort,
+    effort: MeasurementPlan,
 ) -> Result<f64, Box<dyn std::error::Error>> {
     let node = Process::start(role)?;
     // What the first connection finds cold is not the others' doing.
@@ -87,7 +87,7 @@ impl Idle {
             Protocol::Http => Request::JSON,
             Protocol::Resp => Request::Resp,
         };
-        let way = Way { name: "one ID", batch: 1, request };
+        let way = Workload { name: "one ID", batch: 1, request };
         let mut connections = Vec::with_capacity(count);
         for _ in 0..count {
             let mut client = Client::open(node, way)?;

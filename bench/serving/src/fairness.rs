@@ -10,12 +10,12 @@ use frazil_server::keys::NewKey;
 use tempfile::NamedTempFile;
 
 use crate::at_rate::{histogram, pause};
-use crate::client::{Client, Request, Way};
+use crate::client::{Client, Request, Workload};
 use crate::generator::{Demand, Load};
 use crate::http::median;
 use crate::overload::layout;
 use crate::process::Process;
-use crate::{Effort, Outcome};
+use crate::{MeasurementPlan, Outcome};
 
 /// The p99 on the node that is flooded, beside that on the other.
 const RATIO_MAX: f64 = 2.0;
@@ -32,15 +32,15 @@ const FLOODS: [(Demand, u32); 4] = [
     (Demand::Http { batch: 100 }, 8),
     (Demand::Stream, 8),
 ];
-const QUIET: Way = Way { name: "one ID over HTTP", batch: 1, request: Request::JSON };
+const QUIET: Workload = Workload { name: "one ID over HTTP", batch: 1, request: Request::JSON };
 
 /// What the quiet client met in a round.
-struct Met {
+struct QuietClientLatency {
     p99_ms: f64,
     failed: u64,
 }
 
-pub(crate) fn report(effort: Effort) -> Outcome {
+pub(crate) fn report(effort: MeasurementPlan) -> Outcome {
     println!("Fairness: p99 of one key's single IDs while another key floods");
     let keys = Keys::new()?;
     let heading = ["flood", "bits", "elsewhere ms", "same node ms", "ratio", "bar", "", "failed"];
@@ -79,7 +79,7 @@ fn round(
     node: &Process,
     flooded: &Process,
     span: Duration,
-) -> Result<Met, Box<dyn std::error::Error>> {
+) -> Result<QuietClientLatency, Box<dyn std::error::Error>> {
     let open = || Client::with_key(node, QUIET, Some(keys.quiet.text()));
     let mut client = open()?;
     let load = Load::start(flood, flooded, Some(keys.loud.text()))?;
@@ -100,7 +100,7 @@ fn round(
     load.stop()?;
     #[expect(clippy::cast_precision_loss, reason = "milliseconds")]
     let p99_ms = latency.value_at_quantile(0.99) as f64 / 1e6;
-    Ok(Met { p99_ms, failed })
+    Ok(QuietClientLatency { p99_ms, failed })
 }
 
 /// Two keys, in a file for the nodes.

@@ -12,12 +12,12 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Channel;
 
 use crate::process::Process;
-use crate::{Effort, Outcome};
+use crate::{MeasurementPlan, Outcome};
 
 /// Credit granted at a time: a tenth of a second of one lane.
 const GRANT: i64 = 400_000;
 
-pub(crate) fn report(effort: Effort) -> Outcome {
+pub(crate) fn report(effort: MeasurementPlan) -> Outcome {
     println!("gRPC Stream, one connection");
     let mut table = Table::new(&["lanes, form", "IDs/s", "of the cap", "bar", ""]);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -10,7 +10,7 @@ use frazil_bench::{Table, verdict};
 use crate::at_rate::pause;
 use crate::fairness::Keys;
 use crate::process::Process;
-use crate::{Effort, Outcome};
+use crate::{MeasurementPlan, Outcome};
 
 /// Connections, each with half a request.
 const CROWD: usize = 2000;
@@ -22,7 +22,7 @@ const HALF: usize = 48_000;
 const WATCHED: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-pub(crate) fn report(_: Effort) -> Outcome {
+pub(crate) fn report(_: MeasurementPlan) -> Outcome {
     println!("{CROWD} half requests without a key, on a node with keys");
     let keys = Keys::new()?;
     let mut table = Table::new(&["half of", "MB before", "MB at most", "bar", ""]);

@@ -10,7 +10,7 @@ use frazil_bench::Table;
 use crate::at_rate::{HEALTHY, paced};
 use crate::half;
 use crate::process::Process;
-use crate::{Effort, Outcome};
+use crate::{MeasurementPlan, Outcome};
 
 /// Clients that never finish a request.
 const SLOW: usize = 2000;
@@ -22,7 +22,7 @@ const DEAF_IDS: u64 = 100_000;
 /// other, and not what is measured.
 const SETTLE: Duration = Duration::from_secs(2);
 
-pub(crate) fn report(effort: Effort) -> Outcome {
+pub(crate) fn report(effort: MeasurementPlan) -> Outcome {
     println!(
         "{} while {SLOW} clients never finish a request and {DEAF} read nothing",
         HEALTHY.name

@@ -7,7 +7,7 @@ use frazil_bench::{Table, verdict};
 use frazil_rig::Certificates;
 
 use crate::process::Process;
-use crate::{Effort, Outcome};
+use crate::{MeasurementPlan, Outcome};
 
 /// Connections of wrk: enough to keep the server busy.
 pub(crate) const CONNECTIONS: usize = 50;
@@ -18,12 +18,12 @@ const TLS_RATIO_MIN: f64 = 1.00;
 /// IDs of the large batches.
 const BATCH: u64 = 10_000;
 
-pub(crate) fn report(effort: Effort) -> Outcome {
+pub(crate) fn report(effort: MeasurementPlan) -> Outcome {
     one_id(effort)?;
     batches(effort)
 }
 
-fn one_id(effort: Effort) -> Outcome {
+fn one_id(effort: MeasurementPlan) -> Outcome {
     let certificates = Certificates::generate()?;
     let (cert, key) = (certificates.server_cert(), certificates.server_key());
     let (cert, key) = (cert.display().to_string(), key.display().to_string());
@@ -62,7 +62,7 @@ fn one_id(effort: Effort) -> Outcome {
 }
 
 /// The cap is what the layout allows: 4,096 IDs a millisecond and lane.
-fn batches(effort: Effort) -> Outcome {
+fn batches(effort: MeasurementPlan) -> Outcome {
     println!("HTTP, batches of {BATCH} as JSON");
     let mut table = Table::new(&["lanes", "IDs/s", "of the cap", "bar", ""]);
     for (lanes, least) in [("1", 4.0e6), ("4", 4.2e6)] {
@@ -85,7 +85,7 @@ fn batches(effort: Effort) -> Outcome {
 
 /// Requests a second, all of which succeeded.
 pub(crate) fn wrk(
-    effort: Effort,
+    effort: MeasurementPlan,
     address: &str,
     path: &str,
     connections: usize,
@@ -94,7 +94,7 @@ pub(crate) fn wrk(
 }
 
 fn wrk_url(
-    effort: Effort,
+    effort: MeasurementPlan,
     url: &str,
     connections: usize,
 ) -> Result<f64, Box<dyn std::error::Error>> {

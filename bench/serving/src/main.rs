@@ -34,16 +34,16 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 /// How long and how often things are measured.
 #[derive(Clone, Copy, Debug)]
-struct Effort {
+struct MeasurementPlan {
     span: Duration,
     rounds: usize,
 }
 
-const FULL: Effort = Effort { span: Duration::from_secs(3), rounds: 5 };
-const QUICK: Effort = Effort { span: Duration::from_millis(300), rounds: 1 };
+const FULL: MeasurementPlan = MeasurementPlan { span: Duration::from_secs(3), rounds: 5 };
+const QUICK: MeasurementPlan = MeasurementPlan { span: Duration::from_millis(300), rounds: 1 };
 
 /// What is measured, under a name.
-type Section = (&'static str, fn(Effort) -> Outcome);
+type Section = (&'static str, fn(MeasurementPlan) -> Outcome);
 
 /// In the order in which they are printed.
 const SECTIONS: [Section; 10] = [

@@ -9,12 +9,12 @@ use frazil::coord::time::boot_time;
 use frazil_bench::{Table, verdict};
 
 use crate::at_rate::pause;
-use crate::client::{Client, Request, Way};
+use crate::client::{Client, Request, Workload};
 use crate::counters::Counters;
 use crate::generator::{Demand, Load};
 use crate::http::median;
 use crate::process::Process;
-use crate::{Effort, Outcome};
+use crate::{MeasurementPlan, Outcome};
 
 /// The bits of sequence that are asked for too much.
 const BITS: [u32; 4] = [12, 10, 8, 6];
@@ -68,7 +68,7 @@ struct Row {
     back: Option<Duration>,
 }
 
-pub(crate) fn report(effort: Effort) -> Outcome {
+pub(crate) fn report(effort: MeasurementPlan) -> Outcome {
     println!(
         "Overload: all that a load generator asks for, one lane, a tick of 1 ms; the first row of each has \
          a layout that caps nothing"
@@ -159,7 +159,7 @@ pub(crate) fn layout(bits: Option<u32>) -> String {
 fn measure(
     demand: Demand,
     layouts: &[Option<u32>],
-    effort: Effort,
+    effort: MeasurementPlan,
 ) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
     let start =
         |bits: &Option<u32>| Process::start(&["node", &format!("layout={}", layout(*bits))]);
@@ -221,7 +221,7 @@ impl Row {
 
 /// A client that asks for one ID at a time, over the protocol that is loaded.
 struct Single {
-    way: Way,
+    way: Workload,
     /// The longest that one took without load.
     normal: Duration,
 }
@@ -233,7 +233,7 @@ impl Single {
             Demand::Http { .. } => Request::BINARY,
             Demand::Call | Demand::Stream => Request::Stream,
         };
-        let way = Way { name: "one ID", batch: 1, request };
+        let way = Workload { name: "one ID", batch: 1, request };
         let mut client = Client::open(node, way)?;
         let mut normal = NORMAL_MIN;
         for round in 0..2 * SINGLES {

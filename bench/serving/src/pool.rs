@@ -14,7 +14,7 @@ use frazil_client::blocking::Client;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::process::Process;
-use crate::{Effort, Outcome};
+use crate::{MeasurementPlan, Outcome};
 
 /// IDs taken in a round by all threads: fewer than half a buffer, so that no fetch falls into it.
 const TAKEN: usize = 40_000;
@@ -33,7 +33,7 @@ struct Subject<'a> {
     take: &'a (dyn Fn() + Sync),
 }
 
-pub(crate) fn report(effort: Effort) -> Outcome {
+pub(crate) fn report(effort: MeasurementPlan) -> Outcome {
     thread_local! { static OWN: Cell<u64> = const { Cell::new(0) }; }
     let node = Process::start(&["node"])?;
     let client = Client::connect([format!("http://{}", node.addresses[0])])?;

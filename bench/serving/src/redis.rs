@@ -8,7 +8,7 @@ use frazil_rig::Redis;
 
 use crate::http::median;
 use crate::process::{Process, Usage};
-use crate::{Effort, Outcome};
+use crate::{MeasurementPlan, Outcome};
 
 /// Requests a second that a round is expected to reach, to know how many make a round.
 const EXPECTED: [(u32, u64); 3] = [(1, 60_000), (16, 700_000), (64, 1_500_000)];
@@ -30,7 +30,7 @@ struct Round {
     cpu_micros: f64,
 }
 
-pub(crate) fn report(effort: Effort) -> Outcome {
+pub(crate) fn report(effort: MeasurementPlan) -> Outcome {
     println!("RESP, redis-benchmark INCR x with 50 connections, beside redis-server");
     let heading =
         ["pipeline", "Redis/s", "ours/s", "ratio", "Redis us", "ours us", "CPU ratio", "bar", ""];

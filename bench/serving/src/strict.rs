@@ -7,7 +7,7 @@ use frazil_bench::{Table, verdict};
 
 use crate::http::{CONNECTIONS, median, wrk};
 use crate::process::Process;
-use crate::{Effort, Outcome};
+use crate::{MeasurementPlan, Outcome};
 
 /// Requests a second that the leader of a scope must answer, where plain ones are fast enough for
 /// that: a lock and a look at the clock are all that is added.
@@ -22,7 +22,7 @@ const ATTEMPTS: usize = 10;
 
 const STRICT: &str = "/ids?scope=orders";
 
-pub(crate) fn report(effort: Effort) -> Outcome {
+pub(crate) fn report(effort: MeasurementPlan) -> Outcome {
     let directory = tempfile::tempdir()?;
     let store = directory.path().display().to_string();
     let leader = Process::start(&["scoped", &store, "one"])?;
