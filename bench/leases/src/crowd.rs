@@ -11,7 +11,7 @@ use frazil::coord::stores::file::Copied;
 use frazil::coord::time::{boot_time, unix_ms};
 use frazil::coord::{
     Acquired, Act, Change, Claim, Commit, FORMAT, Leasing, Meta, Metered, Namespace, Nonce,
-    Present, Put, Record, Slot, Stay, Store, StoreUrl, Token, Version, Versioned,
+    PresenceChange, Present, Put, Record, Slot, Store, StoreUrl, Token, Version, Versioned,
 };
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -196,7 +196,7 @@ pub(crate) fn first_write(slot: Slot, record: Record) -> Commit {
         nonce: None,
         present: Present::Nobody,
         record,
-        stay: Stay::Ended,
+        presence_change: PresenceChange::Ended,
     };
     Commit { act: Act::Put, meta: None, history: None, changes: vec![change] }
 }

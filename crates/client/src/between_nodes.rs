@@ -11,7 +11,7 @@ pub use crate::budget::Budget;
 use crate::builder::Identity;
 use crate::endpoint::{Endpoint, Protocol};
 use crate::error::Error;
-pub use crate::health::{Fitness, Health};
+pub use crate::health::{Health, Readiness};
 use crate::host::Target;
 use crate::http::Connections;
 pub use crate::http::{IdsAnswer, IdsRequest};

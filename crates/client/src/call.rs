@@ -118,8 +118,8 @@ async fn call(
         state.check_open()?;
         let tried = before.as_ref().map(|(host, _)| host);
         let host = match pick(inner, state, &request, tried) {
-            Pick::Host(host) => host,
-            Pick::Rest(until_ns) => {
+            HostChoice::Host(host) => host,
+            HostChoice::AllBackOff(until_ns) => {
                 let last = before.as_ref().map(|(_, error)| error);
                 rest(inner, state, until_ns, deadline, last).await?;
                 continue;
@@ -214,10 +214,10 @@ fn failed(inner: &Inner, state: &State, host: &Host, error: &Error) {
 }
 
 /// Which server to ask.
-enum Pick {
+enum HostChoice {
     Host(Arc<Host>),
     /// All rest; the first of them until then.
-    Rest(u64),
+    AllBackOff(u64),
 }
 
 /// A server that is well; not the one that was just asked if there are others, and one of our own zone
@@ -227,7 +227,7 @@ fn pick(
     state: &Arc<State>,
     request: &Request,
     avoid: Option<&Arc<Host>>,
-) -> Pick {
+) -> HostChoice {
     let now = clock::boot_ns();
     let mut choice = state.hosts.choice(now, |host| request.suits(host));
     choice.narrow(avoid);
@@ -235,19 +235,19 @@ fn pick(
     let probe = choice.to_be_probed.take();
     let probe = probe.filter(|host| host.health.begin_probe(now, backoff));
     match (choice.draw(), probe) {
-        (None, Some(probed)) => Pick::Host(probed),
-        (None, None) => Pick::Rest(choice.earliest_ns),
-        (Some(host), None) => Pick::Host(host),
+        (None, Some(probed)) => HostChoice::Host(probed),
+        (None, None) => HostChoice::AllBackOff(choice.earliest_ns),
+        (Some(host), None) => HostChoice::Host(host),
         // Nobody waits for the probe while others are well.
         (Some(host), Some(probed)) => {
-            probe_aside(inner, state, probed);
-            Pick::Host(host)
+            probe_in_background(inner, state, probed);
+            HostChoice::Host(host)
         }
     }
 }
 
 /// Looks whether a server is well again, while nobody waits for the answer.
-fn probe_aside(inner: &Arc<Inner>, state: &Arc<State>, host: Arc<Host>) {
+fn probe_in_background(inner: &Arc<Inner>, state: &Arc<State>, host: Arc<Host>) {
     let Some(runtime) = inner.runtime() else { return };
     let (inner, state) = (inner.clone(), state.clone());
     runtime.spawn(async move {

@@ -80,7 +80,7 @@ impl Client {
     pub async fn next(&self) -> Result<Id, Error> {
         match self.inner.take() {
             Some(id) => Ok(id),
-            None => aside(&self.inner, wait(self.inner.clone())).await,
+            None => in_task(&self.inner, wait(self.inner.clone())).await,
         }
     }
 
@@ -101,7 +101,7 @@ impl Client {
     /// # Errors
     /// If not all of them can be had within the deadline.
     pub async fn batch(&self, count: usize) -> Result<Vec<Id>, Error> {
-        aside(&self.inner, batch(self.inner.clone(), count)).await
+        in_task(&self.inner, batch(self.inner.clone(), count)).await
     }
 
     /// What a server says of itself. The layout is noted for [`decode`](Self::decode).
@@ -109,7 +109,7 @@ impl Client {
     /// # Errors
     /// If no server answers, or one has another layout than was expected.
     pub async fn info(&self) -> Result<ServerInfo, Error> {
-        aside(&self.inner, info(self.inner.clone())).await
+        in_task(&self.inner, info(self.inner.clone())).await
     }
 
     /// Asks a server something else than IDs, over HTTP: with a nonce, within the budget for retries,
@@ -118,7 +118,7 @@ impl Client {
     /// # Errors
     /// If no server answers in time, or one refuses; or if no endpoint speaks HTTP.
     pub async fn ask(&self, ask: Ask) -> Result<Answer, Error> {
-        aside(&self.inner, other(self.inner.clone(), ask)).await
+        in_task(&self.inner, other(self.inner.clone(), ask)).await
     }
 
     /// The layout of the IDs, if it is known.
@@ -200,7 +200,7 @@ fn from_variables(variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> Resu
 
 /// Runs a call where there are timers and connections: here, or in the runtime that the client was
 /// made in.
-async fn aside<T: Send + 'static>(
+async fn in_task<T: Send + 'static>(
     inner: &Arc<Inner>,
     call: impl Future<Output = Result<T, Error>> + Send + 'static,
 ) -> Result<T, Error> {

@@ -30,7 +30,7 @@ pub(crate) struct Schedule {
 }
 
 /// The right to ask about the cluster. It is given back however the task ends.
-struct Turn(Arc<State>);
+struct DiscoveryPermit(Arc<State>);
 
 impl Schedule {
     /// Whether it is time, and the caller is the one to do it.
@@ -51,7 +51,7 @@ impl Schedule {
     }
 }
 
-impl Drop for Turn {
+impl Drop for DiscoveryPermit {
     fn drop(&mut self) {
         self.0.discovery.end();
     }
@@ -64,7 +64,7 @@ pub(crate) fn start_if_due(inner: &Arc<Inner>, state: &Arc<State>) {
     if !state.discovery.begin(clock::boot_ns(), every) {
         return;
     }
-    let turn = Turn(state.clone());
+    let turn = DiscoveryPermit(state.clone());
     let Some(runtime) = inner.runtime() else { return };
     let (inner, state) = (inner.clone(), state.clone());
     runtime.spawn(async move {

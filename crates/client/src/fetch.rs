@@ -8,24 +8,24 @@ use crate::call;
 use crate::clock;
 use crate::inner::Inner;
 use crate::state::State;
-use crate::waiters::Stock;
+use crate::waiters::PoolLevel;
 
 /// Starts it. Its caller has marked that somebody is fetching.
 pub(crate) fn start(inner: &Arc<Inner>, state: &Arc<State>) {
     // Made before the task is, so that a runtime that never runs it is noticed.
-    let duty = Duty { state: state.clone(), is_done: false };
+    let permit = FetchPermit { state: state.clone(), is_done: false };
     if let Some(runtime) = inner.runtime() {
-        runtime.spawn(fetch(inner.clone(), duty));
+        runtime.spawn(fetch(inner.clone(), permit));
     }
 }
 
-/// The duty to fetch. If it is dropped before it is done, others may take it up.
-struct Duty {
+/// The permit to fetch. If it is dropped before it is done, others may take it up.
+struct FetchPermit {
     state: Arc<State>,
     is_done: bool,
 }
 
-impl Drop for Duty {
+impl Drop for FetchPermit {
     fn drop(&mut self) {
         // In a child the queue is the parent's copy, and nobody looks at it again.
         if !self.is_done && self.state.mark.is_here() {
@@ -34,19 +34,19 @@ impl Drop for Duty {
     }
 }
 
-async fn fetch(inner: Arc<Inner>, mut duty: Duty) {
-    let state = duty.state.clone();
+async fn fetch(inner: Arc<Inner>, mut permit: FetchPermit) {
+    let state = permit.state.clone();
     let mut is_first = true;
     loop {
         let deadline = Instant::now() + inner.options.deadline;
         // What this fails with, the request will, too.
         let _ = call::ensure_known(&inner, &state, deadline).await;
         let stock =
-            Stock { handed_out: state.pool.handed_out(), has_spare: state.pool.has_spare() };
+            PoolLevel { handed_out: state.pool.handed_out(), has_spare: state.pool.has_spare() };
         let limit = inner.limit().unwrap_or(1);
         let order = state.waiters().order(limit, clock::boot_ns(), stock, is_first);
         let Some(order) = order else {
-            duty.is_done = true;
+            permit.is_done = true;
             return;
         };
         is_first = false;

@@ -51,7 +51,7 @@ impl Channels {
         let answer = stub.next(request).await.map_err(|status| self.failed(target, status))?;
         let broken = |why: &dyn std::fmt::Display| Error::broken(&target.endpoint.text, why);
         let ids = written_out(answer.into_inner(), count).map_err(|why| broken(&why))?;
-        reply::checked(ids, layout).map_err(|flaw| broken(&flaw))
+        reply::checked(ids, layout).map_err(|answer_error| broken(&answer_error))
     }
 
     /// Asks what the server is.

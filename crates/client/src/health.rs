@@ -19,13 +19,13 @@ pub struct Health {
 
 /// Whether an endpoint may be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fitness {
+pub enum Readiness {
     /// It may.
-    Well,
+    Ready,
     /// It has rested, and nobody else is probing it.
-    ToBeProbed,
+    ProbeDue,
     /// It rests until then.
-    Resting(u64),
+    BackingOff(u64),
 }
 
 impl Health {
@@ -37,13 +37,13 @@ impl Health {
 
     /// Whether it may be asked, at a time of the boot clock in nanoseconds.
     #[must_use]
-    pub fn fitness(&self, now_ns: u64) -> Fitness {
+    pub fn readiness(&self, now_ns: u64) -> Readiness {
         // Relaxed, here and below: hints, see above.
         let until = self.rests_until_ns.load(Ordering::Relaxed);
         match self.failures.load(Ordering::Relaxed) {
-            _ if now_ns < until => Fitness::Resting(until),
-            0 => Fitness::Well,
-            _ => Fitness::ToBeProbed,
+            _ if now_ns < until => Readiness::BackingOff(until),
+            0 => Readiness::Ready,
+            _ => Readiness::ProbeDue,
         }
     }
 
@@ -110,33 +110,33 @@ mod tests {
         let health = Health::new();
         for expected in [10, 20, 40, 80, 160, 320, 640, 1000, 1000] {
             health.failed(0, None, &backoff(), 1.0);
-            assert_eq!(health.fitness(0), Fitness::Resting(expected * MS));
+            assert_eq!(health.readiness(0), Readiness::BackingOff(expected * MS));
         }
         let (early, late) = (Health::new(), Health::new());
         early.failed(0, None, &backoff(), 0.0);
         late.failed(0, None, &backoff(), 1.0);
-        assert_ne!(early.fitness(0), late.fitness(0));
+        assert_ne!(early.readiness(0), late.readiness(0));
     }
 
     #[test]
     fn one_request_probes_and_its_answer_decides() {
         let health = Health::new();
-        assert_eq!(health.fitness(5), Fitness::Well);
+        assert_eq!(health.readiness(5), Readiness::Ready);
         health.failed(0, None, &backoff(), 1.0);
-        assert_eq!(health.fitness(11 * MS), Fitness::ToBeProbed);
+        assert_eq!(health.readiness(11 * MS), Readiness::ProbeDue);
         assert!(health.begin_probe(11 * MS, &backoff()));
         assert!(!health.begin_probe(11 * MS, &backoff()), "one is enough");
-        assert!(matches!(health.fitness(12 * MS), Fitness::Resting(_)));
+        assert!(matches!(health.readiness(12 * MS), Readiness::BackingOff(_)));
         health.succeeded();
-        assert_eq!(health.fitness(12 * MS), Fitness::Well);
+        assert_eq!(health.readiness(12 * MS), Readiness::Ready);
     }
 
     #[test]
     fn what_the_server_asks_for_is_honoured() {
         let health = Health::new();
         health.failed(0, Some(Duration::from_secs(7)), &backoff(), 0.5);
-        assert_eq!(health.fitness(1), Fitness::Resting(7_000 * MS));
+        assert_eq!(health.readiness(1), Readiness::BackingOff(7_000 * MS));
         health.failed(0, Some(Duration::MAX), &backoff(), 0.5);
-        assert_eq!(health.fitness(1), Fitness::Resting(60_000 * MS), "but not for ever");
+        assert_eq!(health.readiness(1), Readiness::BackingOff(60_000 * MS), "but not for ever");
     }
 }

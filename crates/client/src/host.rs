@@ -123,7 +123,7 @@ impl Host {
         layout: Option<&Layout>,
         within: Duration,
     ) -> Result<Response, Error> {
-        let _busy = Busy::begin(&self.busy);
+        let _busy = InFlightGuard::begin(&self.busy);
         let asked = tokio::time::timeout(within, self.answer(request, layout, within)).await;
         asked.unwrap_or_else(|_| {
             let why = format!("it has not answered within {within:?}");
@@ -168,9 +168,9 @@ impl Host {
 }
 
 /// Counts a request for as long as it lasts, however it ends.
-struct Busy<'a>(&'a AtomicUsize);
+struct InFlightGuard<'a>(&'a AtomicUsize);
 
-impl<'a> Busy<'a> {
+impl<'a> InFlightGuard<'a> {
     fn begin(count: &'a AtomicUsize) -> Self {
         // Relaxed: a hint for whoever chooses.
         count.fetch_add(1, Ordering::Relaxed);
@@ -178,7 +178,7 @@ impl<'a> Busy<'a> {
     }
 }
 
-impl Drop for Busy<'_> {
+impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
 
-use crate::health::Fitness;
+use crate::health::Readiness;
 use crate::host::{Host, Target};
 
 /// All servers of a process.
@@ -57,10 +57,10 @@ impl Hosts {
             earliest_ns: u64::MAX,
         };
         for host in all.iter().filter(|host| suits(host)) {
-            match host.health.fitness(now_ns) {
-                Fitness::Well => choice.well.push(host.clone()),
-                Fitness::ToBeProbed => choice.to_be_probed = Some(host.clone()),
-                Fitness::Resting(until) => choice.earliest_ns = choice.earliest_ns.min(until),
+            match host.health.readiness(now_ns) {
+                Readiness::Ready => choice.well.push(host.clone()),
+                Readiness::ProbeDue => choice.to_be_probed = Some(host.clone()),
+                Readiness::BackingOff(until) => choice.earliest_ns = choice.earliest_ns.min(until),
             }
         }
         choice

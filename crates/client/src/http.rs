@@ -110,7 +110,7 @@ impl Connections {
         }
         let (head, body) = answer.into_parts();
         let ids = reply::from_bytes(&body, count, layout);
-        let ids = ids.map_err(|flaw| Error::broken(name, flaw))?;
+        let ids = ids.map_err(|answer_error| Error::broken(name, answer_error))?;
         Ok(IdsAnswer { ids, headers: head.headers })
     }
 

@@ -42,14 +42,14 @@ impl Inner {
     pub(crate) fn take(self: &Arc<Self>) -> Option<Id> {
         match pool::take(self.pool) {
             Some(Taken { id, is_low: false }) => Some(id),
-            taken => self.take_with_care(taken),
+            taken => self.take_or_refill(taken),
         }
     }
 
-    /// The same when there is more to do: another stretch is needed, or more IDs.
+    /// The same when there is more to do: another chunk is needed, or more IDs.
     #[cold]
     #[inline(never)]
-    fn take_with_care(self: &Arc<Self>, taken: Option<Taken>) -> Option<Id> {
+    fn take_or_refill(self: &Arc<Self>, taken: Option<Taken>) -> Option<Id> {
         let state = self.state.load();
         // Only the process whose locks they are may wait for them.
         if !state.mark.is_here() {

@@ -1,8 +1,8 @@
 //! IDs that were fetched ahead: one buffer that is handed out, and one that follows it.
 
 mod buffer;
+mod chunk;
 mod local;
-mod stretch;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use frazil_fork::Birthmark;
 use frazil_id::Id;
 
-use self::buffer::{Buffer, Offer};
-use self::stretch::{Age, Served};
+use self::buffer::{Buffer, TakeOutcome};
+use self::chunk::{AnswerAge, Served};
 
 pub(crate) use self::local::PoolNumber;
 
-/// What fetched IDs wait in. A thread takes them from a stretch of its own, and comes here for
+/// What fetched IDs wait in. A thread takes them from a chunk of its own, and comes here for
 /// another one when that is used up.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -62,7 +62,7 @@ impl Pool {
         }
     }
 
-    /// The next ID when this thread's stretch has none: of another stretch, of the current buffer or
+    /// The next ID when this thread's chunk has none: of another chunk, of the current buffer or
     /// of the spare one, which is then put in its place.
     #[cold]
     pub(crate) fn turn_over(&self) -> Option<Taken> {
@@ -70,14 +70,16 @@ impl Pool {
         loop {
             if let Some(current) = &mut buffers.current {
                 match current.serve(local::thread_number()) {
-                    Offer::Taken(taken, stretch) => {
+                    TakeOutcome::Taken(taken, chunk) => {
                         drop(buffers);
-                        local::hold(self.number, stretch);
+                        local::hold(self.number, chunk);
                         return Some(taken);
                     }
                     // What others have claimed is theirs while there is nothing to follow it.
-                    Offer::Nothing if current.left() > 0 && buffers.spare.is_none() => return None,
-                    Offer::Nothing | Offer::TooOld => {}
+                    TakeOutcome::Nothing if current.left() > 0 && buffers.spare.is_none() => {
+                        return None;
+                    }
+                    TakeOutcome::Nothing | TakeOutcome::TooOld => {}
                 }
             }
             let following = buffers.spare.take();
@@ -94,7 +96,7 @@ impl Pool {
         if ids.is_empty() {
             return;
         }
-        let age = Age::new(asked_ns, self.max_age_ns);
+        let age = AnswerAge::new(asked_ns, self.max_age_ns);
         let buffer = Buffer::new(ids, age, &self.mark, self.threads);
         let mut buffers = self.buffers();
         let is_served = buffers.current.as_ref().is_some_and(|buffer| buffer.left() > 0);

@@ -4,7 +4,7 @@ use frazil_id::{Id, Layout};
 
 /// Why an answer is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Flaw {
+pub(crate) enum AnswerError {
     /// More or fewer than asked for.
     Length { bytes: usize, count: u32 },
     /// Not one larger than the one before.
@@ -18,27 +18,29 @@ pub(crate) fn from_bytes(
     body: &[u8],
     count: u32,
     layout: Option<&Layout>,
-) -> Result<Vec<Id>, Flaw> {
+) -> Result<Vec<Id>, AnswerError> {
     if body.len() != count as usize * 8 {
-        return Err(Flaw::Length { bytes: body.len(), count });
+        return Err(AnswerError::Length { bytes: body.len(), count });
     }
     let (words, _) = body.as_chunks::<8>();
     checked(words.iter().map(|word| Id::from_u64(u64::from_be_bytes(*word))).collect(), layout)
 }
 
 /// IDs that are in order and of the layout.
-pub(crate) fn checked(ids: Vec<Id>, layout: Option<&Layout>) -> Result<Vec<Id>, Flaw> {
+pub(crate) fn checked(ids: Vec<Id>, layout: Option<&Layout>) -> Result<Vec<Id>, AnswerError> {
     if !ids.is_sorted_by(|one, other| one < other) {
-        return Err(Flaw::Order);
+        return Err(AnswerError::Order);
     }
     // They are in order: if the last fits, all do.
     match (layout, ids.last()) {
-        (Some(layout), Some(last)) if layout.decode(*last).is_err() => Err(Flaw::Layout(*last)),
+        (Some(layout), Some(last)) if layout.decode(*last).is_err() => {
+            Err(AnswerError::Layout(*last))
+        }
         _ => Ok(ids),
     }
 }
 
-impl std::fmt::Display for Flaw {
+impl std::fmt::Display for AnswerError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Length { bytes, count } => {
@@ -66,15 +68,18 @@ mod tests {
         for length in (0..body.len()).chain([body.len() + 1]) {
             let mut cut = body.clone();
             cut.resize(length, 0);
-            assert!(matches!(from_bytes(&cut, 3, None), Err(Flaw::Length { .. })), "{length}");
+            assert!(
+                matches!(from_bytes(&cut, 3, None), Err(AnswerError::Length { .. })),
+                "{length}"
+            );
         }
-        assert_eq!(from_bytes(&bytes(&[1, 3, 3]), 3, None), Err(Flaw::Order));
-        assert_eq!(from_bytes(&bytes(&[2, 1]), 2, None), Err(Flaw::Order));
+        assert_eq!(from_bytes(&bytes(&[1, 3, 3]), 3, None), Err(AnswerError::Order));
+        assert_eq!(from_bytes(&bytes(&[2, 1]), 2, None), Err(AnswerError::Order));
         let layout = Layout::FRAZIL;
         assert!(from_bytes(&bytes(&[1, 1 << 62]), 2, Some(&layout)).is_ok());
         assert!(matches!(
             from_bytes(&bytes(&[1, 1 << 63]), 2, Some(&layout)),
-            Err(Flaw::Layout(_))
+            Err(AnswerError::Layout(_))
         ));
     }
 }

@@ -52,7 +52,7 @@ type Cluster = Arc<Mutex<Option<String>>>;
 /// One request for IDs.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Asked {
+pub struct FakeRequest {
     /// The first line and the headers, as they came.
     pub head: String,
     /// How many requests for IDs came before it.
@@ -73,7 +73,7 @@ impl FakeServer {
     /// # Errors
     /// If there is no free port.
     pub async fn start_with(
-        rule: impl Fn(&Asked) -> FakeAnswer + Send + Sync + 'static,
+        rule: impl Fn(&FakeRequest) -> FakeAnswer + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
@@ -121,7 +121,7 @@ impl Drop for FakeServer {
     }
 }
 
-impl Asked {
+impl FakeRequest {
     /// How many IDs it is for.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -147,7 +147,7 @@ impl Asked {
 
 async fn serve(
     mut stream: TcpStream,
-    rule: Arc<impl Fn(&Asked) -> FakeAnswer + Send + Sync + 'static>,
+    rule: Arc<impl Fn(&FakeRequest) -> FakeAnswer + Send + Sync + 'static>,
     turns: Arc<AtomicU64>,
     cluster: Cluster,
 ) {
@@ -162,10 +162,10 @@ async fn serve(
         }
         let head = String::from_utf8_lossy(&std::mem::take(&mut bytes)).into_owned();
         let (asked, answer) = if head.starts_with("GET /v1/info") {
-            let asked = Asked { head, turn: 0 };
+            let asked = FakeRequest { head, turn: 0 };
             (asked, FakeAnswer::Bytes(info()))
         } else if head.starts_with("GET /v1/cluster") {
-            let asked = Asked { head, turn: 0 };
+            let asked = FakeRequest { head, turn: 0 };
             let nonce = [("frazil-nonce", asked.nonce())];
             let answer = match &*cluster.lock().unwrap_or_else(PoisonError::into_inner) {
                 Some(cluster) => http_answer("200 OK", &nonce, cluster.as_bytes()),
@@ -173,7 +173,7 @@ async fn serve(
             };
             (asked, FakeAnswer::Bytes(answer))
         } else {
-            let asked = Asked { head, turn: turns.fetch_add(1, Ordering::Relaxed) };
+            let asked = FakeRequest { head, turn: turns.fetch_add(1, Ordering::Relaxed) };
             let answer = rule(&asked);
             (asked, answer)
         };

@@ -25,7 +25,7 @@ pub(crate) struct Waiters {
 
 /// What to ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Order {
+pub(crate) struct FetchRequest {
     pub(crate) count: u32,
     /// How many are waiting for it.
     pub(crate) waiting: usize,
@@ -33,7 +33,7 @@ pub(crate) struct Order {
 
 /// A place in the queue.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct QueuedWaiter {
     pub(crate) outcome: oneshot::Receiver<Outcome>,
     /// Nobody is fetching: whoever got this place has to see to it.
     pub(crate) must_fetch: bool,
@@ -44,13 +44,13 @@ impl Waiters {
         Self { waiting: VecDeque::new(), is_fetching: false, is_closed: false, served: 0, sizing }
     }
 
-    pub(crate) fn join(&mut self) -> Result<Place, Error> {
+    pub(crate) fn join(&mut self) -> Result<QueuedWaiter, Error> {
         if self.is_closed {
             return Err(Error::Closed);
         }
         let (sender, outcome) = oneshot::channel();
         self.waiting.push_back(sender);
-        Ok(Place { outcome, must_fetch: !std::mem::replace(&mut self.is_fetching, true) })
+        Ok(QueuedWaiter { outcome, must_fetch: !std::mem::replace(&mut self.is_fetching, true) })
     }
 
     /// Whether the caller has to fetch ahead.
@@ -67,9 +67,9 @@ impl Waiters {
         &mut self,
         limit: u32,
         now_ns: u64,
-        pool: Stock,
+        pool: PoolLevel,
         is_first: bool,
-    ) -> Option<Order> {
+    ) -> Option<FetchRequest> {
         self.waiting.retain(|waiting| !waiting.is_closed());
         let waiting = self.waiting.len().min(limit as usize);
         let fetches_ahead = !pool.has_spare && (is_first || waiting > 0);
@@ -84,7 +84,7 @@ impl Waiters {
             self.is_fetching = false;
             return None;
         }
-        Some(Order { count: wanted.min(limit), waiting })
+        Some(FetchRequest { count: wanted.min(limit), waiting })
     }
 
     /// Serves those who wait, and gives back what they do not want.
@@ -137,7 +137,7 @@ impl Waiters {
 
 /// What the pool has.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stock {
+pub(crate) struct PoolLevel {
     pub(crate) handed_out: u64,
     pub(crate) has_spare: bool,
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use frazil_coord::{
     Acquired, Act, Ask, Change, Choice, Claim, Commit, Entry, FORMAT, Found, Group, Leasing, Meta,
-    Namespace, Nonce, Presence, Present, Put, Record, Slot, Stay, Store, Tenure, Token, Version,
-    Versioned, rules, time::unix_ms,
+    Namespace, Nonce, Presence, PresenceChange, Present, Put, Record, Slot, Store, Tenure, Token,
+    Version, Versioned, rules, time::unix_ms,
 };
 
 use super::Violation;
@@ -125,15 +125,17 @@ impl<'a> Bench<'a> {
             let Some(entry) = look.entry(slot) else {
                 return Err(Violation::new(format_args!("a reading lacks {slot}: {look:?}")));
             };
-            let record = rules::acquire(&entry.found, claim, &look.history)
-                .map_err(|outlook| Violation::new(format_args!("{slot} is {outlook:?}")))?;
+            let record =
+                rules::acquire(&entry.found, claim, &look.history).map_err(|availability| {
+                    Violation::new(format_args!("{slot} is {availability:?}"))
+                })?;
             changes.push(Change {
                 slot: slot.clone(),
                 version: entry.version,
                 nonce: entry.nonce(),
                 present: Present::Nobody,
                 record,
-                stay: Stay::For(claim.ttl),
+                presence_change: PresenceChange::For(claim.ttl),
             });
         }
         let history = Some(look.history.id);

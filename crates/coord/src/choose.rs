@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::lease::{Census, Claim};
-use crate::rules::{Outlook, floor_of, is_takeover, outlook};
+use crate::rules::{SlotAvailability, availability, floor_of, is_takeover};
 use crate::slot::Slot;
 use crate::store::{Entry, Found, FreeSlots, History, Presence, Wanted};
 
@@ -30,12 +30,16 @@ pub(crate) fn rank_free(
             continue;
         }
         let Some(number) = entry.slot.number() else { continue };
-        let outlook = outlook(&entry.found, claim, &history);
-        if matches!(outlook, Outlook::Blocked { .. } | Outlook::Poisoned { .. }) {
-            census.count(outlook);
+        let availability = availability(&entry.found, claim, &history);
+        if matches!(
+            availability,
+            SlotAvailability::Blocked { .. } | SlotAvailability::Poisoned { .. }
+        ) {
+            census.count(availability);
             continue;
         }
-        let is_favourite = wanted.favourite == Some(number) && outlook == Outlook::Passed;
+        let is_favourite =
+            wanted.favourite == Some(number) && availability == SlotAvailability::Passed;
         // What may be used only once it has settled is waited for.
         let waits = is_takeover(&entry.found, claim, &history);
         let floor = floor_of(&entry.found, claim, &history);
@@ -94,7 +98,7 @@ pub(crate) fn last_worker_of(holder: &str, entries: &[Entry], claim: &Claim) -> 
     };
     let is_ready = |entry: &&Entry| {
         entry.presence == Presence::Free
-            && outlook(&entry.found, claim, &History::default()) == Outlook::Passed
+            && availability(&entry.found, claim, &History::default()) == SlotAvailability::Passed
     };
     entries.iter().filter(is_ready).filter_map(had).max().map(|(_, _, worker)| worker)
 }

@@ -71,7 +71,7 @@ pub use self::replicas::ForgottenReplica;
 pub use self::slot::{Group, NameError, Slot};
 pub use self::store::{
     Act, Announcer, Change, Changes, Commit, Committed, Entry, Found, FreeSlots, History, Look,
-    Presence, Present, Put, Stay, Store, Wanted, Watched, Written,
+    Presence, PresenceChange, Present, Put, Store, Wanted, Watched, Written,
 };
 pub use self::timing::{Timing, TimingError};
 pub use self::url::{PASSWORD_VARIABLE, PemFiles, Scheme, Secret, StoreUrl, UrlError, duration};

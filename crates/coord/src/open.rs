@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind};
 use crate::namespace::Namespace;
 use crate::store::Store;
-use crate::stores::file::{Copied, Entrance, FileStore, Place, Purpose};
+use crate::stores::file::{Copied, FileStore, OpenMode, Place, Purpose};
 use crate::stores::memory::MemoryStore;
 use crate::url::{Scheme, StoreUrl};
 
@@ -19,7 +19,7 @@ pub async fn open(
     namespace: &Namespace,
     copied: Copied,
 ) -> Result<Arc<dyn Store>, Error> {
-    enter(url, namespace, Entrance::Use(copied)).await
+    enter(url, namespace, OpenMode::Use(copied)).await
 }
 
 /// As [`open`], to read only: no directory or node is created, and one that is not there is taken
@@ -28,17 +28,17 @@ pub async fn open(
 /// # Errors
 /// As for [`open`].
 pub async fn look(url: &StoreUrl, namespace: &Namespace) -> Result<Arc<dyn Store>, Error> {
-    enter(url, namespace, Entrance::Look).await
+    enter(url, namespace, OpenMode::Look).await
 }
 
 async fn enter(
     url: &StoreUrl,
     namespace: &Namespace,
-    entrance: Entrance,
+    open_mode: OpenMode,
 ) -> Result<Arc<dyn Store>, Error> {
     match url.scheme {
         Scheme::File | Scheme::Static => {
-            Ok(Arc::new(FileStore::enter(url, place(url)?, namespace, entrance).await?))
+            Ok(Arc::new(FileStore::enter(url, place(url)?, namespace, open_mode).await?))
         }
         Scheme::Memory => Ok(Arc::new(MemoryStore::named(&url.path, namespace))),
         #[cfg(feature = "redis")]
@@ -52,9 +52,9 @@ async fn enter(
         #[cfg(feature = "zookeeper")]
         Scheme::ZooKeeper => {
             use crate::stores::zookeeper::ZooKeeperStore;
-            Ok(Arc::new(match entrance {
-                Entrance::Look => ZooKeeperStore::look(url, namespace).await?,
-                Entrance::Use(_) => ZooKeeperStore::connect(url, namespace).await?,
+            Ok(Arc::new(match open_mode {
+                OpenMode::Look => ZooKeeperStore::look(url, namespace).await?,
+                OpenMode::Use(_) => ZooKeeperStore::connect(url, namespace).await?,
             }))
         }
         #[cfg(not(all(feature = "redis", feature = "etcd", feature = "zookeeper")))]

@@ -16,7 +16,9 @@ use crate::lease::{Acquired, Ask, Claim, Extended, Forgotten, Guard, Released, T
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::rules;
 use crate::slot::Slot;
-use crate::store::{Act, Change, Commit, Committed, Look, Present, Put, Stay, Store, Written};
+use crate::store::{
+    Act, Change, Commit, Committed, Look, PresenceChange, Present, Put, Store, Written,
+};
 
 /// How often an act looks again because others were faster. In a crowd, twice is rare.
 const ROUNDS_MAX: usize = 16;
@@ -135,7 +137,7 @@ async fn put<S: Store + ?Sized>(
         present: Present::Nobody,
         // A release is its holder's own word, which an operator cannot give.
         record: Record { expires: None, released: false, ..record.clone() },
-        stay: Stay::Ended,
+        presence_change: PresenceChange::Ended,
     };
     let commit = Commit { act: Act::Put, meta: None, history: None, changes: vec![change] };
     Ok(match store.commit(&commit).await? {

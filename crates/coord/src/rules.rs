@@ -70,7 +70,7 @@ pub const SILENCE_MS: u64 = HEARD_FOR.as_secs() * 1000 + STORE_CLOCK_BACK_MS + R
 
 /// What a slot nobody is present in is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outlook {
+pub enum SlotAvailability {
     /// It can be taken; its floor has passed.
     Passed,
     /// It can be taken, and its times will run ahead of now for a while.
@@ -245,20 +245,20 @@ const PENDING_MAX: usize = 16;
 
 /// What a free slot is good for.
 #[must_use]
-pub fn outlook(found: &Found, claim: &Claim, history: &History) -> Outlook {
+pub fn availability(found: &Found, claim: &Claim, history: &History) -> SlotAvailability {
     let floor = floor_of(found, claim, history);
     let blocked_by_all = claim.quarantine.max(history_floor(claim, history));
     let ahead = floor.saturating_sub(claim.now);
     if floor <= claim.now {
-        Outlook::Passed
+        SlotAvailability::Passed
     } else if ahead <= RUN_AHEAD_MS {
-        Outlook::Ahead
+        SlotAvailability::Ahead
     } else if ahead <= window(claim.window_ms) + RUN_AHEAD_MS + UNSETTLED_MORE_MS
         || blocked_by_all >= floor
     {
-        Outlook::Blocked { floor }
+        SlotAvailability::Blocked { floor }
     } else {
-        Outlook::Poisoned { floor }
+        SlotAvailability::Poisoned { floor }
     }
 }
 
@@ -266,10 +266,16 @@ pub fn outlook(found: &Found, claim: &Claim, history: &History) -> Outlook {
 ///
 /// # Errors
 /// If the slot cannot be taken now; what it is good for instead.
-pub fn acquire(found: &Found, claim: &Claim, history: &History) -> Result<Record, Outlook> {
-    match outlook(found, claim, history) {
-        Outlook::Passed | Outlook::Ahead => {}
-        outlook @ (Outlook::Blocked { .. } | Outlook::Poisoned { .. }) => return Err(outlook),
+pub fn acquire(
+    found: &Found,
+    claim: &Claim,
+    history: &History,
+) -> Result<Record, SlotAvailability> {
+    match availability(found, claim, history) {
+        SlotAvailability::Passed | SlotAvailability::Ahead => {}
+        availability @ (SlotAvailability::Blocked { .. } | SlotAvailability::Poisoned { .. }) => {
+            return Err(availability);
+        }
     }
     let floor = floor_of(found, claim, history);
     let old_token = match found {
@@ -384,21 +390,21 @@ pub fn tenure(
 impl Census {
     /// The census of one slot.
     #[must_use]
-    pub fn of(outlook: Outlook) -> Self {
+    pub fn of(availability: SlotAvailability) -> Self {
         let mut census = Self::default();
-        census.count(outlook);
+        census.count(availability);
         census
     }
 
     /// Counts a slot that could not be taken.
-    pub fn count(&mut self, outlook: Outlook) {
-        match outlook {
-            Outlook::Passed | Outlook::Ahead => {}
-            Outlook::Blocked { floor } => {
+    pub fn count(&mut self, availability: SlotAvailability) {
+        match availability {
+            SlotAvailability::Passed | SlotAvailability::Ahead => {}
+            SlotAvailability::Blocked { floor } => {
                 self.blocked += 1;
                 self.next_floor = Some(self.next_floor.map_or(floor, |known| known.min(floor)));
             }
-            Outlook::Poisoned { .. } => self.poisoned += 1,
+            SlotAvailability::Poisoned { .. } => self.poisoned += 1,
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::lease::Claim;
 use crate::record::Meta;
-use crate::rules::{Outlook, outlook};
+use crate::rules::{SlotAvailability, availability};
 use crate::store::{Entry, Found, History, Presence};
 
 /// What a slot is good for now.
@@ -36,17 +36,17 @@ impl SlotState {
     /// What an entry is good for, as a claim would see it; see [`Claim::to_judge`].
     #[must_use]
     pub fn of(entry: &Entry, judge: &Claim, history: &History) -> Self {
-        match (&entry.presence, &entry.found, outlook(&entry.found, judge, history)) {
+        match (&entry.presence, &entry.found, availability(&entry.found, judge, history)) {
             (_, Found::Lost, _) => Self::Lost,
             (Presence::Held { .. }, _, _) => Self::Held,
-            (_, _, Outlook::Passed | Outlook::Ahead) => Self::Free,
-            (_, Found::Known(record), Outlook::Blocked { .. })
+            (_, _, SlotAvailability::Passed | SlotAvailability::Ahead) => Self::Free,
+            (_, Found::Known(record), SlotAvailability::Blocked { .. })
                 if record.horizon < judge.quarantine =>
             {
                 Self::Quarantined
             }
-            (_, _, Outlook::Blocked { .. }) => Self::Blocked,
-            (_, _, Outlook::Poisoned { .. }) => Self::Poisoned,
+            (_, _, SlotAvailability::Blocked { .. }) => Self::Blocked,
+            (_, _, SlotAvailability::Poisoned { .. }) => Self::Poisoned,
         }
     }
 

@@ -335,7 +335,7 @@ pub struct Change {
     /// What to write. The store sets `expires` by its own clock if it has one.
     pub record: Record,
     /// What becomes of presence.
-    pub stay: Stay,
+    pub presence_change: PresenceChange,
 }
 
 impl Change {
@@ -357,7 +357,7 @@ pub enum Present {
 
 /// What becomes of the presence in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stay {
+pub enum PresenceChange {
     /// It lasts so long without renewal.
     For(Duration),
     /// It ends.

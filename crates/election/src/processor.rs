@@ -78,7 +78,7 @@ pub use self::refusal::ProcessorError;
 pub use self::restart::{Restart, WhenDone};
 pub use self::run::Run;
 pub use self::running::{Report, Running};
-pub use self::status::{Event, JobState, JobStatus, Status, Step, Why};
+pub use self::status::{Event, JobState, JobStatus, Status, Step, StopReason};
 
 /// Jobs to be run, each by one node at a time. Options go together in any combination.
 #[must_use]

@@ -13,7 +13,7 @@ use frazil::coord::stores::memory::MemoryStore;
 use frazil::coord::time::unix_ms;
 use frazil::coord::{Timing, UnixMs};
 use frazil::id::{Generator, Options, SystemClock};
-use frazil::{Builder, Layout, Mandate, NotIssued, NotRotated, NotScoped, Strict};
+use frazil::{Builder, Layout, NotIssued, NotRotated, NotScoped, ScopeAuthority, Strict};
 use frazil_election::{Elections, Settings};
 
 use self::forking::{alone, beside, in_child, orphan, repeated};
@@ -49,7 +49,7 @@ fn scoped<T>(answer: Result<T, NotScoped>) -> u64 {
 #[derive(Debug)]
 struct Always;
 
-impl Mandate for Always {
+impl ScopeAuthority for Always {
     fn is_valid(&self) -> bool {
         true
     }

@@ -114,7 +114,7 @@ impl NodeLane {
     }
 
     /// Issues under a grant from now on; gives the highest time that was used before.
-    pub(crate) fn seat(&self, grant: Grant) -> UnixMs {
+    pub(crate) fn activate(&self, grant: Grant) -> UnixMs {
         let mut before = 0;
         let made = self.slot.replace(|last_tick| {
             before = last_tick;
@@ -187,7 +187,7 @@ impl Lane for NodeLane {
     }
 
     fn open(&self, grant: Grant) {
-        self.seat(grant);
+        self.activate(grant);
     }
 
     fn raise(&self, horizon: UnixMs) {

@@ -52,7 +52,7 @@ impl LaneLease {
         let (LeaseState::Active, LeaseState::Standby(Some(grant))) = (*old, *new) else {
             return None;
         };
-        *old = LeaseState::HandedOver(self.lane.seat(grant));
+        *old = LeaseState::HandedOver(self.lane.activate(grant));
         *new = LeaseState::Active;
         Some(grant)
     }

@@ -48,7 +48,7 @@ pub(crate) struct Lanes {
 
 /// One lane as those see it who issue.
 #[derive(Clone, Debug)]
-pub(crate) struct Seat {
+pub(crate) struct LaneEntry {
     pub(crate) lane: Arc<NodeLane>,
     status: watch::Receiver<LeaseStatus>,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Seat {
 /// Who is there, for those who issue and those who look.
 #[derive(Debug)]
 struct LaneList {
-    seats: ArcSwap<Vec<Seat>>,
+    entries: ArcSwap<Vec<LaneEntry>>,
     publish: watch::Sender<Vec<LeaseStatus>>,
 }
 
@@ -82,7 +82,7 @@ impl Lanes {
     /// No lanes yet.
     pub(crate) fn new(template: LaneTemplate) -> Self {
         let (publish, _) = watch::channel(Vec::new());
-        let list = Arc::new(LaneList { seats: ArcSwap::default(), publish });
+        let list = Arc::new(LaneList { entries: ArcSwap::default(), publish });
         let rotating = tokio::sync::Mutex::default();
         Self { template, list, keepers: Mutex::default(), rotating }
     }
@@ -106,7 +106,7 @@ impl Lanes {
         let status = keeper.status();
         keepers.next_number += 1;
         keepers.leased.push(LeasedLane { number, keeper, lease });
-        self.change(|seats| seats.push(Seat { lane, status: status.clone() }));
+        self.change(|entries| entries.push(LaneEntry { lane, status: status.clone() }));
         self.template.runtime.spawn(pass_on(status, self.list.clone()));
         Ok(true)
     }
@@ -125,7 +125,7 @@ impl Lanes {
                 return false;
             };
             // Out of sight first, so that hardly anybody meets a closed lane.
-            self.change(|seats| seats.retain(|seat| seat.lane.number != number));
+            self.change(|entries| entries.retain(|entry| entry.lane.number != number));
             keeper
         };
         keeper.shutdown().await;
@@ -154,8 +154,8 @@ impl Lanes {
 
     /// The lanes in use.
     #[inline]
-    pub(crate) fn seats(&self) -> Guard<Arc<Vec<Seat>>> {
-        self.list.seats.load()
+    pub(crate) fn entries(&self) -> Guard<Arc<Vec<LaneEntry>>> {
+        self.list.entries.load()
     }
 
     /// How their leases are doing, now and whenever that changes.
@@ -165,14 +165,14 @@ impl Lanes {
 
     /// Why a lane cannot use its grant, if one cannot.
     pub(crate) fn fault(&self) -> Option<GeneratorError> {
-        self.seats().iter().find_map(|seat| seat.lane.fault())
+        self.entries().iter().find_map(|entry| entry.lane.fault())
     }
 
     /// For one at a time: the keepers are locked.
-    fn change(&self, change: impl FnOnce(&mut Vec<Seat>)) {
-        let mut seats = Vec::clone(&self.list.seats.load());
-        change(&mut seats);
-        self.list.seats.store(Arc::new(seats));
+    fn change(&self, change: impl FnOnce(&mut Vec<LaneEntry>)) {
+        let mut entries = Vec::clone(&self.list.entries.load());
+        change(&mut entries);
+        self.list.entries.store(Arc::new(entries));
         self.list.tell();
     }
 
@@ -202,7 +202,7 @@ impl LaneList {
     /// Collected under the channel's lock, so that the last to tell has seen everything.
     fn tell(&self) {
         self.publish.send_modify(|all| {
-            *all = self.seats.load().iter().map(|seat| seat.status.borrow().clone()).collect();
+            *all = self.entries.load().iter().map(|entry| entry.status.borrow().clone()).collect();
         });
     }
 }

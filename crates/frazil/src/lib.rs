@@ -29,7 +29,7 @@
 //! | look into stores, write one | [`coord`] |
 //!
 //! The file store is always there; the features `redis`, `etcd` and `zookeeper` add those. The
-//! feature `scopes` adds elections (`frazil::election`), and a leader's proof as a [`Mandate`];
+//! feature `scopes` adds elections (`frazil::election`), and a leader's proof as a [`ScopeAuthority`];
 //! `testing` adds a store and a clock that tests hurt.
 
 // Loom and shuttle replace the atomics, and what needs a runtime cannot be built with them: only
@@ -99,7 +99,7 @@ pub use self::{
     rotation::{Moved, NotRotated},
     start_error::StartError,
     state_directory::{state_directory, store_or_default},
-    strict::{Mandate, NotScoped, Strict},
+    strict::{NotScoped, ScopeAuthority, Strict},
     wall_clock::WallClock,
 };
 

@@ -229,8 +229,8 @@ impl Node {
         }
         // What another tenure issued cannot be given any more. The rest comes from the same lane, so many that fill
         // at once must not all begin with the first one.
-        let seats = self.shared.lanes.seats();
-        let mut lanes: Vec<&NodeLane> = seats.iter().map(|seat| &*seat.lane).collect();
+        let entries = self.shared.lanes.entries();
+        let mut lanes: Vec<&NodeLane> = entries.iter().map(|entry| &*entry.lane).collect();
         lanes.sort_by_key(|lane| lane.last_tick());
         let ask = |lane: &NodeLane| lane.try_up_to_leaving(n, ticks);
         *partly = Some(self.ask_each(lanes.into_iter(), ask)?);
@@ -239,9 +239,9 @@ impl Node {
 
     /// Adds up to `n` IDs of the same tenure. `false`: that tenure is over.
     fn add_to(&self, some: &mut Issued, n: u32, ticks: u64) -> Result<bool, NotIssued> {
-        let seats = self.shared.lanes.seats();
-        let seat = seats.iter().find(|seat| seat.lane.number == some.lane);
-        let more = seat.and_then(|seat| seat.lane.try_up_to_leaving(n, ticks));
+        let entries = self.shared.lanes.entries();
+        let entry = entries.iter().find(|entry| entry.lane.number == some.lane);
+        let more = entry.and_then(|entry| entry.lane.try_up_to_leaving(n, ticks));
         let Some(more) = more else { return Ok(false) };
         let more = more.map_err(NotIssued::NotReady)?;
         let is_same = (more.worker, more.token) == (some.worker, some.token);
@@ -262,7 +262,7 @@ impl Node {
         &self,
         ask: impl Fn(&NodeLane) -> Option<Result<T, NotReady>>,
     ) -> Result<T, NotIssued> {
-        self.ask_each(self.shared.lanes.seats().iter().map(|seat| &*seat.lane), ask)
+        self.ask_each(self.shared.lanes.entries().iter().map(|entry| &*entry.lane), ask)
     }
 
     #[inline]
@@ -352,7 +352,7 @@ impl Node {
     /// The highest time that may have been stamped, in Unix milliseconds; 0 if none was.
     #[must_use]
     pub fn last_ms(&self) -> UnixMs {
-        self.shared.lanes.seats().iter().map(|seat| seat.lane.last()).max().unwrap_or(0)
+        self.shared.lanes.entries().iter().map(|entry| entry.lane.last()).max().unwrap_or(0)
     }
 
     /// Now by the clock that IDs are stamped by, in Unix milliseconds, and not before what was stamped:
@@ -367,7 +367,7 @@ impl Node {
     /// How many lanes there are.
     #[must_use]
     pub fn lanes(&self) -> usize {
-        self.shared.lanes.seats().len()
+        self.shared.lanes.entries().len()
     }
 
     /// Adds a lane with a worker of its own, which issues as soon as it has one. `false`: there

@@ -11,7 +11,7 @@ use frazil_coord::UnixMs;
 use frazil_id::{Id, NotReady, Within};
 
 use crate::lane::{NodeLane, tick_of};
-use crate::lanes::Seat;
+use crate::lanes::LaneEntry;
 use crate::node::{Issued, Node, NotIssued};
 
 /// The right to issue for a scope.
@@ -19,7 +19,7 @@ use crate::node::{Issued, Node, NotIssued};
 /// The scope's IDs have times that no other holder of the right ever uses, and so they are larger
 /// than all that holders before issued. That a holder issues nothing for a request that came after
 /// the next one began is what `is_valid` is for.
-pub trait Mandate: fmt::Debug + Send + Sync {
+pub trait ScopeAuthority: fmt::Debug + Send + Sync {
     /// Whether the right is held at this moment.
     fn is_valid(&self) -> bool;
 
@@ -30,20 +30,20 @@ pub trait Mandate: fmt::Debug + Send + Sync {
     fn horizon(&self) -> UnixMs;
 }
 
-/// Issues the IDs of a strict scope under one mandate.
+/// Issues the IDs of a strict scope under one right to issue.
 ///
 /// They come from one lane for as long as that has a worker. When another lane must be used, its
 /// IDs begin above the last tick of the scope.
 #[derive(Debug)]
 pub struct Strict<M> {
     node: Node,
-    mandate: M,
-    past: Mutex<Past>,
+    authority: M,
+    past: Mutex<IssuedSoFar>,
 }
 
 /// What was issued so far.
 #[derive(Debug, Default)]
-struct Past {
+struct IssuedSoFar {
     /// The lane in use.
     lane: Option<u64>,
     last: Option<Id>,
@@ -68,14 +68,14 @@ pub enum NotScoped {
     NotIssued(NotIssued),
 }
 
-impl<M: Mandate> Strict<M> {
-    /// Issues by a node, under a mandate.
+impl<M: ScopeAuthority> Strict<M> {
+    /// Issues by a node, under an authority.
     #[must_use]
-    pub fn new(node: Node, mandate: M) -> Self {
-        Self { node, mandate, past: Mutex::default() }
+    pub fn new(node: Node, authority: M) -> Self {
+        Self { node, authority, past: Mutex::default() }
     }
 
-    /// The same, with IDs above one that is known of the scope, whatever the mandate says of times.
+    /// The same, with IDs above one that is known of the scope, whatever the authority says of times.
     #[must_use]
     pub fn above(self, last: Option<Id>) -> Self {
         if let Some(last) = last {
@@ -94,8 +94,8 @@ impl<M: Mandate> Strict<M> {
 
     /// The right to issue.
     #[must_use]
-    pub const fn mandate(&self) -> &M {
-        &self.mandate
+    pub const fn authority(&self) -> &M {
+        &self.authority
     }
 
     /// Issues exactly `n` IDs of one worker over several calls: `partly` holds what was issued so
@@ -170,14 +170,14 @@ impl<M: Mandate> Strict<M> {
         let mut past = self.past();
         // Whoever asks has received its request, so it is certain for this request that nobody
         // else had begun when it came.
-        if past.is_over || !self.mandate.is_valid() {
+        if past.is_over || !self.authority.is_valid() {
             return Err(NotScoped::NotHeld);
         }
         let layout = &self.node.shared.layout;
-        let floor = tick_of(layout, self.mandate.floor());
-        let up_to = tick_of(layout, self.mandate.horizon());
-        let (seats, own, mut reason) = (self.node.shared.lanes.seats(), past.lane, None);
-        let is_own = |seat: &Seat| own == Some(seat.lane.number);
+        let floor = tick_of(layout, self.authority.floor());
+        let up_to = tick_of(layout, self.authority.horizon());
+        let (seats, own, mut reason) = (self.node.shared.lanes.entries(), past.lane, None);
+        let is_own = |seat: &LaneEntry| own == Some(seat.lane.number);
         let others = seats.iter().filter(|seat| !is_own(seat));
         for seat in seats.iter().filter(|seat| is_own(seat)).chain(others) {
             // Within a lane IDs increase by themselves.
@@ -200,7 +200,7 @@ impl<M: Mandate> Strict<M> {
                 // The lane's own lease has ended: another one may go on.
                 Some(Err(why @ NotReady::Horizon { .. })) => reason = reason.or(Some(why)),
                 Some(Err(NotReady::SequenceExhausted { retry_after }))
-                    if self.node.now_ms() <= self.mandate.floor() =>
+                    if self.node.now_ms() <= self.authority.floor() =>
                 {
                     return Err(NotScoped::Floor { retry_after });
                 }
@@ -209,7 +209,7 @@ impl<M: Mandate> Strict<M> {
                 None => {}
             }
         }
-        let left = self.mandate.floor().saturating_sub(self.node.now_ms());
+        let left = self.authority.floor().saturating_sub(self.node.now_ms());
         if reason.is_some() && left > 0 {
             // No lane reaches so far ahead of its clock.
             return Err(NotScoped::Floor { retry_after: Duration::from_millis(left) });
@@ -220,12 +220,12 @@ impl<M: Mandate> Strict<M> {
         }))
     }
 
-    fn past(&self) -> MutexGuard<'_, Past> {
+    fn past(&self) -> MutexGuard<'_, IssuedSoFar> {
         self.past.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Past {
+impl IssuedSoFar {
     /// Notes what is issued. `None`: it is not above what was issued before, and is given to nobody.
     fn note(&mut self, issued: Issued, layout: &frazil_id::Layout) -> Option<Issued> {
         if let Some((first, last)) = issued.batch.ends() {
@@ -240,7 +240,7 @@ impl Past {
     }
 }
 
-impl<M: Mandate + ?Sized> Mandate for Arc<M> {
+impl<M: ScopeAuthority + ?Sized> ScopeAuthority for Arc<M> {
     fn is_valid(&self) -> bool {
         (**self).is_valid()
     }
@@ -285,9 +285,9 @@ mod tests {
     use super::*;
 
     #[derive(Debug)]
-    struct Always;
+    struct AlwaysValid;
 
-    impl Mandate for Always {
+    impl ScopeAuthority for AlwaysValid {
         fn is_valid(&self) -> bool {
             true
         }
@@ -309,14 +309,14 @@ mod tests {
         let options = Options { max_ahead: Duration::from_secs(5), ..Options::default() };
         let node = Node::builder().store(&store).lanes(2).options(options);
         let node = node.start().await.unwrap();
-        let strict = Strict::new(node.clone(), Always);
-        let second = node.shared.lanes.seats()[1].lane.number;
+        let strict = Strict::new(node.clone(), AlwaysValid);
+        let second = node.shared.lanes.entries()[1].lane.number;
         strict.past().lane = Some(second);
         let before = strict.try_fill(&mut None, 4096 * 500).unwrap();
         assert_eq!(before.lane, second);
         assert!(node.drop_lane().await);
         if forget {
-            *strict.past() = Past::default();
+            *strict.past() = IssuedSoFar::default();
         }
         let after = strict.try_up_to(1).unwrap();
         assert_ne!(after.lane, second);

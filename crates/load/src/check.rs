@@ -191,9 +191,9 @@ mod tests {
     }
 
     /// The connection, the worker that it names, how many were asked for, and the runs.
-    type Given<'a> = (usize, Option<u32>, u64, &'a [(u64, u32)]);
+    type ReceivedIds<'a> = (usize, Option<u32>, u64, &'a [(u64, u32)]);
 
-    fn verdict(is_strict: bool, answers: &[Given<'_>]) -> Verdict {
+    fn verdict(is_strict: bool, answers: &[ReceivedIds<'_>]) -> Verdict {
         let mut check = Check::new(&Layout::FRAZIL, is_strict);
         for (connection, worker, asked, runs) in answers {
             let answer = Answer { runs_end: runs.len(), worker: *worker, asked: Some(*asked) };

@@ -43,7 +43,7 @@ use crate::node::monitor::{self, End, note_change};
 use crate::node::{open, scaling};
 use crate::policy::access::{Authenticator, ListenerKind};
 use crate::policy::in_flight::InFlight;
-use crate::policy::keys::follow::{self, Followed};
+use crate::policy::keys::follow::{self, StoredKeysStatus};
 use crate::policy::keys::{KeySource, Keyring};
 use crate::{grpc, http, resp};
 
@@ -87,7 +87,7 @@ pub(crate) struct Shared {
     pub(crate) node_elections: NodeElections,
     pub(crate) stale: StaleWorkers,
     pub(crate) authenticator: Authenticator,
-    pub(crate) followed: Followed,
+    pub(crate) stored_keys_status: StoredKeysStatus,
     pub(crate) tls: Option<Tls>,
     pub(crate) proxies: Arc<TrustedProxies>,
     pub(crate) in_flight: InFlight,
@@ -298,7 +298,7 @@ impl Shared {
             node_elections,
             stale: StaleWorkers::default(),
             authenticator,
-            followed: Followed::new(config.keys == Some(KeySource::Store)),
+            stored_keys_status: StoredKeysStatus::new(config.keys == Some(KeySource::Store)),
             tls,
             in_flight: InFlight::default(),
             connection_limits: AllConnectionLimits::new(&config.limits, &proxies),
@@ -377,7 +377,7 @@ impl Shared {
             elections: &self.node_elections.counts(),
             stale: self.stale.last(),
             missing_replicas: &self.replicas.last(),
-            keys_age: self.followed.age(),
+            keys_age: self.stored_keys_status.age(),
         };
         self.metrics.page(&seen, exposition)
     }

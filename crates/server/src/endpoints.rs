@@ -1,6 +1,6 @@
 //! The endpoints of all protocols, and what each needs.
 
-use crate::policy::access::Need;
+use crate::policy::access::Permission;
 use crate::{grpc, http, resp};
 
 /// A route, a call or a command.
@@ -11,15 +11,15 @@ pub struct Endpoint {
     /// The method and the path, the service and the call, or the command.
     pub name: String,
     /// What it needs once there are keys.
-    pub need: Need,
+    pub permission: Permission,
 }
 
 /// All of them: the table that requests are routed by.
 #[must_use]
 pub fn endpoints() -> Vec<Endpoint> {
-    let http = http::table().map(|(name, need)| ("http", name, need));
-    let grpc = grpc::table().map(|(name, need)| ("grpc", name, need));
-    let resp = resp::table().map(|(name, need)| ("resp", name, need));
+    let http = http::table().map(|(name, permission)| ("http", name, permission));
+    let grpc = grpc::table().map(|(name, permission)| ("grpc", name, permission));
+    let resp = resp::table().map(|(name, permission)| ("resp", name, permission));
     let all = http.chain(grpc).chain(resp);
-    all.map(|(protocol, name, need)| Endpoint { protocol, name, need }).collect()
+    all.map(|(protocol, name, permission)| Endpoint { protocol, name, permission }).collect()
 }

@@ -27,7 +27,7 @@ use crate::app::Shared;
 use crate::config::Limits;
 use crate::metrics::Method;
 use crate::node::condition::Condition;
-use crate::policy::access::Need;
+use crate::policy::access::Permission;
 
 /// Connections end after this, so that clients spread over nodes that were added.
 const CONNECTION_AGE: Duration = Duration::from_mins(30);
@@ -46,16 +46,17 @@ const CONNECTION_WINDOW: u32 = 64 * 1024;
 const FRAME_BYTES_MAX: u32 = 16 * 1024;
 
 /// Every call, and what it needs.
-pub(crate) fn table() -> impl Iterator<Item = (String, Need)> {
-    let own =
-        Rpc::ALL.into_iter().map(|rpc| (format!("{SERVICE_NAME}/{}", rpc.name()), rpc.need()));
+pub(crate) fn table() -> impl Iterator<Item = (String, Permission)> {
+    let own = Rpc::ALL
+        .into_iter()
+        .map(|rpc| (format!("{SERVICE_NAME}/{}", rpc.name()), rpc.permission()));
     let open = [
         "grpc.health.v1.Health/Check",
         "grpc.health.v1.Health/Watch",
         "grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
         "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
     ];
-    own.chain(open.map(|name| (name.to_owned(), Need::Nothing)))
+    own.chain(open.map(|name| (name.to_owned(), Permission::Nothing)))
 }
 
 /// The calls of the service.
@@ -79,10 +80,10 @@ impl Rpc {
         }
     }
 
-    const fn need(self) -> Need {
+    const fn permission(self) -> Permission {
         match self {
-            Self::Next | Self::Stream => Need::Ids,
-            Self::Decode | Self::Info => Need::AnyKey,
+            Self::Next | Self::Stream => Permission::Ids,
+            Self::Decode | Self::Info => Permission::AnyKey,
         }
     }
 

@@ -16,7 +16,7 @@ use frazil_wire::{ApiError, Reason};
 
 use crate::config::Limits;
 use crate::policy::queue::{
-    Count, Flow, LOOK_AGAIN, Queue, Source, Stop, Want, time_for, too_late,
+    Count, Flow, IssueRequest, LOOK_AGAIN, Queue, Source, Stop, time_for, too_late,
 };
 
 pub(crate) use self::count::parse_count;
@@ -152,12 +152,12 @@ impl Issuer {
     }
 
     /// A request for so many IDs now, within the limits, that waits as long as it may.
-    pub(crate) fn want(
+    pub(crate) fn issue_request(
         &self,
         count: Count,
         patience: Option<Duration>,
         flow: Flow,
-    ) -> Result<Want, ApiError> {
+    ) -> Result<IssueRequest, ApiError> {
         let (wanted, most) = (count.most(), self.limits.max_count);
         let is_too_many = matches!(count, Count::Exactly(wanted) if wanted > most);
         if wanted == 0 || is_too_many {
@@ -172,14 +172,14 @@ impl Issuer {
         if own > patience {
             return Err(too_late(format_args!("{wanted} IDs take {own:?}")));
         }
-        Ok(Want { count: count.at_most(most), patience, flow })
+        Ok(IssueRequest { count: count.at_most(most), patience, flow })
     }
 
     /// As many IDs as wanted: at once if there are any and nobody waits, or else in turn.
-    pub(crate) async fn issue(&self, want: Want) -> Result<Issued, ApiError> {
+    pub(crate) async fn issue(&self, issue_request: IssueRequest) -> Result<Issued, ApiError> {
         let node = self.node().ok_or_else(not_started)?;
-        if self.queue.is_open_to(want.flow.key) {
-            let issued = match want.count {
+        if self.queue.is_open_to(issue_request.flow.key) {
+            let issued = match issue_request.count {
                 Count::Exactly(count) => node.try_issue(count),
                 // It takes all that there is, again and again.
                 Count::UpTo(count) => node.try_up_to_leaving(count, self.left_ticks),
@@ -197,7 +197,7 @@ impl Issuer {
             self.wait_stats.count();
         }
         let began = boot_time();
-        let outcome = self.queue.wait(&self.queued(node), want, self.lanes_held()).await;
+        let outcome = self.queue.wait(&self.queued(node), issue_request, self.lanes_held()).await;
         self.wait_stats.waited(boot_time().saturating_sub(began));
         outcome.map_err(|refused| refused.error)
     }

@@ -41,7 +41,7 @@ pub use self::net::proxies::AddressRange;
 pub use self::net::serve_threads::default_threads;
 pub use self::net::tls::TlsError;
 pub use self::node::condition::{Condition, NodeState};
-pub use self::policy::access::Need;
+pub use self::policy::access::Permission;
 pub use self::policy::keys;
 
 /// Runs what the README shows.

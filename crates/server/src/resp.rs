@@ -19,7 +19,7 @@ use crate::app::Shared;
 use crate::net::listener::{self, NewConnection};
 use crate::net::serve_threads::ServeThreads;
 use crate::net::tls::{HandshakeError, TlsProtocol};
-use crate::policy::access::Need;
+use crate::policy::access::Permission;
 
 /// How long somebody who is sent away is waited for.
 const COURTESY: Duration = Duration::from_secs(1);
@@ -48,8 +48,8 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>, threads: A
 }
 
 /// Every command, and what it needs.
-pub(crate) fn table() -> impl Iterator<Item = (String, Need)> {
-    COMMANDS.iter().map(|(name, need)| (name.to_ascii_uppercase(), *need))
+pub(crate) fn table() -> impl Iterator<Item = (String, Permission)> {
+    COMMANDS.iter().map(|(name, permission)| (name.to_ascii_uppercase(), *permission))
 }
 
 /// Says why a connection ends, if the client listens.

@@ -47,7 +47,7 @@ impl Part {
 
     /// The arguments that are taken from a context. What is given decides: a server that somebody names has nothing to
     /// do with a context's key, nor a store with its namespace.
-    fn taken(self, given: &Given<'_>, context: &Context) -> &'static [&'static str] {
+    fn taken(self, given: &TypedArguments<'_>, context: &Context) -> &'static [&'static str] {
         match self {
             _ if given.any(&["store"]) => &[],
             Self::Store | Self::StoreIfTyped => STORE,
@@ -69,7 +69,7 @@ pub(super) fn under(command: Command, matches: ArgMatches) -> Result<ArgMatches,
         leaf = inner;
     }
     let Some(part) = Part::of(&path) else { return Ok(matches) };
-    let given = Given { leaf, is_context_typed: is_typed(leaf, "context") };
+    let given = TypedArguments { leaf, is_context_typed: is_typed(leaf, "context") };
     let Some((name, context)) = chosen(part, &given)? else { return Ok(matches) };
     let taken = part.taken(&given, &context);
     if given.is_context_typed && taken.contains(&"store") && context.store.is_none() {
@@ -97,7 +97,7 @@ pub(super) fn under(command: Command, matches: ArgMatches) -> Result<ArgMatches,
 }
 
 /// The context that counts, with its name; none if nothing can be taken from one.
-fn chosen(part: Part, given: &Given<'_>) -> Result<Option<(String, Context)>, Failure> {
+fn chosen(part: Part, given: &TypedArguments<'_>) -> Result<Option<(String, Context)>, Failure> {
     let is_needed = !part.taken(given, &Context::default()).is_empty();
     let named = given.leaf.get_one::<String>("context").filter(|name| !name.is_empty());
     if !given.is_context_typed && (!is_needed || part == Part::StoreIfTyped) {
@@ -124,12 +124,12 @@ fn at(command: Command, path: &[&str], change: &impl Fn(Arg) -> Arg) -> Command 
 }
 
 /// What the command line says, and the environment where that counts.
-struct Given<'a> {
+struct TypedArguments<'a> {
     leaf: &'a ArgMatches,
     is_context_typed: bool,
 }
 
-impl Given<'_> {
+impl TypedArguments<'_> {
     fn any(&self, arguments: &[&str]) -> bool {
         arguments.iter().any(|argument| self.typed(argument) || self.set(argument))
     }

@@ -27,7 +27,10 @@ fn a_line_of_text_has_time_level_target_message_and_fields() {
     let line = served.wait_for("the node is ready", 1);
     let (time, rest) = line.split_once(' ').unwrap();
     assert!(is_time(time), "{line}");
-    assert_eq!(rest, "INFO frazil_server::monitor: the node is ready state=ready was=starting");
+    assert_eq!(
+        rest,
+        "INFO frazil_server::monitor: the node is ready state=ready previous=starting"
+    );
 }
 
 #[test]

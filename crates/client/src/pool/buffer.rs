@@ -6,32 +6,32 @@ use frazil_fork::Birthmark;
 use frazil_id::Id;
 
 use super::Taken;
-use super::stretch::{Age, Aged, Served, Stretch};
+use super::chunk::{AnswerAge, Chunk, Freshness, Served};
 
-/// The most IDs of a stretch: enough to make a claim cheap, and few enough that what idle threads
+/// The most IDs of a chunk: enough to make a claim cheap, and few enough that what idle threads
 /// leave is little.
-const STRETCH_MAX: usize = 1024;
+const CHUNK_MAX: usize = 1024;
 
-/// IDs in the order of an answer. Threads take them from stretches, one for each shard, so that
+/// IDs in the order of an answer. Threads take them from chunks, one for each shard, so that
 /// threads of different shards write to nothing in common. With a single shard they come in order
 /// whoever takes them; with more, in order for each thread.
 #[derive(Debug)]
 pub(super) struct Buffer {
     ids: Box<[Id]>,
-    /// The first ID that is in no stretch.
+    /// The first ID that is in no chunk.
     unclaimed: usize,
-    stretch: usize,
+    chunk: usize,
     /// What each shard takes from; as many as a power of two.
-    shards: Box<[Option<Arc<Stretch>>]>,
+    shards: Box<[Option<Arc<Chunk>>]>,
     mark: Arc<Birthmark>,
-    age: Arc<Age>,
+    age: Arc<AnswerAge>,
 }
 
 /// What a buffer has for a thread.
 #[derive(Debug)]
-pub(super) enum Offer {
-    /// An ID, and the stretch that it was taken from.
-    Taken(Taken, Arc<Stretch>),
+pub(super) enum TakeOutcome {
+    /// An ID, and the chunk that it was taken from.
+    Taken(Taken, Arc<Chunk>),
     /// This thread's shard has taken all that it claimed, and nothing is left to be claimed.
     Nothing,
     TooOld,
@@ -39,64 +39,64 @@ pub(super) enum Offer {
 
 impl Buffer {
     /// For so many threads at once.
-    pub(super) fn new(ids: Vec<Id>, age: Age, mark: &Arc<Birthmark>, threads: usize) -> Self {
+    pub(super) fn new(ids: Vec<Id>, age: AnswerAge, mark: &Arc<Birthmark>, threads: usize) -> Self {
         let shards = threads.clamp(1, 64).next_power_of_two();
-        let share = if shards == 1 { STRETCH_MAX } else { ids.len() / (4 * shards) };
+        let share = if shards == 1 { CHUNK_MAX } else { ids.len() / (4 * shards) };
         Self {
             ids: ids.into(),
             unclaimed: 0,
-            stretch: share.clamp(1, STRETCH_MAX),
+            chunk: share.clamp(1, CHUNK_MAX),
             shards: vec![None; shards].into(),
             mark: mark.clone(),
             age: Arc::new(age),
         }
     }
 
-    /// The next ID for a thread, by its number: of its shard's stretch, or of a new one.
-    pub(super) fn serve(&mut self, thread: usize) -> Offer {
+    /// The next ID for a thread, by its number: of its shard's chunk, or of a new one.
+    pub(super) fn serve(&mut self, thread: usize) -> TakeOutcome {
         let mut is_low = false;
         match self.age.now() {
-            Aged::Old => return Offer::TooOld,
-            Aged::SoonOld => is_low = true,
-            Aged::Young => {}
+            Freshness::Old => return TakeOutcome::TooOld,
+            Freshness::SoonOld => is_low = true,
+            Freshness::Young => {}
         }
         loop {
             let shard = thread & (self.shards.len() - 1);
-            if let Some(stretch) = &self.shards[shard] {
-                match stretch.take() {
+            if let Some(chunk) = &self.shards[shard] {
+                match chunk.take() {
                     Served::Id { id, is_soon_old } => {
                         let taken = Taken { id, is_low: is_low || is_soon_old };
-                        return Offer::Taken(taken, stretch.clone());
+                        return TakeOutcome::Taken(taken, chunk.clone());
                     }
-                    Served::TooOld => return Offer::TooOld,
+                    Served::TooOld => return TakeOutcome::TooOld,
                     Served::Nothing | Served::Inherited => {}
                 }
             }
             match self.claim(shard) {
                 Some(reached_middle) => is_low |= reached_middle,
-                None => return Offer::Nothing,
+                None => return TakeOutcome::Nothing,
             }
         }
     }
 
-    /// Gives a shard its next stretch, after the last is used up; says whether it begins in the
-    /// middle of the buffer. No stretch goes across the middle, so exactly one does.
+    /// Gives a shard its next chunk, after the last is used up; says whether it begins in the
+    /// middle of the buffer. No chunk goes across the middle, so exactly one does.
     fn claim(&mut self, shard: usize) -> Option<bool> {
         let (first, middle) = (self.unclaimed, self.ids.len() / 2);
         let limit = if first < middle { middle } else { self.ids.len() };
-        let end = (first + self.stretch).min(limit);
+        let end = (first + self.chunk).min(limit);
         if first == end {
             return None;
         }
         self.unclaimed = end;
-        let stretch = Stretch::new(&self.ids[first..end], self.mark.clone(), self.age.clone());
-        self.shards[shard] = Some(Arc::new(stretch));
+        let chunk = Chunk::new(&self.ids[first..end], self.mark.clone(), self.age.clone());
+        self.shards[shard] = Some(Arc::new(chunk));
         Some(first == middle)
     }
 
     /// How many can still be taken.
     pub(super) fn left(&self) -> u64 {
-        let claimed: u64 = self.stretches().map(Stretch::left).sum();
+        let claimed: u64 = self.chunks().map(Chunk::left).sum();
         (self.ids.len() - self.unclaimed) as u64 + claimed
     }
 
@@ -106,13 +106,13 @@ impl Buffer {
 
     /// Gives nothing more. How many were handed out, and how many are left for ever.
     pub(super) fn end(self) -> (u64, u64) {
-        let claimed: u64 = self.stretches().map(Stretch::end).sum();
+        let claimed: u64 = self.chunks().map(Chunk::end).sum();
         let left = (self.ids.len() - self.unclaimed) as u64 + claimed;
         (self.ids.len() as u64 - left, left)
     }
 
-    fn stretches(&self) -> impl Iterator<Item = &Stretch> {
-        self.shards.iter().flatten().map(|stretch| &**stretch)
+    fn chunks(&self) -> impl Iterator<Item = &Chunk> {
+        self.shards.iter().flatten().map(|chunk| &**chunk)
     }
 }
 
@@ -122,14 +122,14 @@ mod tests {
 
     fn buffer(len: u64, threads: usize) -> Buffer {
         let ids = (0..len).map(Id::from_u64).collect();
-        let age = Age::new(crate::clock::boot_ns(), u64::MAX);
+        let age = AnswerAge::new(crate::clock::boot_ns(), u64::MAX);
         Buffer::new(ids, age, &Arc::new(Birthmark::new()), threads)
     }
 
     fn next(buffer: &mut Buffer, thread: usize) -> Option<Taken> {
         match buffer.serve(thread) {
-            Offer::Taken(taken, _) => Some(taken),
-            Offer::Nothing | Offer::TooOld => None,
+            TakeOutcome::Taken(taken, _) => Some(taken),
+            TakeOutcome::Nothing | TakeOutcome::TooOld => None,
         }
     }
 
@@ -157,17 +157,17 @@ mod tests {
         let mut buffer = buffer(10_000, 64);
         let ids = [1, 2, 1, 65].map(|thread| next(&mut buffer, thread).unwrap().id.to_u64());
         // The last has the first one's shard.
-        assert_eq!(ids, [0, buffer.stretch as u64, 1, 2]);
+        assert_eq!(ids, [0, buffer.chunk as u64, 1, 2]);
         assert_eq!((buffer.handed_out(), buffer.left()), (4, 9_996));
     }
 
     #[test]
     fn what_is_ended_gives_nothing_more_and_counts_what_stretches_had_left() {
         let mut buffer = buffer(1_000, 2);
-        let Offer::Taken(_, stretch) = buffer.serve(0) else { panic!("it has some") };
-        assert!(matches!(stretch.take(), Served::Id { .. }));
+        let TakeOutcome::Taken(_, chunk) = buffer.serve(0) else { panic!("it has some") };
+        assert!(matches!(chunk.take(), Served::Id { .. }));
         assert_eq!(buffer.end(), (2, 998));
-        assert_eq!((stretch.take(), stretch.left()), (Served::Nothing, 0));
+        assert_eq!((chunk.take(), chunk.left()), (Served::Nothing, 0));
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! The stretches that this thread takes from: one for each client that it uses.
+//! The chunks that this thread takes from: one for each client that it uses.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::stretch::{Served, Stretch};
+use super::chunk::{Chunk, Served};
 
 /// Clients that a thread can use in turn without losing its place: hardly any uses more. What is
 /// pushed out here is found again in the pool.
@@ -15,10 +15,10 @@ type Slots = [Option<Held>; SLOTS];
 #[derive(Debug)]
 struct Held {
     pool: PoolNumber,
-    stretch: Arc<Stretch>,
+    chunk: Arc<Chunk>,
 }
 
-/// Which pool a stretch is of. No two clients of a process have the same; a client keeps its own when
+/// Which pool a chunk is of. No two clients of a process have the same; a client keeps its own when
 /// the process forks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolNumber(u64);
@@ -41,20 +41,20 @@ impl PoolNumber {
     }
 }
 
-/// The next ID of the stretch that this thread has of a pool.
+/// The next ID of the chunk that this thread has of a pool.
 #[inline]
 pub(super) fn take(pool: PoolNumber) -> Served {
     let taken = HELD.try_with(|held| match &held.borrow()[pool.slot()] {
-        Some(held) if held.pool == pool => held.stretch.take(),
+        Some(held) if held.pool == pool => held.chunk.take(),
         _ => Served::Nothing,
     });
     // A thread that is ending has none.
     taken.unwrap_or(Served::Nothing)
 }
 
-/// Takes from this stretch from now on.
-pub(super) fn hold(pool: PoolNumber, stretch: Arc<Stretch>) {
-    let held = Some(Held { pool, stretch });
+/// Takes from this chunk from now on.
+pub(super) fn hold(pool: PoolNumber, chunk: Arc<Chunk>) {
+    let held = Some(Held { pool, chunk });
     // What was there is dropped after the borrow has ended.
     let _before =
         HELD.try_with(|slots| std::mem::replace(&mut slots.borrow_mut()[pool.slot()], held));

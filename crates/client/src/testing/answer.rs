@@ -7,7 +7,7 @@ use frazil_wire::{ApiError, Reason};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use super::Asked;
+use super::FakeRequest;
 
 /// IDs that one request can be given.
 const TURN: u64 = 1_000_000;
@@ -42,7 +42,7 @@ impl FakeAnswer {
     }
 
     /// Sends it. `false`: that was the last on this connection.
-    pub(super) async fn send(self, asked: &Asked, stream: &mut TcpStream) -> bool {
+    pub(super) async fn send(self, asked: &FakeRequest, stream: &mut TcpStream) -> bool {
         let (bytes, goes_on) = match self {
             Self::Ids => (ids(asked), true),
             Self::Refusal(error) => (problem(asked, &error), true),
@@ -68,14 +68,14 @@ pub fn http_answer(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u
     [format!("{head}\r\n").as_bytes(), body].concat()
 }
 
-fn ids(asked: &Asked) -> Vec<u8> {
+fn ids(asked: &FakeRequest) -> Vec<u8> {
     let ids = (1..=asked.count()).map(|place| asked.turn * TURN + place);
     let body: Vec<u8> = ids.flat_map(u64::to_be_bytes).collect();
     let headers = [("content-type", "application/octet-stream"), ("frazil-nonce", asked.nonce())];
     http_answer("200 OK", &headers, &body)
 }
 
-fn problem(asked: &Asked, error: &ApiError) -> Vec<u8> {
+fn problem(asked: &FakeRequest, error: &ApiError) -> Vec<u8> {
     // An object of strings and numbers is always JSON.
     let body = serde_json::to_vec(&error.to_problem()).unwrap_or_default();
     let headers = [("content-type", "application/problem+json"), ("frazil-nonce", asked.nonce())];

@@ -13,7 +13,7 @@ use frazil_client::{Builder, Client, Error, Id, Reason};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::impostor::{Act, Asked, Impostor, answer, body, problem};
+use crate::impostor::{Act, FakeRequest, Impostor, answer, body, problem};
 use crate::site::{Site, many, repeated};
 
 /// Every `next` asks, and failures are not waited for.
@@ -47,7 +47,7 @@ fn believed(body: &[u8]) -> Id {
 }
 
 /// Keeps the first answer, and gives it to everybody.
-fn cache(forgets_nonces: bool) -> impl Fn(&Asked) -> Act {
+fn cache(forgets_nonces: bool) -> impl Fn(&FakeRequest) -> Act {
     let kept = Mutex::new(None::<Vec<u8>>);
     move |asked| {
         let mut kept = kept.lock().unwrap();
@@ -88,10 +88,10 @@ async fn an_answer_that_a_cache_kept_is_refused() {
 #[tokio::test]
 async fn an_answer_that_is_not_as_asked_is_never_used() {
     let binary = ("content-type", "application/octet-stream");
-    let say = move |asked: &Asked, body: &[u8]| {
+    let say = move |asked: &FakeRequest, body: &[u8]| {
         answer("200 OK", &[binary, ("frazil-nonce", asked.nonce())], body)
     };
-    type Lie = Box<dyn Fn(&Asked) -> Act + Send + Sync>;
+    type Lie = Box<dyn Fn(&FakeRequest) -> Act + Send + Sync>;
     let lies: Vec<(&str, Lie)> = vec![
         ("short", Box::new(move |a| Act::Bytes(say(a, &body(a.turn, 1)[..7])))),
         ("empty", Box::new(move |a| Act::Bytes(say(a, &[])))),

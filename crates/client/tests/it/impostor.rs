@@ -3,12 +3,12 @@
 use std::ops::Deref;
 
 use frazil_client::testing::FakeServer;
-pub(crate) use frazil_client::testing::{Asked, FakeAnswer as Act, http_answer as answer};
+pub(crate) use frazil_client::testing::{FakeAnswer as Act, FakeRequest, http_answer as answer};
 
 pub(crate) struct Impostor(FakeServer);
 
 impl Impostor {
-    pub(crate) async fn start(act: impl Fn(&Asked) -> Act + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(act: impl Fn(&FakeRequest) -> Act + Send + Sync + 'static) -> Self {
         Self(FakeServer::start_with(act).await.unwrap())
     }
 }
@@ -28,7 +28,7 @@ pub(crate) fn body(turn: u64, count: u64) -> Vec<u8> {
 
 /// A refusal as servers write it, known to this client or not.
 pub(crate) fn problem(
-    asked: &Asked,
+    asked: &FakeRequest,
     status: u16,
     reason: &str,
     retry_after_ms: Option<u64>,

@@ -17,12 +17,12 @@ pub(super) const SAY_AGAIN: Duration = Duration::from_secs(5);
 /// What was said of a lease so far.
 #[derive(Debug, Default)]
 pub(super) struct LeaseLog {
-    told: Option<Told>,
+    told: Option<LastLogged>,
 }
 
 /// What was said last of a lease that waits; the times are boot times.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct LastLogged {
     /// Which kind of waiting.
     kind: &'static str,
     at: Duration,
@@ -60,12 +60,12 @@ impl LeaseLog {
             return;
         };
         let kind = kind(waiting);
-        let is_told = |told: Told| told.kind == kind && now.boot < told.at + SAY_AGAIN;
+        let is_told = |told: LastLogged| told.kind == kind && now.boot < told.at + SAY_AGAIN;
         if self.told.is_some_and(is_told) {
             return;
         }
         let since = self.told.map_or(now.boot, |told| told.since);
-        self.told = Some(Told { kind, at: now.boot, since });
+        self.told = Some(LastLogged { kind, at: now.boot, since });
         let waited_s = now.boot.saturating_sub(since).as_secs();
         let what = what(waiting, status.pool, now.unix);
         if matches!(waiting, Waiting::WrongTimes { .. }) {

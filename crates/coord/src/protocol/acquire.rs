@@ -8,8 +8,8 @@ use crate::record::{Record, UnixMs, Version};
 use crate::rules;
 use crate::slot::Slot;
 use crate::store::{
-    Act, Change, Commit, Committed, Entry, Found, History, Look, Presence, Present, Stay, Store,
-    Wanted,
+    Act, Change, Commit, Committed, Entry, Found, History, Look, Presence, PresenceChange, Present,
+    Store, Wanted,
 };
 
 pub(super) async fn acquire<S: Store + ?Sized>(
@@ -64,7 +64,7 @@ async fn this<S: Store + ?Sized>(
         }
         let record = match rules::acquire(&entry.found, claim, &look.history) {
             Ok(record) => record,
-            Err(outlook) => return Ok(Acquired::Full(Census::of(outlook))),
+            Err(availability) => return Ok(Acquired::Full(Census::of(availability))),
         };
         let record = match &look.meta {
             Some(meta) => rules::above_forgotten(record, &entry.found, &meta.value),
@@ -169,7 +169,7 @@ async fn return_to<S: Store + ?Sized>(
         nonce: Some(claim.nonce),
         present: Present::Holder,
         record: record.clone(),
-        stay: Stay::For(claim.ttl),
+        presence_change: PresenceChange::For(claim.ttl),
     };
     let commit = Commit { act: Act::Acquire, meta: None, history: None, changes: vec![change] };
     let Committed::Done { version, expires, look, .. } = store.commit(&commit).await? else {
@@ -208,7 +208,7 @@ async fn attempt<S: Store + ?Sized>(
         nonce: entry.nonce(),
         present: Present::Nobody,
         record: record.clone(),
-        stay: Stay::For(claim.ttl),
+        presence_change: PresenceChange::For(claim.ttl),
     });
     let commit = Commit {
         act: Act::Acquire,

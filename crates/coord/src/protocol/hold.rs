@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind};
 use crate::lease::{Ask, Extended, Loss, Released, Tenure};
 use crate::record::{Meta, Record, UnixMs, Version, Versioned};
 use crate::rules;
-use crate::store::{Act, Change, Commit, Committed, Found, Look, Present, Stay, Store};
+use crate::store::{Act, Change, Commit, Committed, Found, Look, PresenceChange, Present, Store};
 
 pub(super) async fn extend<S: Store + ?Sized>(
     store: &S,
@@ -23,7 +23,7 @@ pub(super) async fn extend<S: Store + ?Sized>(
         let horizon = record.horizon;
         let commit = Commit {
             history: Some(history.clone()).filter(|history| !history.is_empty()),
-            ..commit(Act::Extend, tenure, known.0, record, Stay::For(ask.ttl))
+            ..commit(Act::Extend, tenure, known.0, record, PresenceChange::For(ask.ttl))
         };
         let committed = match store.commit(&commit).await {
             // It no longer vouches for what it has acknowledged.
@@ -95,7 +95,7 @@ pub(super) async fn release<S: Store + ?Sized>(
             Err(Loss::Regressed) => return Err(went_back(store)),
             Err(_) => return Ok(Released::NotHeld),
         };
-        let commit = commit(Act::Release, tenure, known.0, record, Stay::Ended);
+        let commit = commit(Act::Release, tenure, known.0, record, PresenceChange::Ended);
         let look = match store.commit(&commit).await? {
             Committed::Done { .. } => return Ok(Released::Done),
             Committed::Conflict(look) => look,
@@ -114,14 +114,20 @@ fn went_back<S: Store + ?Sized>(store: &S) -> Error {
     Error::new(ErrorKind::Unsafe, Act::Release.word(), store, why)
 }
 
-fn commit(act: Act, tenure: &Tenure, version: Version, record: Record, stay: Stay) -> Commit {
+fn commit(
+    act: Act,
+    tenure: &Tenure,
+    version: Version,
+    record: Record,
+    presence_change: PresenceChange,
+) -> Commit {
     let change = Change {
         slot: tenure.slot.clone(),
         version,
         nonce: Some(tenure.nonce),
         present: Present::Holder,
         record,
-        stay,
+        presence_change,
     };
     Commit { act, meta: None, history: None, changes: vec![change] }
 }

@@ -26,7 +26,7 @@ use self::endpoints::Endpoints;
 use self::failure::Failure;
 use self::keys::Keys;
 use self::leases::Leases;
-use self::remote::{Call, Nature, Remote};
+use self::remote::{Call, Remote, RequestEffect};
 use self::snapshot::{Snapshot, revision, written};
 use self::survey::Survey;
 use crate::Namespace;
@@ -87,7 +87,7 @@ impl EtcdStore {
         let call = self.remote.call(act.word());
         call.end(Snapshot::of_slots(&call, &self.keys, &[]).await)?;
         let txn = Txn::new().when(compares).and_then(writes);
-        let answer = call.end(call.transact(Nature::Writes, txn).await)?;
+        let answer = call.end(call.transact(RequestEffect::Writes, txn).await)?;
         Ok(if answer.succeeded() { Put::Done(written(&answer)) } else { Put::Conflict })
     }
 }

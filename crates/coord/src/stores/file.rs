@@ -29,7 +29,7 @@ use async_trait::async_trait;
 
 use self::directory::Allowed;
 pub use self::directory::Copied;
-pub(crate) use self::directory::Entrance;
+pub(crate) use self::directory::OpenMode;
 pub(crate) use self::guarantees::Purpose;
 use self::shared::Shared;
 use crate::error::Failure;
@@ -76,7 +76,7 @@ impl FileStore {
         copied: Copied,
     ) -> Result<Self, Error> {
         let place = Place { directory: url.path.clone(), purpose: Purpose::Shared };
-        Self::enter(url, place, namespace, Entrance::Use(copied)).await
+        Self::enter(url, place, namespace, OpenMode::Use(copied)).await
     }
 
     /// Opens a directory for a URL that may be another's; creates it unless it is only looked into.
@@ -84,7 +84,7 @@ impl FileStore {
         url: &StoreUrl,
         place: Place,
         namespace: &Namespace,
-        entrance: Entrance,
+        open_mode: OpenMode,
     ) -> Result<Self, Error> {
         let name = url.to_string();
         let root = Path::new(&place.directory).join(namespace.as_str());
@@ -94,7 +94,7 @@ impl FileStore {
             any_owner: is_allowed("unsafe_owner"),
         };
         let shared = blocking(move || {
-            Shared::open(root, name.clone(), allowed, place.purpose, entrance)
+            Shared::open(root, name.clone(), allowed, place.purpose, open_mode)
                 .map_err(|failure| failure.into_error("open the directory", &name))
         });
         Ok(Self { namespace: namespace.clone(), shared: Arc::new(shared.await?) })

@@ -14,7 +14,7 @@ use crate::record::{Meta, Record, Version, Versioned};
 use crate::slot::{Group, Slot};
 use crate::store::{
     Announcer, Change, Changes, Commit, Committed, Entry, Found, FreeSlots, Look, Presence,
-    Present, Put, Stay, Store, Wanted, Watched,
+    PresenceChange, Present, Put, Store, Wanted, Watched,
 };
 use crate::sync::lock;
 use crate::time::boot_time;
@@ -133,9 +133,9 @@ impl State {
 
     fn write(&mut self, change: &Change) -> Version {
         let version = self.next_version();
-        let present_until = match change.stay {
-            Stay::For(ttl) => boot_time() + ttl,
-            Stay::Ended => Duration::ZERO,
+        let present_until = match change.presence_change {
+            PresenceChange::For(ttl) => boot_time() + ttl,
+            PresenceChange::Ended => Duration::ZERO,
         };
         let cell = Cell { version, record: Some(change.record.clone()), present_until };
         self.cells.insert(change.slot.clone(), cell);

@@ -52,8 +52,8 @@ use crate::record::{Meta, Record, Version, json};
 use crate::replicas::ForgottenReplica;
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Act, Changes, Commit, Committed, Entry, FreeSlots, Look, Present, Put, Stay, Store, Wanted,
-    Watched, Written,
+    Act, Changes, Commit, Committed, Entry, FreeSlots, Look, PresenceChange, Present, Put, Store,
+    Wanted, Watched, Written,
 };
 use crate::time::millis;
 use crate::timing::Timing;
@@ -366,9 +366,9 @@ fn arguments(commit: &Commit) -> Result<Vec<String>, String> {
                 Present::Holder => "holder",
             }
             .to_owned(),
-            match change.stay {
-                Stay::For(ttl) => millis(ttl).min(text::EXACT_MAX).to_string(),
-                Stay::Ended => String::new(),
+            match change.presence_change {
+                PresenceChange::For(ttl) => millis(ttl).min(text::EXACT_MAX).to_string(),
+                PresenceChange::Ended => String::new(),
             },
             record.horizon.to_string(),
             json(&record),

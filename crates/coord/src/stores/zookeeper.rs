@@ -38,7 +38,8 @@ use crate::namespace::Namespace;
 use crate::record::{Meta, Version};
 use crate::slot::{Group, Slot};
 use crate::store::{
-    Act, Changes, Commit, Committed, Entry, FreeSlots, Look, Put, Stay, Store, Wanted, Watched,
+    Act, Changes, Commit, Committed, Entry, FreeSlots, Look, PresenceChange, Put, Store, Wanted,
+    Watched,
 };
 use crate::timing::Timing;
 use crate::url::StoreUrl;
@@ -101,17 +102,17 @@ impl ZooKeeperStore {
     /// # Errors
     /// If presence is to last for longer than a session: a leader would believe to lead for longer
     /// than its presence lasts.
-    fn check_stay(&self, act: Act, stay: Stay) -> Result<(), Failure> {
+    fn check_stay(&self, act: Act, presence_change: PresenceChange) -> Result<(), Failure> {
         let lasts = self.tree.session.lasts();
-        match stay {
-            Stay::For(ttl) if act == Act::Acquire && ttl > lasts => {
+        match presence_change {
+            PresenceChange::For(ttl) if act == Act::Acquire && ttl > lasts => {
                 let why = format!(
                     "presence for {ttl:?} is wanted and a session lasts {lasts:?}: raise the \
                      option session of the URL, and maxSessionTimeout of the servers if need be"
                 );
                 Err(Failure::Definite(ErrorKind::InvalidConfig, why))
             }
-            Stay::For(_) | Stay::Ended => Ok(()),
+            PresenceChange::For(_) | PresenceChange::Ended => Ok(()),
         }
     }
 
@@ -157,7 +158,7 @@ impl Store for ZooKeeperStore {
             return Ok(Committed::Conflict(self.read(&[]).await?));
         };
         let fails = self.fails(commit.act);
-        self.check_stay(commit.act, change.stay).map_err(&fails)?;
+        self.check_stay(commit.act, change.presence_change).map_err(&fails)?;
         let deadline = self.tree.session.deadline();
         self.tree.commit(commit, change, deadline).await.map_err(fails)
     }

@@ -29,7 +29,7 @@ const TIMING: Timing = Timing {
 };
 
 /// A keeper with everything around it.
-struct Scene {
+struct KeeperFixture {
     memory: MemoryStore,
     store: Arc<MoodyStore>,
     lane: Arc<TestLane>,
@@ -37,7 +37,7 @@ struct Scene {
     keeper: Keeper,
 }
 
-impl Scene {
+impl KeeperFixture {
     /// A keeper that wants one of workers 0 to `last`.
     fn start(last: u32, mood: impl FnOnce(&MoodyStore)) -> Self {
         let (memory, diary) = (MemoryStore::new(), Diary::default());
@@ -147,7 +147,7 @@ fn is_waiting_for_the_pool(status: &LeaseStatus) -> bool {
 
 #[tokio::test]
 async fn renewal_goes_on_by_itself_after_the_store_failed() {
-    let (scene, grant) = Scene::held(0).await;
+    let (scene, grant) = KeeperFixture::held(0).await;
     scene.store.mood().fails = true;
     let failed = scene.status(|status| status.state == LeaseState::Unrenewed).await;
     assert!(failed.trouble.is_some());
@@ -161,7 +161,7 @@ async fn renewal_goes_on_by_itself_after_the_store_failed() {
 
 #[tokio::test]
 async fn a_tenure_whose_reply_was_lost_is_not_used_once_it_is_anothers() {
-    let scene = Scene::start(0, |store| store.mood().loses_acquire = true);
+    let scene = KeeperFixture::start(0, |store| store.mood().loses_acquire = true);
     until(async || scene.store.mood().fails).await;
     let lost = scene.entry(0).await;
     let other = scene.take_over(0).await;
@@ -177,7 +177,7 @@ async fn a_tenure_whose_reply_was_lost_is_not_used_once_it_is_anothers() {
 
 #[tokio::test]
 async fn a_tenure_whose_reply_was_lost_is_found_again() {
-    let scene = Scene::start(0, |store| store.mood().loses_acquire = true);
+    let scene = KeeperFixture::start(0, |store| store.mood().loses_acquire = true);
     until(async || scene.store.mood().fails).await;
     // Nobody else wanted it when it lapsed.
     scene.memory.expire(&Slot::worker(0));
@@ -189,7 +189,7 @@ async fn a_tenure_whose_reply_was_lost_is_found_again() {
 
 #[tokio::test]
 async fn a_keeper_that_lost_its_worker_always_gets_another_and_tells_the_lane_of_each_loss() {
-    let (scene, mut grant) = Scene::held(3).await;
+    let (scene, mut grant) = KeeperFixture::held(3).await;
     for losses in 1..=3 {
         scene.take_over(grant.worker).await;
         let replaced = scene
@@ -207,7 +207,7 @@ async fn a_keeper_that_lost_its_worker_always_gets_another_and_tells_the_lane_of
 
 #[tokio::test]
 async fn a_keeper_without_a_free_worker_waits_for_one_and_takes_it() {
-    let (scene, grant) = Scene::held(0).await;
+    let (scene, grant) = KeeperFixture::held(0).await;
     let other = scene.take_over(0).await;
     scene.status(is_waiting_for_the_pool).await;
     scene.memory.release(&other, other.floor).await.unwrap();
@@ -217,7 +217,7 @@ async fn a_keeper_without_a_free_worker_waits_for_one_and_takes_it() {
 
 #[tokio::test]
 async fn a_worker_is_swapped_without_a_gap() {
-    let (scene, first) = Scene::held(1).await;
+    let (scene, first) = KeeperFixture::held(1).await;
     scene.lane.use_one().expect("the first grant is used");
     scene.take_over(first.worker).await;
     until(async || {
@@ -237,7 +237,7 @@ async fn a_worker_is_swapped_without_a_gap() {
 
 #[tokio::test]
 async fn a_keeper_that_is_stuck_uses_nothing_beyond_what_was_acknowledged() {
-    let (scene, _) = Scene::held(0).await;
+    let (scene, _) = KeeperFixture::held(0).await;
     scene.store.mood().hangs_in_extend = true;
     until(async || scene.events().last() == Some(&Event::Asked(Act::Extend))).await;
     let horizon = scene.lane.grant().unwrap().horizon;
@@ -247,7 +247,7 @@ async fn a_keeper_that_is_stuck_uses_nothing_beyond_what_was_acknowledged() {
     assert!(used.iter().all(|(_, time)| *time <= horizon));
     assert_eq!(scene.lane.grant().unwrap().horizon, horizon);
     // A request that hangs keeps nobody from leaving.
-    let Scene { keeper, memory, .. } = scene;
+    let KeeperFixture { keeper, memory, .. } = scene;
     tokio::time::timeout(Duration::from_secs(3), keeper.shutdown()).await.expect("in no time");
     let entries = memory.list(Group::Workers).await.unwrap();
     assert_eq!(entries[0].presence, Presence::Free);
@@ -255,7 +255,7 @@ async fn a_keeper_that_is_stuck_uses_nothing_beyond_what_was_acknowledged() {
 
 #[tokio::test]
 async fn a_store_that_hangs_altogether_delays_the_end_by_seconds_only() {
-    let (scene, _) = Scene::held(0).await;
+    let (scene, _) = KeeperFixture::held(0).await;
     let hangs =
         moody::Mood { hangs_in_extend: true, hangs_in_release: true, ..*scene.store.mood() };
     *scene.store.mood() = hangs;
@@ -265,9 +265,9 @@ async fn a_store_that_hangs_altogether_delays_the_end_by_seconds_only() {
 
 #[tokio::test]
 async fn a_keeper_that_is_dropped_closes_its_lane_and_releases_its_worker() {
-    let (scene, grant) = Scene::held(0).await;
+    let (scene, grant) = KeeperFixture::held(0).await;
     scene.lane.use_one().expect("the grant is used");
-    let Scene { keeper, memory, diary, lane, .. } = scene;
+    let KeeperFixture { keeper, memory, diary, lane, .. } = scene;
     drop(keeper);
     until(async || memory.list(Group::Workers).await.unwrap()[0].presence == Presence::Free).await;
     let entry = memory.list(Group::Workers).await.unwrap().remove(0);
@@ -280,9 +280,9 @@ async fn a_keeper_that_is_dropped_closes_its_lane_and_releases_its_worker() {
 
 #[tokio::test]
 async fn nothing_is_used_once_the_release_is_sent() {
-    let (scene, _) = Scene::held(0).await;
+    let (scene, _) = KeeperFixture::held(0).await;
     scene.status(|status| status.renewals > 0).await;
-    let Scene { keeper, diary, lane, memory, .. } = scene;
+    let KeeperFixture { keeper, diary, lane, memory, .. } = scene;
     let status = keeper.status();
     keeper.shutdown().await;
     assert_eq!(lane.use_one(), None);
@@ -293,7 +293,7 @@ async fn nothing_is_used_once_the_release_is_sent() {
 
 #[tokio::test]
 async fn a_wiped_store_is_quarantined_above_all_that_was_promised() {
-    let (scene, first) = Scene::held(0).await;
+    let (scene, first) = KeeperFixture::held(0).await;
     scene.memory.wipe();
     let meta = async || scene.memory.meta().await.unwrap();
     until(async || meta().await.is_some()).await;

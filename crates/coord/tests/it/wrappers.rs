@@ -9,8 +9,8 @@ use frazil_coord::stores::file::Copied;
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::{
     Acquired, Act, Change, Choice, Claim, Commit, ErrorKind, FORMAT, Found, Group, History,
-    Leasing, Meta, Metered, Namespace, Nonce, Operations, Outcome, Present, Put, Released, Slot,
-    Stay, Store, StoreUrl, Timing, Token, Version, rules,
+    Leasing, Meta, Metered, Namespace, Nonce, Operations, Outcome, PresenceChange, Present, Put,
+    Released, Slot, Store, StoreUrl, Timing, Token, Version, rules,
 };
 
 fn election(name: &str) -> Slot {
@@ -195,7 +195,7 @@ async fn a_late_copy_arrives_within_the_calls_that_follow() {
             &History::default(),
         )
         .unwrap(),
-        stay: Stay::For(Duration::from_secs(30)),
+        presence_change: PresenceChange::For(Duration::from_secs(30)),
     };
     let commit =
         Commit { act: Act::Acquire, meta: Some(meta), history: None, changes: vec![change] };

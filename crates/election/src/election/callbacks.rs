@@ -8,9 +8,9 @@ use super::info::LeaderInfo;
 use super::leadership::Proof;
 use super::state::LeaderLoss;
 
-type Done = Pin<Box<dyn Future<Output = ()> + Send>>;
+type CallbackFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Called with what happened.
-pub(super) type Callback<T> = Box<dyn FnMut(T) -> Done + Send>;
+pub(super) type Callback<T> = Box<dyn FnMut(T) -> CallbackFuture + Send>;
 
 /// What is called when, any number of each. What is called for one event is started in the order in
 /// which it was added and runs side by side; what is called for the next event is not started

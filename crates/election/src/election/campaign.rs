@@ -41,12 +41,12 @@ pub(super) struct Campaign {
     pub(super) mark: Nonce,
     pub(super) pace: Pace,
     pub(super) stage: Stage,
-    pub(super) told: Told,
+    pub(super) told: ReportedState,
 }
 
 /// What was told already.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct ReportedState {
     /// Meta as this campaign saw it last.
     meta: Option<Versioned<Meta>>,
     /// What the candidate waits for.
@@ -58,14 +58,14 @@ pub(super) struct Told {
 /// How far it has come.
 pub(super) enum Stage {
     /// Somebody waits to be elected.
-    Waiting(Elected),
+    Waiting(ElectedSender),
     /// It leads, until it resigns. `steps_down`: it has said that it leads no more, and keeps the slot.
     Leading { term: Arc<Term>, resigned: oneshot::Receiver<Resignation>, steps_down: bool },
     /// It leads no more, and whoever resigned may still wait to hear that the store knows.
     Over(Option<oneshot::Sender<Result<(), Error>>>),
 }
 
-type Elected = oneshot::Sender<Result<Leadership, Error>>;
+type ElectedSender = oneshot::Sender<Result<Leadership, Error>>;
 
 /// Meta as any campaign of the process saw it last, so that not each has to read it.
 #[derive(Debug, Default)]

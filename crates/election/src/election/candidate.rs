@@ -6,7 +6,7 @@ use std::time::Duration;
 use frazil_coord::{Error, ErrorKind, Nonce, Slot};
 use tokio::sync::{oneshot, watch};
 
-use super::campaign::{Campaign, Stage, Told};
+use super::campaign::{Campaign, ReportedState, Stage};
 use super::info::LeaderInfo;
 use super::leadership::Leadership;
 use super::settings::Settings;
@@ -94,7 +94,7 @@ impl Candidate {
             mark: self.mark,
             pace,
             stage: Stage::Waiting(elected),
-            told: Told::default(),
+            told: ReportedState::default(),
         };
         // It lives as long as the leadership that comes of it.
         tokio::spawn(campaign.run());

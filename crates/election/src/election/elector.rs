@@ -44,7 +44,7 @@ impl Elector {
         let (end, ended) = watch::channel(None);
         let calling = caller::start(callbacks);
         let (calls, number) = (calling.calls.clone(), calling.number);
-        let electing = Electing {
+        let electing = ElectorTask {
             observer: candidate.observe(),
             candidate: candidate.clone(),
             calling,
@@ -152,14 +152,14 @@ impl Elector {
 }
 
 /// How a leadership ended.
-enum Led {
+enum LeadershipEnd {
     Lost,
     Stopped,
     Panicked,
 }
 
 /// The task of an elector.
-struct Electing {
+struct ElectorTask {
     candidate: Candidate,
     observer: Observer,
     calling: Calling,
@@ -167,7 +167,7 @@ struct Electing {
     publish: watch::Sender<Option<LeaderInfo>>,
 }
 
-impl Electing {
+impl ElectorTask {
     async fn run(mut self, mut stopped: watch::Receiver<bool>) -> Result<(), Error> {
         let ended = self.elect(&mut stopped).await;
         if let Err(error) = &ended {
@@ -193,10 +193,10 @@ impl Electing {
                 }
             };
             let pause = match self.lead(leadership, stopped).await? {
-                Led::Stopped => return Ok(()),
-                Led::Lost => Duration::ZERO,
+                LeadershipEnd::Stopped => return Ok(()),
+                LeadershipEnd::Lost => Duration::ZERO,
                 // Another shall have a chance.
-                Led::Panicked => self.candidate.settings().retry,
+                LeadershipEnd::Panicked => self.candidate.settings().retry,
             };
             tokio::select! {
                 () = stop(stopped) => return Ok(()),
@@ -210,19 +210,19 @@ impl Electing {
         &mut self,
         leadership: Leadership,
         stopped: &mut watch::Receiver<bool>,
-    ) -> Result<Led, Error> {
+    ) -> Result<LeadershipEnd, Error> {
         let proof = leadership.proof();
         let (mut panics, mut state) = (self.calling.panics.clone(), self.candidate.state());
         panics.mark_unchanged();
         self.note(Some(proof.clone()));
         self.call(Call::Elected(proof.clone()));
-        let mut led = Led::Lost;
-        while matches!(led, Led::Lost) && leadership.is_leader() {
+        let mut led = LeadershipEnd::Lost;
+        while matches!(led, LeadershipEnd::Lost) && leadership.is_leader() {
             tokio::select! {
                 biased;
-                () = stop(stopped) => led = Led::Stopped,
+                () = stop(stopped) => led = LeadershipEnd::Stopped,
                 () = leadership.cancelled() => {}
-                Ok(()) = panics.changed() => led = Led::Panicked,
+                Ok(()) = panics.changed() => led = LeadershipEnd::Panicked,
                 Ok(()) = state.changed() => {
                     if *state.borrow_and_update() == (State::Jeopardy { token: proof.token() }) {
                         self.call(Call::Jeopardy(proof.clone()));
@@ -238,9 +238,9 @@ impl Electing {
         self.drained(proof, loss).await;
         let told = leadership.resign().await;
         match led {
-            Led::Stopped => told.map(|()| led),
+            LeadershipEnd::Stopped => told.map(|()| led),
             // The store goes on being told.
-            Led::Lost | Led::Panicked => Ok(led),
+            LeadershipEnd::Lost | LeadershipEnd::Panicked => Ok(led),
         }
     }
 

@@ -62,7 +62,7 @@ impl Settings {
     pub fn from_variables(
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, VariableError> {
-        let given = Given(&variable);
+        let given = Environment(&variable);
         let mut settings = Self::default();
         if let Some(ttl) = given.duration(Self::TTL)? {
             settings = settings.with_ttl(ttl);
@@ -94,9 +94,9 @@ pub struct VariableError {
 }
 
 /// Where variables are looked up.
-struct Given<'a>(&'a dyn Fn(&str) -> Option<String>);
+struct Environment<'a>(&'a dyn Fn(&str) -> Option<String>);
 
-impl Given<'_> {
+impl Environment<'_> {
     /// The text of the first variable that is set, with its name.
     fn text(&self, variable: Variable) -> Option<(&'static str, String)> {
         let names = [Some(variable.name), variable.alias];

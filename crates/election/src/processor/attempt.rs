@@ -41,12 +41,12 @@ pub(super) enum Stopped {
     /// It was aborted.
     Aborted,
     /// It goes on although it was aborted: it blocks its thread.
-    NotAtAll(Stuck),
+    NotAtAll(UnstoppableWork),
 }
 
 /// Work that cannot be stopped.
 #[derive(Debug)]
-pub(super) struct Stuck(JoinHandle<Result<(), BoxError>>);
+pub(super) struct UnstoppableWork(JoinHandle<Result<(), BoxError>>);
 
 impl Attempt {
     /// Starts work. `cancel` is what the work was told to look at.
@@ -85,13 +85,13 @@ impl Attempt {
         self.task.abort();
         let stopped = match timeout(ABORT_PATIENCE, &mut self.task).await {
             Ok(_) => Stopped::Aborted,
-            Err(_) => Stopped::NotAtAll(Stuck(self.task)),
+            Err(_) => Stopped::NotAtAll(UnstoppableWork(self.task)),
         };
         Ended::Stopped(reason, stopped)
     }
 }
 
-impl Stuck {
+impl UnstoppableWork {
     /// Waits until it has ended after all.
     pub(super) async fn end(self) {
         let _ = self.0.await;

@@ -13,7 +13,7 @@ use super::attempt::{Attempt, Ended, Stopped};
 use super::node::Node;
 use super::restart::{AfterFailure, Failures, WhenDone};
 use super::run::{Run, Work};
-use super::status::{JobState, Step, Why};
+use super::status::{JobState, Step, StopReason};
 use super::stopped;
 use crate::{Candidate, Leadership, Pace};
 
@@ -83,7 +83,7 @@ impl Job {
                 Ok(leadership) => self.lead(leadership, &mut failures).await,
                 Err(error) => {
                     tracing::error!(job = %self.name, %error, "the store refuses this job");
-                    self.node.teller.failed(&self.name, None, &error.to_string());
+                    self.node.reporter.failed(&self.name, None, &error.to_string());
                     Next::Campaign(REFUSED_PAUSE, JobState::Refused)
                 }
             };
@@ -113,7 +113,7 @@ impl Job {
     /// Does what there is to do under one leadership, and gives it back.
     async fn lead(&mut self, leadership: Leadership, failures: &mut Failures) -> Next {
         let (token, node, name) = (leadership.token(), self.node.clone(), self.name.clone());
-        node.teller.step(&name, token, Step::Elected);
+        node.reporter.step(&name, token, Step::Elected);
         if !node.quota.begin(&name, boot_time()) {
             release(&node, &name, leadership).await;
             return Next::Campaign(STEP_BACK, JobState::Campaigning);
@@ -129,7 +129,7 @@ impl Job {
     }
 
     fn tell(&self, token: Option<Token>, state: JobState) {
-        self.node.teller.state(&self.name, token, state);
+        self.node.reporter.state(&self.name, token, state);
     }
 }
 
@@ -140,7 +140,7 @@ impl Tenure<'_> {
         loop {
             // The answer to a claim may have been long on its way.
             if self.leadership.ensure(self.job.node.options.stop_budget()).is_err() {
-                return next_after(Why::Expiring);
+                return next_after(StopReason::Expiring);
             }
             let started = boot_time();
             let pause = match self.attempt().await {
@@ -172,7 +172,7 @@ impl Tenure<'_> {
     }
 
     /// Starts the work and watches it to its end.
-    async fn attempt(&mut self) -> Ended<Why> {
+    async fn attempt(&mut self) -> Ended<StopReason> {
         let (cancel, cancelled) = watch::channel(false);
         let name = self.job.name.clone();
         let run = Run::new(name.clone(), self.leadership.proof(), self.attempts, cancelled);
@@ -185,16 +185,16 @@ impl Tenure<'_> {
         let options = self.job.node.options.clone();
         let (node, leadership, token) =
             (self.job.node.clone(), self.leadership, self.leadership.token());
-        let cancelling = |why: &Why| {
-            node.teller.state(&name, Some(token), JobState::Stopping);
-            node.teller.step(&name, token, Step::Cancelled(*why));
+        let cancelling = |why: &StopReason| {
+            node.reporter.state(&name, Some(token), JobState::Stopping);
+            node.reporter.step(&name, token, Step::Cancelled(*why));
         };
         let last = leadership.expiring(options.abort_margin());
         attempt.watch(self.reason(), cancelling, options.drain, last).await
     }
 
     /// Leads without running anything, for a while or for good, until there is a reason to stop.
-    async fn idle(&mut self, pause: Option<(Duration, JobState)>) -> Option<Why> {
+    async fn idle(&mut self, pause: Option<(Duration, JobState)>) -> Option<StopReason> {
         let (pause, state) = pause.map_or((None, JobState::Done), |(p, state)| (Some(p), state));
         self.tell(state);
         let over = async {
@@ -211,16 +211,16 @@ impl Tenure<'_> {
     }
 
     /// Waits for a reason to stop. None of them waits for the store to answer anything.
-    async fn reason(&mut self) -> Why {
+    async fn reason(&mut self) -> StopReason {
         let token = self.leadership.token();
         let Job { node, name, stop, orders, .. } = &mut *self.job;
         tokio::select! {
             biased;
-            () = stopped(stop) => Why::Shutdown,
-            () = self.leadership.expiring(node.options.stop_budget()) => Why::Expiring,
+            () = stopped(stop) => StopReason::Shutdown,
+            () = self.leadership.expiring(node.options.stop_budget()) => StopReason::Expiring,
             // An order about an earlier leadership is stale.
-            Ok(_) = orders.wait_for(|order| *order == Some(token)) => Why::Balance,
-            () = voluntary(node, name, &mut self.voluntary) => Why::Timeout,
+            Ok(_) = orders.wait_for(|order| *order == Some(token)) => StopReason::Balance,
+            () = voluntary(node, name, &mut self.voluntary) => StopReason::Timeout,
         }
     }
 
@@ -235,7 +235,7 @@ impl Tenure<'_> {
                 job = %self.job.name,
                 "the work blocks its thread and cannot be aborted: the leadership is kept"
             );
-            self.tell(JobState::Stuck);
+            self.tell(JobState::UnstoppableWork);
             stuck.end().await;
         }
         self.step(Step::Stopped { aborted });
@@ -243,14 +243,14 @@ impl Tenure<'_> {
 
     /// Tells of a failure; gives the pause until the next start, or what follows.
     fn failed(&self, error: &str, next: AfterFailure) -> Result<Duration, Next> {
-        let (teller, name, token) =
-            (&self.job.node.teller, &self.job.name, self.leadership.token());
+        let (reporter, name, token) =
+            (&self.job.node.reporter, &self.job.name, self.leadership.token());
         tracing::warn!(job = %name, error, ?next, "a job failed");
-        teller.failed(name, Some(token), error);
+        reporter.failed(name, Some(token), error);
         self.step(Step::Failed(error.to_owned()));
         match next {
             AfterFailure::Restart(pause) => {
-                teller.restarted(name, token);
+                reporter.restarted(name, token);
                 Ok(pause)
             }
             AfterFailure::LeaveToOthers(hold_off) => {
@@ -264,15 +264,17 @@ impl Tenure<'_> {
     }
 
     fn step(&self, step: Step) {
-        self.job.node.teller.step(&self.job.name, self.leadership.token(), step);
+        self.job.node.reporter.step(&self.job.name, self.leadership.token(), step);
     }
 }
 
-const fn next_after(why: Why) -> Next {
+const fn next_after(why: StopReason) -> Next {
     match why {
-        Why::Shutdown => Next::End,
-        Why::Expiring => Next::Campaign(Duration::ZERO, JobState::Campaigning),
-        Why::Timeout | Why::Balance => Next::Campaign(STEP_BACK, JobState::Campaigning),
+        StopReason::Shutdown => Next::End,
+        StopReason::Expiring => Next::Campaign(Duration::ZERO, JobState::Campaigning),
+        StopReason::Timeout | StopReason::Balance => {
+            Next::Campaign(STEP_BACK, JobState::Campaigning)
+        }
     }
 }
 
@@ -285,7 +287,7 @@ async fn voluntary(node: &Node, name: &str, at: &mut Option<Instant>) {
     let views = node.elections.view();
     loop {
         sleep_until(*at).await;
-        let is_wanted = || node.quota.leave(name, &node.understood(&views.borrow()).cluster);
+        let is_wanted = || node.quota.leave(name, &node.parsed(&views.borrow()).cluster);
         if node.options.strict || is_wanted() {
             return;
         }
@@ -299,14 +301,14 @@ async fn release(node: &Node, name: &str, leadership: Leadership) {
     // Without time to wait for the store it is told in the background, as it is when this is
     // dropped.
     if leadership.ensure(node.options.stop_budget()).is_err() {
-        node.teller.step(name, token, Step::Lost);
+        node.reporter.step(name, token, Step::Lost);
         return;
     }
     match leadership.resign().await {
-        Ok(()) => node.teller.step(name, token, Step::Released),
+        Ok(()) => node.reporter.step(name, token, Step::Released),
         Err(error) => {
             tracing::warn!(job = name, %error, "the next leader may have to wait for the TTL");
-            node.teller.step(name, token, Step::Lost);
+            node.reporter.step(name, token, Step::Lost);
         }
     }
 }

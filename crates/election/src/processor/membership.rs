@@ -37,15 +37,15 @@ pub(super) async fn keep(
             () = stopped(&mut stop) => return,
             place = join(&node) => place,
         };
-        node.teller.member(Some(number));
-        node.teller.trouble(None);
+        node.reporter.member(Some(number));
+        node.reporter.trouble(None);
         joined.send_replace(true);
         let stops = tokio::select! {
             biased;
             () = stopped(&mut stop) => true,
             () = place.cancelled() => false,
         };
-        node.teller.member(None);
+        node.reporter.member(None);
         if stops {
             if !matches!(timeout(LEAVE_PATIENCE, place.resign()).await, Ok(Ok(()))) {
                 tracing::debug!("the others were not told yet that this node leaves");
@@ -65,7 +65,7 @@ async fn join(node: &Node) -> (u32, Leadership) {
             Ok(None) => {}
             Err(error) => {
                 tracing::warn!(%error, app = node.app, "this node cannot join the others");
-                node.teller.trouble(Some(error.to_string()));
+                node.reporter.trouble(Some(error.to_string()));
                 sleep(REFUSED_PAUSE).await;
             }
         }

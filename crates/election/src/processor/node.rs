@@ -10,7 +10,7 @@ use frazil_coord::Token;
 use super::options::Options;
 use super::placement::{ClusterView, Peer, fingerprint};
 use super::quota::Quota;
-use super::status::Teller;
+use super::status::StatusReporter;
 use crate::{Elections, LeaderInfo, Settings, View};
 
 /// One processor, seen by its tasks.
@@ -22,15 +22,15 @@ pub(super) struct Node {
     pub(super) elections: Elections,
     pub(super) options: Options,
     pub(super) quota: Quota,
-    pub(super) teller: Teller,
+    pub(super) reporter: StatusReporter,
     jobs: BTreeSet<String>,
     draining: AtomicBool,
-    understood: Mutex<Option<Arc<UnderstoodView>>>,
+    parsed: Mutex<Option<Arc<ParsedView>>>,
 }
 
 /// A view, understood.
 #[derive(Debug)]
-pub(super) struct UnderstoodView {
+pub(super) struct ParsedView {
     /// When the view was asked for and seen.
     times: (Duration, Duration),
     pub(super) cluster: ClusterView,
@@ -51,11 +51,11 @@ impl Node {
         elections: Elections,
         options: Options,
         jobs: BTreeSet<String>,
-        teller: Teller,
+        reporter: StatusReporter,
     ) -> Self {
         let quota = Quota::new(mark.clone(), options.quota);
-        let (draining, understood) = (AtomicBool::new(false), Mutex::new(None));
-        Self { app, mark, elections, options, quota, teller, jobs, draining, understood }
+        let (draining, parsed) = (AtomicBool::new(false), Mutex::new(None));
+        Self { app, mark, elections, options, quota, reporter, jobs, draining, parsed }
     }
 
     /// The election of a job.
@@ -95,7 +95,7 @@ impl Node {
 
     /// Whether another node has a job.
     pub(super) fn sees_others_at_work(&self) -> bool {
-        let cluster = &self.understood(&self.elections.view().borrow()).cluster;
+        let cluster = &self.parsed(&self.elections.view().borrow()).cluster;
         let mut holders = cluster.jobs.values().flatten();
         holders.any(|holder| *holder != self.mark && cluster.nodes.contains_key(holder))
     }
@@ -111,10 +111,10 @@ impl Node {
         if self.draining.load(Ordering::Acquire) {
             return None;
         }
-        let understood = self.understood(view);
+        let parsed = self.parsed(view);
         // A job that is not free any more is not asked about.
-        let rank = understood.ranks.get(job).copied()?;
-        if !self.quota.reach(job, &understood.cluster) {
+        let rank = parsed.ranks.get(job).copied()?;
+        if !self.quota.reach(job, &parsed.cluster) {
             return None;
         }
         let rank = u32::try_from(rank).unwrap_or(u32::MAX);
@@ -122,18 +122,18 @@ impl Node {
     }
 
     /// A view, understood once for all who ask.
-    pub(super) fn understood(&self, view: &View) -> Arc<UnderstoodView> {
-        let mut known = self.understood.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn parsed(&self, view: &View) -> Arc<ParsedView> {
+        let mut known = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
         let times = (view.asked, view.seen);
-        if let Some(understood) = known.as_ref().filter(|understood| understood.times == times) {
-            return understood.clone();
+        if let Some(parsed) = known.as_ref().filter(|parsed| parsed.times == times) {
+            return parsed.clone();
         }
-        let understood = Arc::new(self.understand(view));
-        *known = Some(understood.clone());
-        understood
+        let parsed = Arc::new(self.understand(view));
+        *known = Some(parsed.clone());
+        parsed
     }
 
-    fn understand(&self, view: &View) -> UnderstoodView {
+    fn understand(&self, view: &View) -> ParsedView {
         let mut cluster = ClusterView::default();
         let mut tokens = BTreeMap::new();
         cluster.jobs.extend(self.jobs.iter().map(|job| (job.clone(), None)));
@@ -156,7 +156,7 @@ impl Node {
             Some(((*job).to_owned(), rank))
         });
         let ranks = ranks.collect();
-        UnderstoodView { times: (view.asked, view.seen), cluster, tokens, ranks }
+        ParsedView { times: (view.asked, view.seen), cluster, tokens, ranks }
     }
 }
 

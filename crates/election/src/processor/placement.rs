@@ -30,7 +30,7 @@ pub struct Peer {
 
 /// The loads that would be even: all nodes have `least`, and `extra` of them one more.
 #[derive(Clone, Copy)]
-struct Even {
+struct EvenLoads {
     least: usize,
     extra: usize,
 }
@@ -48,7 +48,7 @@ impl ClusterView {
         let loads = self.loads();
         let mut planned = loads.clone();
         let nodes = self.nodes.len().max(1);
-        let even = Even { least: self.jobs.len() / nodes, extra: self.jobs.len() % nodes };
+        let even = EvenLoads { least: self.jobs.len() / nodes, extra: self.jobs.len() % nodes };
         let free = self.jobs.iter().filter(|(_, holder)| holder.is_none());
         let mut places = BTreeMap::new();
         for (job, _) in free {
@@ -118,7 +118,7 @@ impl ClusterView {
         job: &str,
         loads: &BTreeMap<&'a str, usize>,
         planned: &BTreeMap<&'a str, usize>,
-        even: Even,
+        even: EvenLoads,
     ) -> Vec<&'a str> {
         let above = planned.values().filter(|load| **load > even.least).count();
         let is_due = |load: usize| load < even.least || (load == even.least && above < even.extra);

@@ -14,28 +14,27 @@ use super::node::Node;
 use super::stopped;
 
 /// Where orders to give a leadership away are sent, by job.
-pub(super) type Orders = BTreeMap<String, watch::Sender<Option<Token>>>;
+pub(super) type HandoverOrders = BTreeMap<String, watch::Sender<Option<Token>>>;
 
 /// Looks at every view, and orders at most one job away at a time.
 pub(super) async fn run(
     node: Arc<Node>,
     balance: Balance,
-    orders: Orders,
+    orders: HandoverOrders,
     mut stop: watch::Receiver<bool>,
 ) {
     let mut views = node.elections.view();
     let mut balancer = Balancer::new(balance);
     loop {
-        let understood = node.understood(&views.borrow_and_update());
+        let parsed = node.parsed(&views.borrow_and_update());
         let now = boot_time();
-        let step = balancer.look(&understood.cluster, &node.mark, &node.quota.running(), now);
+        let step = balancer.look(&parsed.cluster, &node.mark, &node.quota.running(), now);
         let pause = match step {
-            BalanceStep::Even => Duration::from_hours(24),
+            BalanceStep::EvenLoads => Duration::from_hours(24),
             BalanceStep::LookAt(at) => at.saturating_sub(now),
             BalanceStep::GiveAway(job) => {
                 // The leadership that was seen, and no other.
-                if let (Some(order), Some(token)) = (orders.get(&job), understood.tokens.get(&job))
-                {
+                if let (Some(order), Some(token)) = (orders.get(&job), parsed.tokens.get(&job)) {
                     tracing::debug!(job, %token, "another node has too few jobs");
                     order.send_replace(Some(*token));
                 }

@@ -12,14 +12,14 @@ use tokio::time::timeout;
 use super::attempt::ABORT_PATIENCE;
 use super::job::Job;
 use super::node::Node;
-use super::rebalance::Orders;
-use super::status::{Event, JobState, JobStatus, Status, Teller};
+use super::rebalance::HandoverOrders;
+use super::status::{Event, JobState, JobStatus, Status, StatusReporter};
 use super::{Processor, ProcessorError, membership, rebalance, stopped};
 
 /// A processor at work. Dropping it stops it in the background; [`stop`](Self::stop) waits.
 #[derive(Debug)]
 pub struct Running {
-    teller: Teller,
+    reporter: StatusReporter,
     stop: watch::Sender<bool>,
     task: JoinHandle<Report>,
 }
@@ -55,7 +55,7 @@ impl Running {
         let mark =
             Nonce::mint().map_err(|error| ProcessorError::NoRandomBits(error.to_string()))?;
         let Processor { elections, app, jobs, options } = processor;
-        let teller = Teller::new(Status {
+        let reporter = StatusReporter::new(Status {
             app: app.clone(),
             instance: options.settings.instance.clone(),
             node: mark.to_string(),
@@ -63,23 +63,23 @@ impl Running {
             trouble: None,
             jobs: names.iter().map(|name| JobStatus::new(name)).collect(),
         });
-        let node = Node::new((app, mark.to_string()), elections, options, names, teller.clone());
+        let node = Node::new((app, mark.to_string()), elections, options, names, reporter.clone());
         let tasks = Tasks::start(Arc::new(node), jobs);
         let (stop, asked) = watch::channel(false);
         let task = tokio::spawn(tasks.run(asked));
-        Ok(Self { teller, stop, task })
+        Ok(Self { reporter, stop, task })
     }
 
     /// What the jobs do, now and whenever that changes.
     #[must_use]
     pub fn status(&self) -> watch::Receiver<Status> {
-        self.teller.status()
+        self.reporter.status()
     }
 
     /// Every step of every job from now on, with its token.
     #[must_use]
     pub fn events(&self) -> broadcast::Receiver<Event> {
-        self.teller.events()
+        self.reporter.events()
     }
 
     /// Stops every job and gives it back as soon as it has stopped; waits until all are.
@@ -93,7 +93,7 @@ impl Tasks {
     fn start(node: Arc<Node>, works: Vec<(Arc<str>, super::run::Work)>) -> Self {
         let (stop_jobs, stop_membership) = (watch::Sender::new(false), watch::Sender::new(false));
         let joined = watch::Sender::new(false);
-        let (mut jobs, mut orders) = (JoinSet::new(), Orders::new());
+        let (mut jobs, mut orders) = (JoinSet::new(), HandoverOrders::new());
         for (name, work) in works {
             let (order, ordered) = watch::channel(None);
             orders.insert(name.to_string(), order);
@@ -135,7 +135,7 @@ impl Tasks {
         let _ = timeout(patience, all).await;
         // What runs still keeps its leadership for as long as the process lives.
         self.jobs.detach_all();
-        let status = self.node.teller.status().borrow().clone();
+        let status = self.node.reporter.status().borrow().clone();
         let unfinished = status.jobs.into_iter().filter(|job| job.state != JobState::Ended);
         Report { unfinished: unfinished.map(|job| job.name).collect() }
     }

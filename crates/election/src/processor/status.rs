@@ -63,7 +63,7 @@ pub enum JobState {
     /// It was asked to stop and has not yet.
     Stopping,
     /// It was aborted and runs still: it blocks its thread. The leadership is kept.
-    Stuck,
+    UnstoppableWork,
     /// It failed too often here and is left to others for a while.
     HeldOff,
     /// The store refuses: see the error. It is tried again.
@@ -95,7 +95,7 @@ pub enum Step {
     /// The work was started.
     Started,
     /// The work was asked to stop.
-    Cancelled(Why),
+    Cancelled(StopReason),
     /// The work has stopped. `aborted`: by force.
     Stopped {
         /// It had to be aborted.
@@ -114,7 +114,7 @@ pub enum Step {
 /// Why work is asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Why {
+pub enum StopReason {
     /// The processor ends.
     Shutdown,
     /// The leadership is over, or will be before work could be stopped later.
@@ -130,12 +130,12 @@ const EVENTS_KEPT: usize = 4096;
 
 /// Where jobs tell what they do. Clones are the same.
 #[derive(Clone, Debug)]
-pub(super) struct Teller {
+pub(super) struct StatusReporter {
     status: Arc<watch::Sender<Status>>,
     events: broadcast::Sender<Event>,
 }
 
-impl Teller {
+impl StatusReporter {
     pub(super) fn new(status: Status) -> Self {
         let (events, _) = broadcast::channel(EVENTS_KEPT);
         Self { status: Arc::new(watch::Sender::new(status)), events }
@@ -234,7 +234,10 @@ impl JobState {
     /// Whether this node has the leadership then.
     #[must_use]
     pub const fn leads(self) -> bool {
-        matches!(self, Self::Running | Self::Pausing | Self::Done | Self::Stopping | Self::Stuck)
+        matches!(
+            self,
+            Self::Running | Self::Pausing | Self::Done | Self::Stopping | Self::UnstoppableWork
+        )
     }
 
     /// The state in a word.
@@ -247,7 +250,7 @@ impl JobState {
             Self::Pausing => "pausing",
             Self::Done => "done",
             Self::Stopping => "stopping",
-            Self::Stuck => "stuck",
+            Self::UnstoppableWork => "stuck",
             Self::HeldOff => "held_off",
             Self::Refused => "refused",
             Self::Ended => "ended",
@@ -265,8 +268,8 @@ impl fmt::Display for JobState {
 mod tests {
     use super::*;
 
-    fn teller() -> Teller {
-        Teller::new(Status {
+    fn reporter() -> StatusReporter {
+        StatusReporter::new(Status {
             app: "app".into(),
             instance: "here".into(),
             node: "n".into(),
@@ -278,31 +281,33 @@ mod tests {
 
     #[test]
     fn what_is_told_of_an_older_leadership_is_dropped() {
-        let teller = teller();
-        teller.state("a", Some(Token(8)), JobState::Running);
-        teller.state("a", Some(Token(7)), JobState::Stopping);
-        teller.failed("a", Some(Token(7)), "late");
-        let status = teller.status().borrow().job("a").cloned().unwrap();
+        let reporter = reporter();
+        reporter.state("a", Some(Token(8)), JobState::Running);
+        reporter.state("a", Some(Token(7)), JobState::Stopping);
+        reporter.failed("a", Some(Token(7)), "late");
+        let status = reporter.status().borrow().job("a").cloned().unwrap();
         assert_eq!((status.state, status.token), (JobState::Running, Some(Token(8))));
         assert_eq!(status.last_error, None);
-        teller.state("a", Some(Token(9)), JobState::Stopping);
-        assert_eq!(teller.status().borrow().job("a").unwrap().token, Some(Token(9)));
+        reporter.state("a", Some(Token(9)), JobState::Stopping);
+        assert_eq!(reporter.status().borrow().job("a").unwrap().token, Some(Token(9)));
     }
 
     #[test]
     fn each_job_is_told_of_apart_and_those_that_lead_are_counted() {
-        let teller = teller();
-        teller.state("a", Some(Token(1)), JobState::Pausing);
-        teller.restarted("a", Token(1));
-        teller.state("b", None, JobState::Campaigning);
-        let status = teller.status().borrow().clone();
+        let reporter = reporter();
+        reporter.state("a", Some(Token(1)), JobState::Pausing);
+        reporter.restarted("a", Token(1));
+        reporter.state("b", None, JobState::Campaigning);
+        let status = reporter.status().borrow().clone();
         assert_eq!(status.led(), 1);
         assert_eq!((status.jobs[0].restarts, status.jobs[1].restarts), (1, 0));
     }
 
     #[test]
     fn every_word_is_the_one_in_json() {
-        for state in [JobState::Delayed, JobState::HeldOff, JobState::Stuck, JobState::Ended] {
+        for state in
+            [JobState::Delayed, JobState::HeldOff, JobState::UnstoppableWork, JobState::Ended]
+        {
             assert_eq!(serde_json::to_string(&state).unwrap(), format!("{:?}", state.word()));
         }
     }

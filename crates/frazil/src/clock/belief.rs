@@ -7,7 +7,7 @@ use std::time::Duration;
 use frazil_coord::keeper::StoreTime;
 
 use super::look::{Look, micros};
-use super::witness::{Heard, Witness};
+use super::witness::{ClockOffset, Witness};
 
 /// Real time this far from where it should be by the time since boot has jumped: no clock is slewed
 /// that fast, and nodes whose clocks are further apart do not trust each other.
@@ -40,7 +40,7 @@ pub(super) struct Belief {
 
 /// Where real time is, seen from where it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Deviation {
     Right,
     Ahead,
     Behind,
@@ -72,12 +72,12 @@ impl Belief {
     pub(super) fn judge(&self, look: Look) -> Duration {
         let place = self.place(look);
         // A wide look does not say where real time is, so nothing is believed by it.
-        let is_right = place == Place::Right || look.is_narrow() && self.has_lasted(look);
+        let is_right = place == Deviation::Right || look.is_narrow() && self.has_lasted(look);
         let by_us = if is_right {
             self.believe(look);
             look.real_us
         } else {
-            let by_us = if place == Place::Ahead { self.line_us(look) } else { look.real_us };
+            let by_us = if place == Deviation::Ahead { self.line_us(look) } else { look.real_us };
             // No further: the end of the jump must be seen too, or two short ones seem one long.
             self.until_us.store(by_us, Ordering::Relaxed);
             by_us
@@ -88,26 +88,26 @@ impl Belief {
     /// Takes in what the store's clock showed: a jump ahead that it confirms is believed at once.
     pub(super) fn hear(&self, store: StoreTime, look: Look) {
         self.judge(look);
-        let (place, heard) = (self.place(look), Heard::new(store));
+        let (place, heard) = (self.place(look), ClockOffset::new(store));
         let is_good = {
             let mut witness = self.witness.lock().unwrap_or_else(PoisonError::into_inner);
-            witness.hear(heard, look.before_us, place == Place::Right)
+            witness.hear(heard, look.before_us, place == Deviation::Right)
         };
         let confirms = is_good && look.is_narrow() && heard.is_near(look.offset_us());
-        if place == Place::Ahead && confirms {
+        if place == Deviation::Ahead && confirms {
             self.believe(look);
         }
     }
 
-    fn place(&self, look: Look) -> Place {
+    fn place(&self, look: Look) -> Deviation {
         let offset_us = self.offset_us.load(Ordering::Relaxed);
         // A thread that was held up between its looks must not see a jump.
         if look.real_us > offset_us + look.after_us + JUMP_US {
-            Place::Ahead
+            Deviation::Ahead
         } else if look.real_us < offset_us + look.before_us - JUMP_US {
-            Place::Behind
+            Deviation::Behind
         } else {
-            Place::Right
+            Deviation::Right
         }
     }
 

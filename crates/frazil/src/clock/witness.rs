@@ -27,14 +27,14 @@ pub(super) struct Witness(Option<Known>);
 
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    heard: Heard,
+    heard: ClockOffset,
     /// Boot time from which it can speak, if it stays where it is.
     speaks_from_us: i64,
 }
 
 /// The store's clock minus boot time is between these, in microseconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
+pub(super) struct ClockOffset {
     low_us: i64,
     high_us: i64,
 }
@@ -42,7 +42,7 @@ pub(super) struct Heard {
 impl Witness {
     /// Takes in what was heard at a boot time, when real time was where it should be or not. Whether
     /// this clock can speak for a jump now.
-    pub(super) fn hear(&mut self, heard: Heard, boot_us: i64, is_right: bool) -> bool {
+    pub(super) fn hear(&mut self, heard: ClockOffset, boot_us: i64, is_right: bool) -> bool {
         if heard.high_us - heard.low_us > VAGUE_US {
             return false;
         }
@@ -56,7 +56,7 @@ impl Witness {
     }
 }
 
-impl Heard {
+impl ClockOffset {
     /// The clock was read at some moment between the question and the answer, and cut to milliseconds.
     pub(super) fn new(store: StoreTime) -> Self {
         let us = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX).saturating_mul(1000);

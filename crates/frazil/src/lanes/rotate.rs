@@ -107,9 +107,9 @@ impl Successors<'_> {
             let newcomer = keepers.coming.swap_remove(comes);
             let status = newcomer.keeper.status();
             old.push(std::mem::replace(&mut keepers.leased[place], newcomer).keeper);
-            lanes.change(|seats| {
-                for seat in seats.iter_mut().filter(|seat| seat.lane.number == number) {
-                    seat.status = status.clone();
+            lanes.change(|entries| {
+                for entry in entries.iter_mut().filter(|entry| entry.lane.number == number) {
+                    entry.status = status.clone();
                 }
             });
             lanes.template.runtime.spawn(pass_on(status, lanes.list.clone()));

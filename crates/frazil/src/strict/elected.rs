@@ -3,10 +3,10 @@
 use frazil_coord::UnixMs;
 use frazil_election::Proof;
 
-use super::Mandate;
+use super::ScopeAuthority;
 
 /// A leader elected with a window issues.
-impl Mandate for Proof {
+impl ScopeAuthority for Proof {
     fn is_valid(&self) -> bool {
         self.is_leader()
     }

@@ -65,7 +65,7 @@ async fn ids_go_on_through_twenty_rotations_over_redis() {
 }
 
 async fn goes_on(node: Node) {
-    let asking = Asking::of(&node);
+    let asking = IssueTask::of(&node);
     for _ in 0..ROTATIONS {
         asking.more().await;
         let before = node.info().workers();
@@ -100,7 +100,7 @@ async fn a_rotation_that_lets_go_first_is_caught() {
     let (_directory, builder) = on_files();
     let node = Arc::new(Mutex::new(builder.clone().start().await.unwrap()));
     let asked = node.clone();
-    let asking = Asking::start(move || asked.lock().unwrap().clone().try_issue(1));
+    let asking = IssueTask::start(move || asked.lock().unwrap().clone().try_issue(1));
     for _ in 0..ROTATIONS {
         asking.more().await;
         let old = node.lock().unwrap().clone();
@@ -115,7 +115,7 @@ async fn a_rotation_that_lets_go_first_is_caught() {
 async fn lanes_move_together_and_one_by_one() {
     let (_directory, builder) = on_files();
     let node = builder.lanes(3).start().await.unwrap();
-    let asking = Asking::of(&node);
+    let asking = IssueTask::of(&node);
     let before = node.info().workers();
     let moved = node.rotate(None, LIMIT).await.unwrap();
     let from: BTreeSet<_> = moved.iter().map(|moved| moved.from).collect();
@@ -213,7 +213,7 @@ async fn a_rotation_dropped_at_any_moment_leaves_one_worker() {
     let (_directory, builder) = on_files();
     let node = builder.start().await.unwrap();
     let (mut dropped, mut moved) = (0, 0);
-    let asking = Asking::of(&node);
+    let asking = IssueTask::of(&node);
     for step in 0..40 {
         let most = Duration::from_micros(500 * step);
         match tokio::time::timeout(most, node.rotate(None, LIMIT)).await {
@@ -285,7 +285,7 @@ async fn holds_only_what_it_says(node: &Node) {
 
 /// What a thread saw that asked for one ID after the other.
 #[derive(Debug, Default)]
-struct Seen {
+struct Observed {
     ids: Vec<Id>,
     tenures: BTreeSet<(u32, Token)>,
     /// Answers of somebody who has no worker.
@@ -293,13 +293,13 @@ struct Seen {
 }
 
 /// A thread that asks for IDs until it is told to end.
-struct Asking {
+struct IssueTask {
     is_over: Arc<AtomicBool>,
     issued: Arc<AtomicU64>,
-    thread: JoinHandle<Seen>,
+    thread: JoinHandle<Observed>,
 }
 
-impl Asking {
+impl IssueTask {
     fn of(node: &Node) -> Self {
         let node = node.clone();
         Self::start(move || node.try_issue(1))
@@ -310,7 +310,7 @@ impl Asking {
         let thread = thread::spawn({
             let (is_over, issued) = (is_over.clone(), issued.clone());
             move || {
-                let mut seen = Seen::default();
+                let mut seen = Observed::default();
                 while !is_over.load(Ordering::Relaxed) {
                     seen.note(ask());
                     issued.store(seen.ids.len() as u64, Ordering::Relaxed);
@@ -332,13 +332,13 @@ impl Asking {
         }
     }
 
-    fn end(self) -> Seen {
+    fn end(self) -> Observed {
         self.is_over.store(true, Ordering::Relaxed);
         self.thread.join().unwrap()
     }
 }
 
-impl Seen {
+impl Observed {
     fn note(&mut self, answer: Result<Issued, NotIssued>) {
         match answer {
             Ok(issued) => {

@@ -8,7 +8,7 @@ use frazil::coord::UnixMs;
 use frazil::coord::keeper::FirstUse;
 use frazil::coord::time::unix_ms;
 use frazil::id::Options;
-use frazil::{Id, Issued, Layout, Mandate, Node, NotIssued, NotScoped, Strict};
+use frazil::{Id, Issued, Layout, Node, NotIssued, NotScoped, ScopeAuthority, Strict};
 
 /// A right that is given and taken by hand.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Right {
     }
 }
 
-impl Mandate for Right {
+impl ScopeAuthority for Right {
     fn is_valid(&self) -> bool {
         self.is_valid.load(Ordering::Relaxed)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use frazil_coord::rules::{self, Outlook, RUN_AHEAD_MS};
+use frazil_coord::rules::{self, RUN_AHEAD_MS, SlotAvailability};
 use frazil_coord::{
     Ask, Choice, Claim, Found, History, Loss, Nonce, Record, Settling, Slot, Tenure, Token, UnixMs,
     Version, repair,
@@ -61,7 +61,7 @@ fn acquire(scope: &Scope, state: &mut State, request: Request) -> Reply {
     }
     let mut record = match rules::acquire(&found, &claim, &history()) {
         Ok(record) => record,
-        Err(Outlook::Blocked { floor }) if scope.variant == Variant::StackedFloors => {
+        Err(SlotAvailability::Blocked { floor }) if scope.variant == Variant::StackedFloors => {
             // As if its floor were now.
             let claim = Claim { now: floor, ask: floor + ms(scope.window), ..claim.clone() };
             let Ok(record) = rules::acquire(&found, &claim, &history()) else {

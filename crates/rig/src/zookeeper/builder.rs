@@ -63,7 +63,7 @@ struct Stores {
 
 /// A server's place in its ensemble.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seat {
+pub(super) struct EnsembleMember {
     /// From 1, as ZooKeeper wants it.
     pub(super) id: usize,
 }
@@ -103,7 +103,7 @@ impl ZooKeeperBuilder {
     }
 
     /// A server that does not run yet.
-    pub(super) fn prepare(&self, seat: Option<Seat>) -> io::Result<ZooKeeper> {
+    pub(super) fn prepare(&self, seat: Option<EnsembleMember>) -> io::Result<ZooKeeper> {
         if !Path::new(JAR).is_file() {
             return Err(program::missing("zookeeper"));
         }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::builder::{Seat, ZooKeeperBuilder};
+use super::builder::{EnsembleMember, ZooKeeperBuilder};
 use super::server::ZooKeeper;
 use crate::ports::{free_port, retry_on_clash};
 use crate::waiting::{AGREE_LIMIT, wait_for};
@@ -27,7 +27,7 @@ impl ZooKeeperEnsemble {
                 builder = builder.line(format!("server.{id}=127.0.0.1:{peer}:{election}"));
             }
             let servers = (1..=count)
-                .map(|id| builder.prepare(Some(Seat { id })))
+                .map(|id| builder.prepare(Some(EnsembleMember { id })))
                 .collect::<io::Result<_>>()?;
             let ensemble = Self { servers };
             ensemble.restart_all()?;

@@ -113,7 +113,7 @@ impl Scopes {
     /// The token that this node leads a scope with, if it does.
     pub(crate) fn leader_token(&self, name: &str) -> Option<Token> {
         let strict = self.strict().find(|strict| strict.name == name)?;
-        strict.local_issuer.load().as_ref().map(|issuer| issuer.mandate().token())
+        strict.local_issuer.load().as_ref().map(|issuer| issuer.authority().token())
     }
 
     /// What is told of them.

@@ -106,7 +106,7 @@ impl<S> Admission<S> {
                 let remote = remote.with_request(id).forwarded(headers, &self.shared.proxies)?;
                 let shown = headers.get(AUTHORIZATION);
                 let shown = shown.and_then(|shown| bearer(shown.as_bytes()));
-                let caller = self.shared.authenticator.admit(&remote, shown, rpc.need())?;
+                let caller = self.shared.authenticator.admit(&remote, shown, rpc.permission())?;
                 connection.client_state.admit();
                 request.extensions_mut().insert(remote);
                 request.extensions_mut().insert(caller);

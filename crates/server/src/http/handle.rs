@@ -14,7 +14,7 @@ use hyper::{Request, StatusCode};
 
 use super::answer::{self, Answer, problem};
 use super::connection::Activity;
-use super::origin::Lack;
+use super::origin::MissingCredential;
 use super::route::Route;
 use super::routes::{admin, decode, elections, health, ids};
 use super::{nonce, origin, query};
@@ -25,7 +25,7 @@ use crate::metrics::{Exposition, Method, Protocol};
 use crate::net::listener::Remote;
 use crate::net::request_id::{REQUEST_ID, RequestId};
 use crate::node::info;
-use crate::policy::access::{Caller, Need, bearer};
+use crate::policy::access::{Caller, Permission, bearer};
 use crate::policy::keys::QuotaLeft;
 
 /// Shown to people who open the printed address in a browser.
@@ -74,7 +74,7 @@ pub(super) async fn handle(
     }
     activity.answered(boot_time());
     if let Either::Right(long) = answer.body_mut() {
-        long.feel(activity);
+        long.track(activity);
     }
     answer
 }
@@ -219,22 +219,26 @@ fn admitted(
     route: Route,
     headers: &HeaderMap,
 ) -> Result<Caller, ApiError> {
-    let need = match route {
-        Route::Metrics if shared.authenticator.has_open_metrics() => Need::Nothing,
-        Route::Ids if headers.contains_key(peers::FORWARDED) => Need::Peer,
-        _ => route.need(),
+    let permission = match route {
+        Route::Metrics if shared.authenticator.has_open_metrics() => Permission::Nothing,
+        Route::Ids if headers.contains_key(peers::FORWARDED) => Permission::Peer,
+        _ => route.permission(),
     };
-    if need == Need::Admin && !shared.authenticator.serves_admin(remote.listener_kind) {
+    if permission == Permission::Admin && !shared.authenticator.serves_admin(remote.listener_kind) {
         let detail = "administration is served on another address: see --admin";
         return Err(ApiError::new(Reason::NotFound, detail));
     }
     let shown = headers.get(AUTHORIZATION).and_then(|shown| bearer(shown.as_bytes()));
-    let caller = shared.authenticator.admit(remote, shown, need)?;
-    match (need, &caller) {
+    let caller = shared.authenticator.admit(remote, shown, permission)?;
+    match (permission, &caller) {
         // A browser shows a certificate for whichever page asks; only a key is shown on purpose.
-        (_, Caller::Key(_)) if shown.is_none() => origin::check(headers, remote, Lack::Key)?,
-        (Need::Admin, Caller::Anybody) => origin::check_admin(headers, remote)?,
-        (_, Caller::Anybody) if route.is_post() => origin::check(headers, remote, Lack::Keys)?,
+        (_, Caller::Key(_)) if shown.is_none() => {
+            origin::check(headers, remote, MissingCredential::Key)?
+        }
+        (Permission::Admin, Caller::Anybody) => origin::check_admin(headers, remote)?,
+        (_, Caller::Anybody) if route.is_post() => {
+            origin::check(headers, remote, MissingCredential::Keys)?
+        }
         _ => {}
     }
     Ok(caller)
@@ -248,7 +252,7 @@ async fn cluster(shared: &Shared, caller: &Caller) -> Result<Answer, ApiError> {
     })?;
     let cluster = shared.cluster_cache.cluster(node).await?;
     let cluster = frazil_wire::Cluster { scopes: shared.scopes.infos(), ..cluster };
-    Ok(match caller.may(Need::Read) {
+    Ok(match caller.may(Permission::Read) {
         true => answer::json(&cluster),
         false => answer::json(&Addresses::from(cluster)),
     })

@@ -141,7 +141,7 @@ impl LongBody {
     }
 
     /// Lets a connection feel whether its client reads.
-    pub(super) fn feel(&mut self, activity: &Arc<Activity>) {
+    pub(super) fn track(&mut self, activity: &Arc<Activity>) {
         activity.goes_on();
         self.activity = Some(activity.clone());
     }

@@ -12,7 +12,7 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// What a page of another origin would have to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lack {
+pub(super) enum MissingCredential {
     /// The server has none, and lets everybody in.
     Keys,
     /// A certificate let the browser in.
@@ -22,7 +22,11 @@ pub(super) enum Lack {
 /// For all that changes something, and for all that a certificate lets in: a page asks for it from its own origin alone. Over loopback a
 /// name that somebody made to lead here is no origin of the server's. Whoever is no browser may
 /// call the server as they like.
-pub(super) fn check(headers: &HeaderMap, remote: &Remote, lack: Lack) -> Result<(), ApiError> {
+pub(super) fn check(
+    headers: &HeaderMap,
+    remote: &Remote,
+    missing: MissingCredential,
+) -> Result<(), ApiError> {
     let (origin, site) = (text(headers, ORIGIN), text(headers, FETCH_SITE));
     if origin.is_none() && site.is_none() {
         return Ok(());
@@ -30,17 +34,17 @@ pub(super) fn check(headers: &HeaderMap, remote: &Remote, lack: Lack) -> Result<
     let host = text(headers, HOST).unwrap_or_default();
     let is_own = site.is_none_or(|site| matches!(site, "same-origin" | "none"));
     // Where a certificate lets in there is TLS, and the browser has checked the server's name.
-    let can_rebind = lack == Lack::Keys && remote.address.is_loopback();
+    let can_rebind = missing == MissingCredential::Keys && remote.address.is_loopback();
     let is_rebound = can_rebind && !is_plain(host);
     match is_own && is_same(origin, host) && !is_rebound {
         true => Ok(()),
-        false => Err(refused(remote, lack)),
+        false => Err(refused(remote, missing)),
     }
 }
 
 /// For administration: the server's own origin, under a name that nobody can have made to lead here.
 pub(super) fn check_admin(headers: &HeaderMap, remote: &Remote) -> Result<(), ApiError> {
-    if is_own(headers) { Ok(()) } else { Err(refused(remote, Lack::Keys)) }
+    if is_own(headers) { Ok(()) } else { Err(refused(remote, MissingCredential::Keys)) }
 }
 
 fn is_own(headers: &HeaderMap) -> bool {
@@ -65,12 +69,12 @@ fn is_same(origin: Option<&str>, host: &str) -> bool {
     origin.is_none_or(|origin| origin.split_once("://").is_some_and(|(_, origin)| origin == host))
 }
 
-fn refused(remote: &Remote, lack: Lack) -> ApiError {
-    let lack = match lack {
-        Lack::Keys => "without keys",
-        Lack::Key => "without a key",
+fn refused(remote: &Remote, missing: MissingCredential) -> ApiError {
+    let missing = match missing {
+        MissingCredential::Keys => "without keys",
+        MissingCredential::Key => "without a key",
     };
-    let detail = format_args!("a page of another origin asks for this: {lack} it is refused");
+    let detail = format_args!("a page of another origin asks for this: {missing} it is refused");
     let error = ApiError::new(Reason::Forbidden, detail);
     audit::refused(remote, KeyOwner::Unknown("none"), RefusalKind::Origin, &error);
     error

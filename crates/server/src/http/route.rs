@@ -3,7 +3,7 @@
 use hyper::Method as HttpMethod;
 
 use crate::metrics::Method;
-use crate::policy::access::Need;
+use crate::policy::access::Permission;
 
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,10 +48,10 @@ const TABLE: [(&str, Route); 17] = [
 ];
 
 /// Every path with its method, and what it needs.
-pub(crate) fn table() -> impl Iterator<Item = (String, Need)> {
+pub(crate) fn table() -> impl Iterator<Item = (String, Permission)> {
     TABLE.iter().map(|(path, route)| {
         let method = if route.is_post() { "POST" } else { "GET" };
-        (format!("{method} {path}"), route.need())
+        (format!("{method} {path}"), route.permission())
     })
 }
 
@@ -88,15 +88,15 @@ impl Route {
     }
 
     /// What it needs once there are keys.
-    pub(super) const fn need(self) -> Need {
+    pub(super) const fn permission(self) -> Permission {
         match self {
-            Self::Ids => Need::Ids,
+            Self::Ids => Permission::Ids,
             Self::DecodeOne | Self::DecodeMany | Self::Encode | Self::Info | Self::Cluster => {
-                Need::AnyKey
+                Permission::AnyKey
             }
-            Self::Elections | Self::Election | Self::Metrics => Need::Read,
-            Self::Drain | Self::Rotate | Self::Release => Need::Admin,
-            Self::Index | Self::Live | Self::Ready | Self::OpenApi => Need::Nothing,
+            Self::Elections | Self::Election | Self::Metrics => Permission::Read,
+            Self::Drain | Self::Rotate | Self::Release => Permission::Admin,
+            Self::Index | Self::Live | Self::Ready | Self::OpenApi => Permission::Nothing,
         }
     }
 

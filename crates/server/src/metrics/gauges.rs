@@ -19,7 +19,7 @@ use crate::cluster::cache::WorkerPool;
 use crate::cluster::tasks::StaleCounts;
 use crate::issuer::WaitStats;
 use crate::node::condition::{Condition, NodeState};
-use crate::policy::keys::follow::Age;
+use crate::policy::keys::follow::KeyListAge;
 
 type FloatGauge = Gauge<f64, AtomicU64>;
 type FloatCounter = Counter<f64, AtomicU64>;
@@ -47,7 +47,7 @@ pub(crate) struct MetricsSnapshot<'a> {
     pub(crate) stale: StaleCounts,
     /// By address.
     pub(crate) missing_replicas: &'a [String],
-    pub(crate) keys_age: Age,
+    pub(crate) keys_age: KeyListAge,
 }
 
 /// Everything that is not counted with a request.
@@ -208,11 +208,11 @@ impl Gauges {
     }
 
     /// Keys in a file are not followed and have no age.
-    fn refresh_keys(&self, age: Age) {
+    fn refresh_keys(&self, age: KeyListAge) {
         self.keys_age.set(match age {
-            Age::Unfollowed => 0.0,
-            Age::Unread => boot_time().saturating_sub(self.began).as_secs_f64(),
-            Age::Read(age) => age.as_secs_f64(),
+            KeyListAge::NotInStore => 0.0,
+            KeyListAge::Unread => boot_time().saturating_sub(self.began).as_secs_f64(),
+            KeyListAge::Read(age) => age.as_secs_f64(),
         });
     }
 

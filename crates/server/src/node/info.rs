@@ -50,7 +50,7 @@ pub(crate) fn info(shared: &Shared) -> wire::Info {
 fn warnings(shared: &Shared, node: Option<&NodeInfo>) -> Vec<String> {
     let mut warnings = node.map(NodeInfo::warnings).unwrap_or_default();
     warnings.extend(replicas::warnings(shared));
-    warnings.extend(shared.followed.warning());
+    warnings.extend(shared.stored_keys_status.warning());
     warnings
 }
 

@@ -73,11 +73,11 @@ pub(crate) fn note_change(publish: &watch::Sender<Condition>, condition: &Condit
     let (state, reason) = (condition.state, condition.reason.as_deref());
     let before = publish.borrow().clone();
     if before.state != state {
-        let (now, was) = (state.word(), before.state.word());
+        let (now, previous) = (state.word(), before.state.word());
         match reason {
-            None => tracing::info!(target: TARGET, state = now, was, "the node is {now}"),
+            None => tracing::info!(target: TARGET, state = now, previous, "the node is {now}"),
             Some(why) => {
-                tracing::warn!(target: TARGET, state = now, was, "the node is {now}: {why}")
+                tracing::warn!(target: TARGET, state = now, previous, "the node is {now}: {why}")
             }
         }
     }

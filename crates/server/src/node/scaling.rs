@@ -23,7 +23,7 @@ const LANES_MAX: usize = 8;
 
 /// What to do about the number of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Advice {
+enum ScalingStep {
     Stay,
     Add,
     Drop,
@@ -51,7 +51,7 @@ struct Scaler {
 }
 
 impl Scaler {
-    fn look(&mut self, load: Load) -> Advice {
+    fn look(&mut self, load: Load) -> ScalingStep {
         let lanes = load.lanes as u64;
         // More lanes than these were used to most of what they could do.
         let uses_more_than = |lanes: u64| {
@@ -62,12 +62,12 @@ impl Scaler {
         self.idle = if uses_more_than(lanes.saturating_sub(1)) { 0 } else { self.idle + 1 };
         if self.busy >= BUSY_LOOKS && load.lanes < LANES_MAX && load.are_held {
             *self = Self::default();
-            Advice::Add
+            ScalingStep::Add
         } else if self.idle >= IDLE_LOOKS && load.lanes > 1 {
             *self = Self::default();
-            Advice::Drop
+            ScalingStep::Drop
         } else {
-            Advice::Stay
+            ScalingStep::Stay
         }
     }
 }
@@ -97,8 +97,8 @@ pub(crate) async fn run(shared: &Shared, shutdown: CancellationToken) {
         };
         (exhausted, issued) = (exhausted_now, issued_now);
         match scaler.look(load) {
-            Advice::Stay => {}
-            Advice::Add => match node.add_lane() {
+            ScalingStep::Stay => {}
+            ScalingStep::Add => match node.add_lane() {
                 Ok(true) => {
                     tracing::info!(lanes = node.lanes(), "a lane was added: sequences are used up");
                 }
@@ -107,7 +107,7 @@ pub(crate) async fn run(shared: &Shared, shutdown: CancellationToken) {
                     tracing::warn!(%refusal, "cannot add a lane, though sequences are used up")
                 }
             },
-            Advice::Drop => {
+            ScalingStep::Drop => {
                 if node.drop_lane().await {
                     tracing::info!(lanes = node.lanes(), "a lane was given back: it was idle");
                 }
@@ -123,38 +123,41 @@ mod tests {
     const BUSY: Load =
         Load { lanes: 1, are_held: true, exhausted: 5, issued: 1000, lane_could: 1000 };
 
-    fn advices(load: Load, looks: u32) -> Vec<Advice> {
+    fn steps(load: Load, looks: u32) -> Vec<ScalingStep> {
         let mut scaler = Scaler::default();
-        (0..looks).map(|_| scaler.look(load)).filter(|advice| *advice != Advice::Stay).collect()
+        (0..looks)
+            .map(|_| scaler.look(load))
+            .filter(|advice| *advice != ScalingStep::Stay)
+            .collect()
     }
 
     #[test]
     fn a_load_adds_lanes_and_a_burst_does_not() {
-        assert_eq!(advices(BUSY, BUSY_LOOKS - 1), []);
-        assert_eq!(advices(BUSY, BUSY_LOOKS * 2), [Advice::Add, Advice::Add]);
+        assert_eq!(steps(BUSY, BUSY_LOOKS - 1), []);
+        assert_eq!(steps(BUSY, BUSY_LOOKS * 2), [ScalingStep::Add, ScalingStep::Add]);
         let mut scaler = Scaler::default();
         for _ in 0..100 {
-            assert_eq!(scaler.look(BUSY), Advice::Stay);
-            assert_eq!(scaler.look(BUSY), Advice::Stay);
-            assert_eq!(scaler.look(Load { exhausted: 0, ..BUSY }), Advice::Stay);
+            assert_eq!(scaler.look(BUSY), ScalingStep::Stay);
+            assert_eq!(scaler.look(BUSY), ScalingStep::Stay);
+            assert_eq!(scaler.look(Load { exhausted: 0, ..BUSY }), ScalingStep::Stay);
         }
     }
 
     #[test]
     fn no_lane_is_added_while_one_still_seeks_or_all_are_there() {
-        assert_eq!(advices(Load { are_held: false, ..BUSY }, 100), []);
-        assert_eq!(advices(Load { lanes: LANES_MAX, issued: 8000, ..BUSY }, 100), []);
+        assert_eq!(steps(Load { are_held: false, ..BUSY }, 100), []);
+        assert_eq!(steps(Load { lanes: LANES_MAX, issued: 8000, ..BUSY }, 100), []);
     }
 
     #[test]
     fn idle_lanes_are_given_back_but_never_the_last() {
         let idle = Load { lanes: 2, exhausted: 0, issued: 100, ..BUSY };
-        assert_eq!(advices(idle, IDLE_LOOKS - 1), []);
-        assert_eq!(advices(idle, IDLE_LOOKS), [Advice::Drop]);
-        assert_eq!(advices(Load { issued: 701, ..idle }, IDLE_LOOKS * 2), []);
-        assert_eq!(advices(Load { lanes: 1, issued: 0, ..idle }, IDLE_LOOKS * 2), []);
+        assert_eq!(steps(idle, IDLE_LOOKS - 1), []);
+        assert_eq!(steps(idle, IDLE_LOOKS), [ScalingStep::Drop]);
+        assert_eq!(steps(Load { issued: 701, ..idle }, IDLE_LOOKS * 2), []);
+        assert_eq!(steps(Load { lanes: 1, issued: 0, ..idle }, IDLE_LOOKS * 2), []);
         // A few large batches that fill over several ticks are no load.
         let large = Load { lanes: 1, exhausted: 5, issued: 60, ..BUSY };
-        assert_eq!(advices(large, IDLE_LOOKS), []);
+        assert_eq!(steps(large, IDLE_LOOKS), []);
     }
 }

@@ -17,7 +17,7 @@ use crate::policy::keys::{Denied, Key, Keyring, public_id};
 
 /// What a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum Permission {
     /// Nothing: probes, descriptions, and what keys are shown with.
     Nothing,
     /// A key, whatever its roles.
@@ -127,13 +127,13 @@ impl Authenticator {
         &self,
         remote: &Remote,
         shown: Option<&str>,
-        need: Need,
+        permission: Permission,
     ) -> Result<Caller, ApiError> {
-        if need == Need::Nothing {
+        if permission == Permission::Nothing {
             return Ok(Caller::Anybody);
         }
         let keys = self.keys.load();
-        let Some(keys) = keys.as_deref() else { return without_keys(remote, need) };
+        let Some(keys) = keys.as_deref() else { return without_keys(remote, permission) };
         let caller = match shown {
             Some(text) => self.shown(keys, remote, text)?,
             None => self.certified(keys, remote, 1)?.ok_or_else(|| {
@@ -141,7 +141,7 @@ impl Authenticator {
                 self.without_key(detail, 1)
             })?,
         };
-        caller.check(need, 1).map(|()| caller)
+        caller.check(permission, 1).map(|()| caller)
     }
 
     /// KeyOwner connection it is by its certificate alone: nobody's where it has none, or one that
@@ -223,8 +223,8 @@ impl Authenticator {
 }
 
 /// Without keys everybody may do everything, but administer only where administrators listen.
-fn without_keys(remote: &Remote, need: Need) -> Result<Caller, ApiError> {
-    if need == Need::Admin && remote.listener_kind == ListenerKind::Public {
+fn without_keys(remote: &Remote, permission: Permission) -> Result<Caller, ApiError> {
+    if permission == Permission::Admin && remote.listener_kind == ListenerKind::Public {
         let detail = "this needs the role admin: start the server with --keys, or with a listener \
                       for administrators, --admin";
         let error = ApiError::new(Reason::Forbidden, detail);

@@ -13,7 +13,7 @@ use crate::app::Shared;
 use crate::cluster::scopes::{self, Origin};
 use crate::metrics::Protocol;
 use crate::net::listener::Remote;
-use crate::policy::access::{Caller, Need};
+use crate::policy::access::{Caller, Permission};
 use crate::policy::keys::QuotaLeft;
 use crate::policy::queue::{Count, Flow};
 
@@ -82,25 +82,25 @@ impl Shared {
         ask: IdsRequest<'_>,
     ) -> Result<IssuedIds, ApiError> {
         let requests = ask.requests();
-        let need = match ask.origin {
-            Origin::Client => Need::Ids,
-            Origin::Peer => Need::Peer,
+        let permission = match ask.origin {
+            Origin::Client => Permission::Ids,
+            Origin::Peer => Permission::Peer,
         };
-        caller.check(need, requests)?;
+        caller.check(permission, requests)?;
         caller.check_scope(Some(ask.scope).filter(|name| !name.is_empty()), requests)?;
         let scope = self.issuer.scope(ask.scope)?;
         let flow = Flow { key: caller.number(), connection: remote.connection };
-        let mut want = self.issuer.want(ask.count, ask.patience, flow)?;
-        let charged = caller.charge(want.count).inspect_err(|error| {
+        let mut issue_request = self.issuer.issue_request(ask.count, ask.patience, flow)?;
+        let charged = caller.charge(issue_request.count).inspect_err(|error| {
             if !ask.waits_for_quota {
                 caller.count_refused(error, requests);
             }
         })?;
         let left = charged.map(|(count, left)| {
-            want.count = Count::Exactly(count);
+            issue_request.count = Count::Exactly(count);
             left
         });
-        let issued = scopes::issue(self, scope, want, ask.origin).await?;
+        let issued = scopes::issue(self, scope, issue_request, ask.origin).await?;
         self.metrics.requests.answered(ask.protocol, scope, &issued, ask.is_run);
         self.metrics.requests.issued_to(caller, issued.batch.len() as u64);
         Ok(IssuedIds { left, ..issued })

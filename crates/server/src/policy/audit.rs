@@ -88,7 +88,7 @@ pub(crate) fn paused(remote: &Remote, pause: std::time::Duration) {
 }
 
 /// Logs what an administrator told the node to do, and what came of it.
-pub(crate) fn told(remote: &Remote, key: Option<&Key>, verb: &str, outcome: &dyn fmt::Display) {
+pub(crate) fn log_act(remote: &Remote, key: Option<&Key>, verb: &str, outcome: &dyn fmt::Display) {
     tracing::info!(
         target: "frazil_server::audit",
         by = key.map_or("anybody", |key| key.entry.name.as_str()),

@@ -60,7 +60,7 @@ pub(crate) enum Count {
 
 /// A request for IDs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Want {
+pub(crate) struct IssueRequest {
     pub(crate) count: Count,
     /// How long it waits.
     pub(crate) patience: Duration,
@@ -120,10 +120,10 @@ impl Queue {
     pub(crate) async fn wait<S: Source + Clone>(
         self: &Arc<Self>,
         source: &S,
-        want: Want,
+        issue_request: IssueRequest,
         lanes: u64,
     ) -> Result<Issued, Refused> {
-        let answer = self.join(source, want, lanes)?;
+        let answer = self.join(source, issue_request, lanes)?;
         answer.await.unwrap_or_else(|_| {
             let detail = "the node is shutting down: ask another one";
             Err(ApiError::new(Reason::Draining, detail).into())
@@ -133,15 +133,15 @@ impl Queue {
     fn join<S: Source + Clone>(
         self: &Arc<Self>,
         source: &S,
-        want: Want,
+        issue_request: IssueRequest,
         lanes: u64,
     ) -> Result<oneshot::Receiver<Result<Issued, Refused>>, Refused> {
         let (answer, receiver) = oneshot::channel();
-        let deadline = boot_time().saturating_add(want.patience);
-        let waiter = Waiter { count: want.count, partly: None, deadline, answer };
+        let deadline = boot_time().saturating_add(issue_request.patience);
+        let waiter = Waiter { count: issue_request.count, partly: None, deadline, answer };
         let mut state = self.state();
-        self.check_wait(&state.fair, want, lanes)?;
-        state.fair.push(want.flow, want.count.most(), waiter);
+        self.check_wait(&state.fair, issue_request, lanes)?;
+        state.fair.push(issue_request.flow, issue_request.count.most(), waiter);
         self.note(&state);
         if !std::mem::replace(&mut state.is_served, true) {
             tokio::spawn(Service::new(self.clone(), source.clone()).run());
@@ -151,14 +151,19 @@ impl Queue {
 
     /// Whether a request can be served in time, by what is waited for before it. Keys take turns: before it come as
     /// many IDs of each other key as of its own, at the most.
-    fn check_wait(&self, fair: &FairQueue<Waiter>, want: Want, lanes: u64) -> Result<(), ApiError> {
-        let KeyBacklog { keys, own, own_ids } = fair.backlog(want.flow.key);
-        let count = u64::from(want.count.least());
+    fn check_wait(
+        &self,
+        fair: &FairQueue<Waiter>,
+        issue_request: IssueRequest,
+        lanes: u64,
+    ) -> Result<(), ApiError> {
+        let KeyBacklog { keys, own, own_ids } = fair.backlog(issue_request.flow.key);
+        let count = u64::from(issue_request.count.least());
         let fair_share = (own_ids + count).saturating_mul(keys as u64);
         let wait = time_for(&self.layout, fair.ids().min(fair_share) / lanes.max(1));
         // Who waits least is let in even where others fill the queue.
         let most = if own < self.max_waiting / (2 * keys) { 2 } else { 1 } * self.max_waiting;
-        if fair.len() >= most || wait > want.patience {
+        if fair.len() >= most || wait > issue_request.patience {
             let (requests, ids) = (fair.len(), fair.ids());
             let detail = format_args!("{requests} requests wait for {ids} IDs already");
             let wait = wait.clamp(Duration::from_millis(1), Duration::from_secs(2));
@@ -240,7 +245,7 @@ impl<S: Source> Service<S> {
     }
 
     /// Serves one request; says so if it has to wait.
-    fn serve(&self, state: &mut State, mut turn: Turn<Waiter>) -> Option<HeldUp> {
+    fn serve(&self, state: &mut State, mut turn: Turn<Waiter>) -> Option<BlockedRequest> {
         // Whoever asked is gone.
         if turn.item.answer.is_closed() {
             return None;
@@ -263,7 +268,7 @@ impl<S: Source> Service<S> {
             Err(Stop::Pause { after, .. }) => {
                 let is_partly = turn.item.partly.is_some();
                 state.fair.put_back(turn);
-                return Some(HeldUp { after: after.min(LOOK_AGAIN), is_partly });
+                return Some(BlockedRequest { after: after.min(LOOK_AGAIN), is_partly });
             }
         }
         None
@@ -282,7 +287,7 @@ impl<S: Source> Service<S> {
 }
 
 /// A request that has to wait.
-struct HeldUp {
+struct BlockedRequest {
     after: Duration,
     is_partly: bool,
 }

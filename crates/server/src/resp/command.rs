@@ -4,32 +4,32 @@ use frazil_wire::{ApiError, Reason};
 
 use super::reply::Shape;
 use crate::issuer::parse_count;
-use crate::policy::access::Need;
+use crate::policy::access::Permission;
 
 /// The commands there are, and what each needs.
-pub(super) const COMMANDS: [(&str, Need); 16] = [
-    ("id.next", Need::Ids),
-    ("id.decode", Need::AnyKey),
-    ("id.info", Need::AnyKey),
-    ("incr", Need::Ids),
-    ("incrby", Need::Ids),
-    ("ping", Need::AnyKey),
-    ("echo", Need::AnyKey),
-    ("hello", Need::Nothing),
-    ("auth", Need::Nothing),
-    ("select", Need::AnyKey),
-    ("client", Need::AnyKey),
-    ("command", Need::AnyKey),
-    ("config", Need::AnyKey),
-    ("info", Need::AnyKey),
-    ("reset", Need::Nothing),
-    ("quit", Need::Nothing),
+pub(super) const COMMANDS: [(&str, Permission); 16] = [
+    ("id.next", Permission::Ids),
+    ("id.decode", Permission::AnyKey),
+    ("id.info", Permission::AnyKey),
+    ("incr", Permission::Ids),
+    ("incrby", Permission::Ids),
+    ("ping", Permission::AnyKey),
+    ("echo", Permission::AnyKey),
+    ("hello", Permission::Nothing),
+    ("auth", Permission::Nothing),
+    ("select", Permission::AnyKey),
+    ("client", Permission::AnyKey),
+    ("command", Permission::AnyKey),
+    ("config", Permission::AnyKey),
+    ("info", Permission::AnyKey),
+    ("reset", Permission::Nothing),
+    ("quit", Permission::Nothing),
 ];
 
 /// What a command needs. One that does not exist is not told from others without a key.
-pub(super) fn need(name: &[u8]) -> Need {
+pub(super) fn permission(name: &[u8]) -> Permission {
     let found = COMMANDS.iter().find(|(known, _)| is(name, known));
-    found.map_or(Need::AnyKey, |(_, need)| *need)
+    found.map_or(Permission::AnyKey, |(_, permission)| *permission)
 }
 
 /// The commands that are about IDs.

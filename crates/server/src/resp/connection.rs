@@ -136,14 +136,14 @@ impl Connection {
     /// Idle connections may be kept for ever, as with Redis; half a command is not.
     async fn read(&mut self) -> io::Result<usize> {
         let Limits { head_timeout, resp_idle_timeout, auth_timeout, .. } = self.limits;
-        let stranger_left = self.session.stranger_left(auth_timeout);
+        let authentication_left = self.session.authentication_left(auth_timeout);
         let reading = self.stream.read_buf(&mut self.input);
         let left = match self.half_since {
             // However slowly it trickles in.
             Some(since) => Some((since + head_timeout).saturating_sub(boot_time())),
             None => Some(resp_idle_timeout).filter(|limit| !limit.is_zero()),
         };
-        match [left, stranger_left].into_iter().flatten().min() {
+        match [left, authentication_left].into_iter().flatten().min() {
             Some(left) => in_time(left, reading).await,
             None => reading.await,
         }
@@ -242,7 +242,9 @@ impl Connection {
         if is(name, "POST") || is(name, "HOST:") {
             return Pending::Close;
         }
-        if let Err(error) = self.session.check(&self.shared.authenticator, command::need(name)) {
+        if let Err(error) =
+            self.session.check(&self.shared.authenticator, command::permission(name))
+        {
             return self.fail(Method::Other, &error);
         }
         let (method, outcome) = match name.to_ascii_uppercase().as_slice() {

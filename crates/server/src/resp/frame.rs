@@ -35,7 +35,7 @@ impl FrameLimits {
     }
 
     /// The same before they have shown a key.
-    pub(super) fn of_stranger(self) -> Self {
+    pub(super) fn of_unauthenticated(self) -> Self {
         Self { bytes: self.bytes.min(STRANGE_BYTES_MAX), arguments: STRANGE_ARGUMENTS_MAX }
     }
 }

@@ -7,7 +7,7 @@ use super::reply::{Replies, Version};
 use super::session::Session;
 use crate::app::Shared;
 use crate::node::info;
-use crate::policy::access::{Authenticator, Need};
+use crate::policy::access::{Authenticator, Permission};
 
 /// Clients read it to know what they may send; the commands here behave as that version's.
 const REDIS_VERSION: &str = "7.0.0";
@@ -46,7 +46,7 @@ pub(super) fn hello(
             _ => return replies.error("ERR syntax error in HELLO"),
         };
     }
-    match session.check(authenticator, Need::AnyKey) {
+    match session.check(authenticator, Permission::AnyKey) {
         Ok(()) => {}
         Err(error) if error.reason == Reason::Unauthenticated => {
             return replies.error(

@@ -8,7 +8,7 @@ use frazil_wire::ApiError;
 
 use super::frame::FrameLimits;
 use crate::net::listener::Remote;
-use crate::policy::access::{Authenticator, Caller, Need};
+use crate::policy::access::{Authenticator, Caller, Permission};
 
 /// What a connection is called and whose it is.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Session {
         key: &[u8],
     ) -> Result<(), ApiError> {
         let key = std::str::from_utf8(key).unwrap_or_default();
-        let caller = authenticator.admit(&self.remote, Some(key), Need::AnyKey)?;
+        let caller = authenticator.admit(&self.remote, Some(key), Permission::AnyKey)?;
         user.map_or(Ok(()), |user| caller.check_user(user))?;
         self.become_of(Some(caller));
         Ok(())
@@ -72,13 +72,13 @@ impl Session {
     pub(super) fn check(
         &mut self,
         authenticator: &Authenticator,
-        need: Need,
+        permission: Permission,
     ) -> Result<(), ApiError> {
-        if need == Need::Nothing {
+        if permission == Permission::Nothing {
             return Ok(());
         }
         let caller = self.caller(authenticator, 1)?;
-        caller.check(need, 1)
+        caller.check(permission, 1)
     }
 
     /// KeyOwner it is, for so many commands.
@@ -96,7 +96,7 @@ impl Session {
     }
 
     /// How long the client may still take to show a key; `None` if it has, or needs none.
-    pub(super) fn stranger_left(&self, limit: Duration) -> Option<Duration> {
+    pub(super) fn authentication_left(&self, limit: Duration) -> Option<Duration> {
         let since = self.stranger_since?;
         Some((since + limit).saturating_sub(boot_time()))
     }
@@ -104,7 +104,7 @@ impl Session {
     /// What a command may have.
     pub(super) fn most(&self, bytes: usize) -> FrameLimits {
         let most = FrameLimits::bytes(bytes);
-        if self.caller.is_none() { most.of_stranger() } else { most }
+        if self.caller.is_none() { most.of_unauthenticated() } else { most }
     }
 
     fn become_of(&mut self, caller: Option<Caller>) {

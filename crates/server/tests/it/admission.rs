@@ -20,7 +20,7 @@ use crate::site::secured::Keys;
 
 /// The ways to IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Transport {
     Http,
     Grpc,
     GrpcStream,
@@ -29,7 +29,13 @@ enum Way {
     RespPipeline,
 }
 
-const WAYS: [Way; 5] = [Way::Http, Way::Grpc, Way::GrpcStream, Way::Resp, Way::RespPipeline];
+const WAYS: [Transport; 5] = [
+    Transport::Http,
+    Transport::Grpc,
+    Transport::GrpcStream,
+    Transport::Resp,
+    Transport::RespPipeline,
+];
 
 /// What a client hears: nothing but the IDs, or the reason.
 type Heard = Result<(), Reason>;
@@ -50,21 +56,21 @@ struct Open {
 }
 
 impl Client {
-    async fn connect(site: &Site, way: Way, key: Option<&str>) -> Self {
+    async fn connect(site: &Site, transport: Transport, key: Option<&str>) -> Self {
         let key = key.map(str::to_owned);
-        match way {
-            Way::Http => Self::Http { stream: tcp(site.http()).await, key },
-            Way::Grpc => Self::Grpc { client: grpc(site).await, key },
-            Way::GrpcStream => {
+        match transport {
+            Transport::Http => Self::Http { stream: tcp(site.http()).await, key },
+            Transport::Grpc => Self::Grpc { client: grpc(site).await, key },
+            Transport::GrpcStream => {
                 Self::GrpcStream(Box::new(Open { client: grpc(site).await, key, stream: None }))
             }
-            Way::Resp | Way::RespPipeline => {
+            Transport::Resp | Transport::RespPipeline => {
                 let mut stream = tcp(site.addrs.resp.unwrap()).await;
                 if let Some(key) = key {
                     // What is wrong with it is heard again from the command that needs it.
                     let _ = command(&mut stream, &format!("AUTH {key}")).await;
                 }
-                Self::Resp { stream, is_pipeline: way == Way::RespPipeline }
+                Self::Resp { stream, is_pipeline: transport == Transport::RespPipeline }
             }
         }
     }
@@ -275,9 +281,9 @@ async fn every_rule_holds_for_every_protocol() {
     .await;
     for Row { who, scope, count, heard } in ROWS {
         let key = known.iter().find(|(name, _)| *name == who).map(|(_, key)| key.as_str());
-        for way in WAYS {
-            let told = Client::connect(&site, way, key).await.ask(scope, count).await;
-            assert_eq!(told, heard, "{who} asks for {count} of {scope:?} over {way:?}");
+        for transport in WAYS {
+            let told = Client::connect(&site, transport, key).await.ask(scope, count).await;
+            assert_eq!(told, heard, "{who} asks for {count} of {scope:?} over {transport:?}");
         }
     }
     site.stop().await.unwrap();
@@ -294,24 +300,27 @@ async fn a_count_that_is_none_and_a_quota_that_is_used_up_are_refused_everywhere
     })
     .await;
     // A stream has credit instead of a count, and a run is of single ones.
-    for way in [Way::Http, Way::Grpc, Way::Resp] {
+    for transport in [Transport::Http, Transport::Grpc, Transport::Resp] {
         for count in [0, 100_001] {
-            let told = Client::connect(&site, way, Some(&rich)).await.ask("", count).await;
-            assert_eq!(told, Err(Reason::CountOutOfRange), "{count} over {way:?}");
+            let told = Client::connect(&site, transport, Some(&rich)).await.ask("", count).await;
+            assert_eq!(told, Err(Reason::CountOutOfRange), "{count} over {transport:?}");
         }
     }
     let refused = "frazil_key_refused_total{key=\"poor\",reason=\"QUOTA_EXCEEDED\"}";
     let mut refusals = 0.0;
-    for way in [Way::Http, Way::Grpc, Way::Resp] {
-        let mut client = Client::connect(&site, way, Some(&key)).await;
+    for transport in [Transport::Http, Transport::Grpc, Transport::Resp] {
+        let mut client = Client::connect(&site, transport, Some(&key)).await;
         let first = client.ask("", 2).await;
-        assert!(matches!(first, Ok(()) | Err(Reason::QuotaExceeded)), "{first:?} over {way:?}");
-        assert_eq!(client.ask("", 2).await, Err(Reason::QuotaExceeded), "{way:?}");
+        assert!(
+            matches!(first, Ok(()) | Err(Reason::QuotaExceeded)),
+            "{first:?} over {transport:?}"
+        );
+        assert_eq!(client.ask("", 2).await, Err(Reason::QuotaExceeded), "{transport:?}");
         refusals += if first.is_ok() { 1.0 } else { 2.0 };
-        assert!((site.metric(refused).await - refusals).abs() < f64::EPSILON, "{way:?}");
+        assert!((site.metric(refused).await - refusals).abs() < f64::EPSILON, "{transport:?}");
     }
     // A stream is slowed down, which is no refusal.
-    let mut client = Client::connect(&site, Way::GrpcStream, Some(&key)).await;
+    let mut client = Client::connect(&site, Transport::GrpcStream, Some(&key)).await;
     assert_eq!((client.ask("", 1).await, client.ask("", 1).await), (Ok(()), Ok(())));
     assert!((site.metric(refused).await - refusals).abs() < f64::EPSILON);
     site.stop().await.unwrap();
@@ -371,18 +380,18 @@ async fn what_is_taken_from_a_key_ends_for_connections_that_are_open() {
     })
     .await;
     let mut clients = Vec::new();
-    for way in WAYS {
-        let mut one = Client::connect(&site, way, Some(&withdrawn)).await;
-        let mut other = Client::connect(&site, way, Some(&revoked)).await;
+    for transport in WAYS {
+        let mut one = Client::connect(&site, transport, Some(&withdrawn)).await;
+        let mut other = Client::connect(&site, transport, Some(&revoked)).await;
         assert_eq!((one.ask("users", 1).await, other.ask("", 1).await), (Ok(()), Ok(())));
-        clients.push((way, one, other));
+        clients.push((transport, one, other));
     }
     keys.change("withdrawn", |entry| entry.scopes = Some(vec!["orders".to_owned()]));
     keys.revoke("revoked");
     site.reloader.reload().unwrap();
-    for (way, mut one, mut other) in clients {
-        assert_eq!(one.ask("users", 1).await, Err(Reason::Forbidden), "{way:?}");
-        assert_eq!(other.ask("", 1).await, Err(Reason::Unauthenticated), "{way:?}");
+    for (transport, mut one, mut other) in clients {
+        assert_eq!(one.ask("users", 1).await, Err(Reason::Forbidden), "{transport:?}");
+        assert_eq!(other.ask("", 1).await, Err(Reason::Unauthenticated), "{transport:?}");
     }
     site.stop().await.unwrap();
 }

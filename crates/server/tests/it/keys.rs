@@ -37,9 +37,9 @@ async fn post(address: SocketAddr, path: &str, key: &str) -> Reply {
 }
 
 /// A RESP client that reads line by line.
-struct Talk(BufReader<TcpStream>);
+struct RespClient(BufReader<TcpStream>);
 
-impl Talk {
+impl RespClient {
     async fn new(site: &Site) -> Self {
         Self(BufReader::new(TcpStream::connect(site.addrs.resp.unwrap()).await.unwrap()))
     }
@@ -57,7 +57,7 @@ async fn keys_come_and_go_without_a_restart() {
     let mut keys = Keys::new();
     let old = keys.add("old", Role::Ids);
     let site = keyed(&keys).await;
-    let mut talk = Talk::new(&site).await;
+    let mut talk = RespClient::new(&site).await;
     assert!(talk.say("INCR x").await.starts_with("-NOAUTH "));
     assert!(talk.say("AUTH frz_00_11").await.starts_with("-WRONGPASS "));
     assert!(talk.say(&format!("AUTH somebody {old}")).await.starts_with("-WRONGPASS "));
@@ -127,7 +127,7 @@ async fn a_quota_counts_ids_and_says_when_there_are_more() {
     let never = post(site.http(), "/ids?count=1001", &key).await;
     assert_eq!((never.status, never.reason().as_str()), (400, "COUNT_OUT_OF_RANGE"));
     assert_eq!(never.headers.get("retry-after"), None);
-    let mut talk = Talk::new(&site).await;
+    let mut talk = RespClient::new(&site).await;
     assert_eq!(talk.say(&format!("AUTH {key}")).await, "+OK");
     let refused = talk.say("ID.NEXT 1000").await;
     assert!(refused.starts_with("-QUOTA_EXCEEDED retry_after_ms="), "{refused}");
@@ -154,7 +154,7 @@ async fn a_key_for_some_scopes_gets_ids_of_those_alone() {
         let reply = post(site.http(), path, &key).await;
         assert_eq!((reply.status, reply.reason().as_str()), (403, "FORBIDDEN"), "{path}");
     }
-    let mut talk = Talk::new(&site).await;
+    let mut talk = RespClient::new(&site).await;
     assert_eq!(talk.say(&format!("AUTH {key}")).await, "+OK");
     assert!(talk.say("INCR x").await.starts_with("-NOPERM FORBIDDEN: "));
     assert!(talk.say("ID.NEXT SCOPE orders AS INT").await.starts_with(':'));
@@ -370,7 +370,7 @@ async fn who_speaks_plainly_to_a_tls_port_or_tls_to_a_plain_one_is_told() {
     .await;
     let reply = secured.get("/livez").await;
     assert_eq!((reply.status, reply.text().trim()), (400, "this port speaks TLS: use https://"));
-    let mut talk = Talk::new(&secured).await;
+    let mut talk = RespClient::new(&secured).await;
     assert!(talk.say("PING").await.starts_with("-ERR this port speaks TLS"));
     secured.stop().await.unwrap();
     let plain = Site::start().await;

@@ -18,19 +18,19 @@ const SHOWN_MAX: usize = 64;
 pub(super) struct Malformed<'a> {
     /// What stands there, or its beginning.
     pub(super) text: &'a [u8],
-    pub(super) why: Why,
+    pub(super) why: StopReason,
 }
 
 /// Why a line is no ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum StopReason {
     NotAnId(ParseIdError),
     LineTooLong,
     /// A binary file ends within an ID.
     CutOff,
 }
 
-impl Display for Why {
+impl Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAnId(error) => error.fmt(f),

@@ -3,15 +3,19 @@
 use frazil::coord::stores::file::Copied;
 use frazil::coord::{Group, Leasing, Put};
 
-use super::new_meta::Wish;
+use super::new_meta::RequestedMeta;
 use crate::args::InitArgs;
 use crate::commands::place::{over_blank, version_to_fill};
 use crate::output::{Data, Exit, Failure, say};
 
 pub(super) async fn run(args: &InitArgs) -> Result<(), Failure> {
     let url = args.place.url()?;
-    let wish =
-        Wish { url: &url, layout: &args.layout.layout, workers: args.workers, window: args.window };
+    let wish = RequestedMeta {
+        url: &url,
+        layout: &args.layout.layout,
+        workers: args.workers,
+        window: args.window,
+    };
     let meta = wish.meta()?;
     let store = args.place.open(Copied::Refuse).await?;
     let known = store.meta().await?;

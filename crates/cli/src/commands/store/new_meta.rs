@@ -12,14 +12,14 @@ use crate::args::WorkersArg;
 use crate::output::{Exit, Failure};
 
 /// What is to be created.
-pub(super) struct Wish<'a> {
+pub(super) struct RequestedMeta<'a> {
     pub(super) url: &'a StoreUrl,
     pub(super) layout: &'a Layout,
     pub(super) workers: WorkersArg,
     pub(super) window: Option<Duration>,
 }
 
-impl Wish<'_> {
+impl RequestedMeta<'_> {
     pub(super) fn meta(&self) -> Result<Meta, Failure> {
         let (first_worker, last_worker) = self.range()?;
         let window = self.window()?;

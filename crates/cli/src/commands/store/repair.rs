@@ -11,7 +11,7 @@ use frazil::coord::{
 };
 use serde::Serialize;
 
-use super::new_meta::Wish;
+use super::new_meta::RequestedMeta;
 use super::quarantine::SKEW_MS;
 use crate::args::RepairArgs;
 use crate::commands::place::{over_blank, pool_meta, version_to_fill};
@@ -106,8 +106,12 @@ async fn open(args: &RepairArgs) -> Result<(Arc<dyn Store>, Versioned<Meta>, boo
 /// longest there is must pass.
 fn create(args: &RepairArgs) -> Result<Meta, Failure> {
     let url = args.place.url()?;
-    let wish =
-        Wish { url: &url, layout: &args.layout.layout, workers: args.workers, window: args.window };
+    let wish = RequestedMeta {
+        url: &url,
+        layout: &args.layout.layout,
+        workers: args.workers,
+        window: args.window,
+    };
     let meta = wish.meta()?;
     let window_ms = args.window.map_or(WINDOW_MAX_MS, |_| meta.window_ms);
     Ok(Meta { quarantine: unix_ms().saturating_add(window_ms + SKEW_MS), ..meta })

@@ -1,6 +1,6 @@
 //! `frazil workers repair`.
 
-use frazil::coord::rules::{Outlook, outlook};
+use frazil::coord::rules::{SlotAvailability, availability};
 use frazil::coord::time::unix_ms;
 use frazil::coord::{Claim, Found, Leasing, Presence, Put, Record, Slot, Store, Version};
 use frazil_id::Id;
@@ -39,7 +39,10 @@ pub(super) async fn run(args: &WorkersRepairArgs) -> Result<(), Failure> {
     let judge = Claim::to_judge(&meta, unix_ms());
     let is_poisoned = |time| {
         let record = Record { horizon: time, ..record.clone() };
-        matches!(outlook(&Found::Known(record), &judge, &look.history), Outlook::Poisoned { .. })
+        matches!(
+            availability(&Found::Known(record), &judge, &look.history),
+            SlotAvailability::Poisoned { .. }
+        )
     };
     if record.horizon > horizon && !is_poisoned(record.horizon) {
         let why = format!(

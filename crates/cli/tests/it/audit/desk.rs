@@ -13,7 +13,7 @@ use tempfile::TempDir;
 pub(crate) struct Desk(TempDir);
 
 /// What a run came to.
-pub(crate) struct Told {
+pub(crate) struct AuditReport {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -32,7 +32,7 @@ impl Desk {
         fs::write(self.file(name), content).unwrap();
     }
 
-    pub(crate) fn audit(&self, args: &[impl AsRef<OsStr>]) -> Told {
+    pub(crate) fn audit(&self, args: &[impl AsRef<OsStr>]) -> AuditReport {
         self.audit_input(args, "")
     }
 
@@ -52,7 +52,7 @@ impl Desk {
     }
 
     /// Runs with input on stdin, written beside the reading of the output.
-    pub(crate) fn audit_input(&self, args: &[impl AsRef<OsStr>], input: &str) -> Told {
+    pub(crate) fn audit_input(&self, args: &[impl AsRef<OsStr>], input: &str) -> AuditReport {
         let mut child = Command::new(env!("CARGO_BIN_EXE_frazil"))
             .arg("audit")
             .args(args)
@@ -69,7 +69,7 @@ impl Desk {
         let writer = thread::spawn(move || drop(stdin.write_all(input.as_bytes())));
         let output = child.wait_with_output().unwrap();
         writer.join().unwrap();
-        Told {
+        AuditReport {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use frazil_id::{Id, Layout};
 use frazil_rig::Corpus;
 
-use super::desk::{Desk, Told, objects};
+use super::desk::{AuditReport, Desk, objects};
 
 /// A few seconds: each case is two processes.
 const USUAL: u32 = 150;
@@ -42,7 +42,7 @@ fn by_eights(bytes: &[u8]) -> [usize; 4] {
     count(ids.map(|id| id.try_into().ok().map(|id| Id::from_u64(u64::from_be_bytes(id)))))
 }
 
-fn agrees(told: &Told, expected: [usize; 4]) {
+fn agrees(told: &AuditReport, expected: [usize; 4]) {
     let verdict = objects(&told.stdout).pop().expect("there is a verdict");
     let counts = ["checked", "duplicates", "outside", "malformed"]
         .map(|key| usize::try_from(verdict[key].as_u64().unwrap()).unwrap());

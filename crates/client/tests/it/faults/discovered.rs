@@ -13,7 +13,7 @@ async fn honest() -> Impostor {
     Impostor::start(|_| Act::Ids).await
 }
 
-fn curious(given: &Impostor) -> Builder {
+fn discovering(given: &Impostor) -> Builder {
     direct([given.url()]).discover_every(Duration::from_millis(1))
 }
 
@@ -32,7 +32,7 @@ async fn until(client: &Client, what: &str, mut is_so: impl FnMut() -> bool) {
 async fn a_discovered_server_is_used_and_dropped_when_it_has_left() {
     let (given, other) = (honest().await, honest().await);
     given.list_nodes(&[(&other.url(), ""), (&given.url(), "")]);
-    let client = curious(&given).build().unwrap();
+    let client = discovering(&given).build().unwrap();
     until(&client, "it joins", || other.asked() > 0).await;
     assert_eq!((client.stats().endpoints, client.stats().joined), (2, 1));
     // Whoever is asked about the cluster, nobody is listed any more.
@@ -58,7 +58,7 @@ async fn an_address_is_used_only_after_it_has_answered_as_one_of_the_cluster() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let silent_url = format!("http://{}", silent.local_addr().unwrap());
     given.list_nodes(&[(&silent_url, ""), ("http://127.0.0.1:1", ""), ("nonsense", "")]);
-    let client = curious(&given).build().unwrap();
+    let client = discovering(&given).build().unwrap();
     let asked = Arc::new(AtomicBool::new(false));
     let was_asked = asked.clone();
     let silence = tokio::spawn(async move {
@@ -91,7 +91,7 @@ async fn servers_of_our_zone_are_asked_while_they_are_well() {
     for site in [&given, &near, &far] {
         site.list_nodes(&[(&near.url(), "east"), (&far.url(), "west")]);
     }
-    let client = curious(&given).zone("east").build().unwrap();
+    let client = discovering(&given).zone("east").build().unwrap();
     until(&client, "both join", || client.stats().joined == 2).await;
     let before = (given.asked(), near.asked(), far.asked());
     many(&client, 50).await;
@@ -102,7 +102,7 @@ async fn servers_of_our_zone_are_asked_while_they_are_well() {
     assert_eq!(near.asked() - before.1, 51, "it said when to come back");
     assert!(far.asked() > before.2 && given.asked() > before.0);
     // The control: without a zone all are asked.
-    let anywhere = curious(&given).build().unwrap();
+    let anywhere = discovering(&given).build().unwrap();
     let before = far.asked();
     until(&anywhere, "the far one is asked", || far.asked() > before).await;
 }

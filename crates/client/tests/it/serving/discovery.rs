@@ -28,9 +28,9 @@ async fn node(directory: &Path, name: &str, change: impl FnOnce(&mut Config, u16
 
 /// Whose answers had IDs, and who left.
 #[derive(Default)]
-struct Seen(Mutex<Vec<String>>);
+struct Observed(Mutex<Vec<String>>);
 
-impl frazil_client::Observer for Seen {
+impl frazil_client::Observer for Observed {
     fn event(&self, event: &Event<'_>) {
         let seen = match event {
             Event::Answered { endpoint, ids: 1.., .. } => format!("answered {endpoint}"),
@@ -42,13 +42,13 @@ impl frazil_client::Observer for Seen {
     }
 }
 
-impl Seen {
+impl Observed {
     fn has(&self, what: &str) -> bool {
         self.0.lock().unwrap().iter().any(|seen| seen == what)
     }
 }
 
-async fn take_until(client: &Client, seen: &Seen, what: String) -> Vec<Id> {
+async fn take_until(client: &Client, seen: &Observed, what: String) -> Vec<Id> {
     let mut ids = Vec::new();
     let taking = async {
         while !seen.has(&what) {
@@ -65,7 +65,7 @@ async fn nodes_that_join_are_used_and_nodes_that_leave_are_dropped() {
     let directory = tempfile::tempdir().unwrap();
     let given = node(directory.path(), "a", |_, _| {}).await;
     let first = node(directory.path(), "b", |_, _| {}).await;
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(Observed::default());
     let client = Client::builder()
         .endpoint(given.http())
         .prefetch(0)
@@ -104,7 +104,7 @@ async fn a_node_in_the_clear_is_never_asked_by_whoever_was_given_one_with_tls() 
     let plain = node(directory.path(), "b", |_, _| {}).await;
     let secured = node(directory.path(), "c", secure).await;
     let url = |site: &Site| format!("https://localhost:{}", site.addrs.http.unwrap().port());
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(Observed::default());
     let client = Client::builder()
         .endpoint(url(&given))
         .ca(certificates.ca())

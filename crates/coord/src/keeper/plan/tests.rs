@@ -66,14 +66,14 @@ fn error(kind: ErrorKind) -> Error {
 }
 
 /// A plan, the clocks it is told, and short words for what a driver does.
-struct Talk {
+struct PlanFixture {
     plan: Plan,
     now: Now,
     /// What a look at the pool shows.
     pool: Vec<Entry>,
 }
 
-impl Talk {
+impl PlanFixture {
     fn new(setup: Setup) -> Self {
         let nonce = Nonce::from_bits(EVEN);
         let now = Now { boot: seconds(1000), unix: START, last: 0, nonce };
@@ -82,16 +82,16 @@ impl Talk {
 
     /// A plan that has read meta.
     fn met(setup: Setup) -> Self {
-        let mut talk = Self::new(setup);
-        talk.read(Ok(Some((3, meta()))));
-        talk
+        let mut plan_fixture = Self::new(setup);
+        plan_fixture.read(Ok(Some((3, meta()))));
+        plan_fixture
     }
 
     /// A plan that holds worker 7.
     fn holding() -> Self {
-        let mut talk = Self::met(setup());
-        talk.take(7);
-        talk
+        let mut plan_fixture = Self::met(setup());
+        plan_fixture.take(7);
+        plan_fixture
     }
 
     /// Time goes by on every clock.

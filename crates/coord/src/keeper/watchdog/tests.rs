@@ -19,13 +19,13 @@ const LIMIT_MS: u64 = 10_000;
 
 /// A lane with a clock that the test sets, and a bound that it looks at.
 #[derive(Default)]
-struct Still {
+struct FakeLane {
     now: AtomicU64,
     steady: AtomicU64,
     bound: AtomicU64,
 }
 
-impl Lane for Still {
+impl Lane for FakeLane {
     fn now(&self) -> UnixMs {
         self.now.load(Ordering::Relaxed)
     }
@@ -54,13 +54,13 @@ impl Lane for Still {
 
 /// A store that can be moved away.
 #[derive(Debug, Default)]
-struct Movable {
+struct MovableStore {
     store: MemoryStore,
     is_away: AtomicBool,
 }
 
 #[async_trait]
-impl Store for Movable {
+impl Store for MovableStore {
     fn guarantees(&self) -> Guarantees {
         self.store.guarantees()
     }
@@ -98,24 +98,24 @@ impl Store for Movable {
     }
 }
 
-impl std::fmt::Display for Movable {
+impl std::fmt::Display for MovableStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.store.fmt(f)
     }
 }
 
 /// A lane that was just opened.
-struct Scene {
-    lane: Arc<Still>,
-    store: Arc<Movable>,
+struct OpenedLane {
+    lane: Arc<FakeLane>,
+    store: Arc<MovableStore>,
     watchdog: Watchdog,
     /// When the keeper's task ran last, in boot time.
     turned: Duration,
 }
 
-impl Scene {
+impl OpenedLane {
     fn new() -> Self {
-        let (lane, store) = (Arc::new(Still::default()), Arc::new(Movable::default()));
+        let (lane, store) = (Arc::new(FakeLane::default()), Arc::new(MovableStore::default()));
         lane.now.store(START, Ordering::Relaxed);
         let watchdog = Watchdog::new(lane.clone(), store.clone());
         watchdog.open(grant(), Nonce::from_bits(1), boot_time());
@@ -147,105 +147,105 @@ fn grant() -> Grant {
 
 #[test]
 fn a_lane_whose_keeper_does_not_run_gets_no_further_than_its_leash() {
-    let scene = Scene::new();
-    assert_eq!(scene.bound(), LIMIT_MS);
-    scene.lane.now.fetch_add(3000, Ordering::Relaxed);
-    scene.watchdog.raise(HORIZON + 1, boot_time());
-    assert_eq!(scene.bound(), 3000 + LIMIT_MS, "whatever was acknowledged");
+    let opened = OpenedLane::new();
+    assert_eq!(opened.bound(), LIMIT_MS);
+    opened.lane.now.fetch_add(3000, Ordering::Relaxed);
+    opened.watchdog.raise(HORIZON + 1, boot_time());
+    assert_eq!(opened.bound(), 3000 + LIMIT_MS, "whatever was acknowledged");
 }
 
 #[test]
 fn a_lane_whose_keeper_runs_gets_all_that_was_acknowledged_and_no_more() {
-    let mut scene = Scene::new();
+    let mut opened = OpenedLane::new();
     for seconds in 1..=590 {
-        scene.watchdog.request_ended(scene.turned);
-        scene.pass(1);
-        assert_eq!(scene.bound(), seconds * 1000 + LIMIT_MS);
+        opened.watchdog.request_ended(opened.turned);
+        opened.pass(1);
+        assert_eq!(opened.bound(), seconds * 1000 + LIMIT_MS);
     }
-    scene.pass(5);
-    assert_eq!(scene.bound(), HORIZON - START);
+    opened.pass(5);
+    assert_eq!(opened.bound(), HORIZON - START);
 }
 
 #[test]
 fn a_lane_whose_keeper_hears_nothing_stops_before_newcomers_start() {
-    let mut scene = Scene::new();
+    let mut opened = OpenedLane::new();
     for _ in 0..10 {
-        scene.pass(2);
+        opened.pass(2);
     }
     let heard_for = u64::try_from(HEARD_FOR.as_millis()).unwrap();
-    assert!(scene.bound() <= heard_for, "{} ms", scene.bound());
-    scene.watchdog.request_ended(scene.turned);
-    scene.pass(2);
-    assert_eq!(scene.bound(), 22_000 + LIMIT_MS);
+    assert!(opened.bound() <= heard_for, "{} ms", opened.bound());
+    opened.watchdog.request_ended(opened.turned);
+    opened.pass(2);
+    assert_eq!(opened.bound(), 22_000 + LIMIT_MS);
 }
 
 #[test]
 fn after_a_stop_a_lane_waits_for_the_answer_to_a_request_made_since() {
-    let mut scene = Scene::new();
-    let before_stop = scene.turned;
-    scene.pass(60);
-    assert_eq!(scene.bound(), LIMIT_MS, "nobody was asked");
-    scene.watchdog.request_ended(before_stop);
-    scene.pass(2);
-    assert_eq!(scene.bound(), LIMIT_MS, "the answer is as old as the stop");
-    scene.watchdog.request_ended(scene.turned);
-    scene.pass(2);
-    assert_eq!(scene.bound(), 64_000 + LIMIT_MS);
+    let mut opened = OpenedLane::new();
+    let before_stop = opened.turned;
+    opened.pass(60);
+    assert_eq!(opened.bound(), LIMIT_MS, "nobody was asked");
+    opened.watchdog.request_ended(before_stop);
+    opened.pass(2);
+    assert_eq!(opened.bound(), LIMIT_MS, "the answer is as old as the stop");
+    opened.watchdog.request_ended(opened.turned);
+    opened.pass(2);
+    assert_eq!(opened.bound(), 64_000 + LIMIT_MS);
 }
 
 #[test]
 fn a_keeper_that_woke_up_before_its_leash_need_not_ask_again() {
-    let mut scene = Scene::new();
-    let woke_up = scene.turned + Duration::from_secs(59);
-    scene.watchdog.request_ended(woke_up);
-    scene.pass(60);
-    assert_eq!(scene.bound(), 60_000 + LIMIT_MS);
+    let mut opened = OpenedLane::new();
+    let woke_up = opened.turned + Duration::from_secs(59);
+    opened.watchdog.request_ended(woke_up);
+    opened.pass(60);
+    assert_eq!(opened.bound(), 60_000 + LIMIT_MS);
 }
 
 #[test]
 fn an_answer_that_waited_for_the_end_of_a_stop_moves_nothing() {
-    let scene = Scene::new();
+    let opened = OpenedLane::new();
     let before_stop = boot_time().saturating_sub(Duration::from_secs(11));
-    scene.lane.now.fetch_add(11_000, Ordering::Relaxed);
-    scene.watchdog.raise(HORIZON + 1, before_stop);
-    assert_eq!(scene.bound(), LIMIT_MS);
-    scene.watchdog.open(grant(), Nonce::from_bits(2), before_stop);
-    assert_eq!(scene.lane.bound.load(Ordering::Relaxed), grant().floor, "not even a first time");
+    opened.lane.now.fetch_add(11_000, Ordering::Relaxed);
+    opened.watchdog.raise(HORIZON + 1, before_stop);
+    assert_eq!(opened.bound(), LIMIT_MS);
+    opened.watchdog.open(grant(), Nonce::from_bits(2), before_stop);
+    assert_eq!(opened.lane.bound.load(Ordering::Relaxed), grant().floor, "not even a first time");
 }
 
 #[test]
 fn a_lane_stops_where_its_store_was_moved_away() {
-    let mut scene = Scene::new();
-    scene.store.is_away.store(true, Ordering::Relaxed);
-    scene.pass(2);
-    assert_eq!(scene.bound(), LIMIT_MS);
-    scene.store.is_away.store(false, Ordering::Relaxed);
-    scene.pass(2);
-    assert_eq!(scene.bound(), 4000 + LIMIT_MS);
+    let mut opened = OpenedLane::new();
+    opened.store.is_away.store(true, Ordering::Relaxed);
+    opened.pass(2);
+    assert_eq!(opened.bound(), LIMIT_MS);
+    opened.store.is_away.store(false, Ordering::Relaxed);
+    opened.pass(2);
+    assert_eq!(opened.bound(), 4000 + LIMIT_MS);
 }
 
 #[test]
 fn a_lane_that_was_closed_gets_nothing() {
-    let mut scene = Scene::new();
-    scene.watchdog.close();
-    scene.pass(2);
-    assert_eq!(scene.lane.bound.load(Ordering::Relaxed), 0);
+    let mut opened = OpenedLane::new();
+    opened.watchdog.close();
+    opened.pass(2);
+    assert_eq!(opened.lane.bound.load(Ordering::Relaxed), 0);
 }
 
 #[test]
 fn a_clock_that_stepped_back_is_not_waited_for_by_a_lane_that_rides() {
-    let mut scene = Scene::new();
-    scene.lane.now.store(START - 3_600_000, Ordering::Relaxed);
-    scene.lane.steady.store(START + 4000, Ordering::Relaxed);
-    scene.turn(4);
-    assert_eq!(scene.bound(), 4000 + LIMIT_MS);
+    let mut opened = OpenedLane::new();
+    opened.lane.now.store(START - 3_600_000, Ordering::Relaxed);
+    opened.lane.steady.store(START + 4000, Ordering::Relaxed);
+    opened.turn(4);
+    assert_eq!(opened.bound(), 4000 + LIMIT_MS);
 }
 
 #[test]
 fn a_lane_that_runs_ahead_of_now_has_times_at_once() {
-    let scene = Scene::new();
+    let opened = OpenedLane::new();
     let ahead = Grant { floor: START + 2 * LIMIT_MS, ..grant() };
-    scene.watchdog.open(ahead, Nonce::from_bits(2), boot_time());
+    opened.watchdog.open(ahead, Nonce::from_bits(2), boot_time());
     // No further than it needs: a directory that is replaced right away starts as far ahead.
-    assert_eq!(scene.bound(), 2 * LIMIT_MS + LIMIT_MS / 5);
+    assert_eq!(opened.bound(), 2 * LIMIT_MS + LIMIT_MS / 5);
 }

@@ -11,12 +11,12 @@ use etcd_client::{Compare, CompareOp, PutOptions, Txn, TxnOp, TxnOpResponse, Txn
 
 use super::EtcdStore;
 use super::failure::Failure;
-use super::remote::{Call, Nature};
+use super::remote::{Call, RequestEffect};
 use super::snapshot::{Revisions, ServedClaim, Snapshot, revision, revisions, written};
 use crate::nonce::Nonce;
 use crate::record::{Version, json};
 use crate::slot::Slot;
-use crate::store::{Change, Commit, Committed, Look, Present, Stay};
+use crate::store::{Change, Commit, Committed, Look, PresenceChange, Present};
 
 /// How many changes one transaction tries. If all of a crowd see the same free slots, a claim
 /// fails on all of these with a chance of 1 in 9 on average; more would make every request larger.
@@ -28,7 +28,7 @@ const ROUNDS_MAX: usize = 4;
 
 /// What was learned by a transaction that wrote nothing, for the next one.
 #[derive(Default)]
-struct Learned {
+struct FailedTransaction {
     /// Texts to be compared as a whole.
     texts: HashMap<Slot, Vec<u8>>,
     /// The revision of a claim key that is out of date; 0 if there was none.
@@ -50,14 +50,14 @@ impl EtcdStore {
         commit: &Commit,
     ) -> Result<Committed, Failure> {
         let changes = &commit.changes[..commit.changes.len().min(CHANGES_MAX)];
-        let mut learned = Learned::default();
+        let mut learned = FailedTransaction::default();
         for _ in 0..ROUNDS_MAX {
             let leases = self.leases_of(call, changes).await?;
             let once = commit.served_once();
             let branches = self.branches(changes, &leases, &learned, once);
             let indexes: Vec<usize> = branches.iter().map(|branch| branch.index).collect();
             let txn = self.transaction(commit, changes, branches, learned.claim);
-            let answer = match call.transact(Nature::Writes, txn).await {
+            let answer = match call.transact(RequestEffect::Writes, txn).await {
                 Err(Failure::NoLease) => {
                     for lease in leases.into_iter().flatten() {
                         self.leases.forget(call, lease).await;
@@ -89,9 +89,9 @@ impl EtcdStore {
     ) -> Result<Vec<Option<i64>>, Failure> {
         let mut leases = Vec::with_capacity(changes.len());
         for change in changes {
-            leases.push(match change.stay {
-                Stay::For(ttl) => Some(self.leases.fresh(call, ttl).await?),
-                Stay::Ended => None,
+            leases.push(match change.presence_change {
+                PresenceChange::For(ttl) => Some(self.leases.fresh(call, ttl).await?),
+                PresenceChange::Ended => None,
             });
         }
         Ok(leases)
@@ -132,7 +132,7 @@ impl EtcdStore {
         &self,
         changes: &[Change],
         leases: &[Option<i64>],
-        learned: &Learned,
+        learned: &FailedTransaction,
         once: Option<Nonce>,
     ) -> Vec<Branch> {
         let claim = once.map(|nonce| self.keys.claim(nonce));
@@ -229,7 +229,7 @@ impl EtcdStore {
         changes: &[Change],
         once: Option<Nonce>,
         snapshot: &Snapshot,
-        learned: &mut Learned,
+        learned: &mut FailedTransaction,
     ) -> Result<Option<Look>, Failure> {
         if let (Some(served), Some(nonce)) = (snapshot.served_claim(), once) {
             learned.claim = served.revision;
@@ -256,7 +256,7 @@ impl EtcdStore {
     }
 }
 
-impl Learned {
+impl FailedTransaction {
     /// Notes the texts that are what was read, and begin otherwise. `false` if there are no more.
     fn learn_texts(&mut self, changes: &[Change], snapshot: &Snapshot) -> bool {
         let known = self.texts.len();

@@ -22,7 +22,7 @@ pub(super) struct Keys {
 
 /// What a key stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum KeyTarget {
     Meta,
     Record(Slot),
     Own(Slot),
@@ -77,17 +77,17 @@ impl Keys {
     }
 
     /// What a key stands for; `None` if it is none of ours.
-    pub(super) fn place(&self, key: &[u8]) -> Option<Place> {
+    pub(super) fn place(&self, key: &[u8]) -> Option<KeyTarget> {
         let name = std::str::from_utf8(key).ok()?.strip_prefix(&self.prefix)?;
         if name == "meta" {
-            return Some(Place::Meta);
+            return Some(KeyTarget::Meta);
         }
         let (kind, rest) = name.split_once('/')?;
         match kind {
-            "own" => slot(rest).map(Place::Own),
-            "born" => slot(rest).map(Place::Born),
-            "claim" => Some(Place::Claim),
-            _ => slot(name).map(Place::Record),
+            "own" => slot(rest).map(KeyTarget::Own),
+            "born" => slot(rest).map(KeyTarget::Born),
+            "claim" => Some(KeyTarget::Claim),
+            _ => slot(name).map(KeyTarget::Record),
         }
     }
 }
@@ -110,13 +110,13 @@ mod tests {
             let election = Slot::named(Group::Elections, "own").unwrap();
             for slot in [Slot::worker(7), election] {
                 let place = |key: String| keys.place(key.as_bytes());
-                assert_eq!(place(keys.record(&slot)), Some(Place::Record(slot.clone())));
-                assert_eq!(place(keys.own(&slot)), Some(Place::Own(slot.clone())));
-                assert_eq!(place(keys.born(&slot)), Some(Place::Born(slot.clone())));
+                assert_eq!(place(keys.record(&slot)), Some(KeyTarget::Record(slot.clone())));
+                assert_eq!(place(keys.own(&slot)), Some(KeyTarget::Own(slot.clone())));
+                assert_eq!(place(keys.born(&slot)), Some(KeyTarget::Born(slot.clone())));
             }
-            assert_eq!(keys.place(keys.meta().as_bytes()), Some(Place::Meta));
+            assert_eq!(keys.place(keys.meta().as_bytes()), Some(KeyTarget::Meta));
             let claim = keys.claim(Nonce::from_bits(7));
-            assert_eq!(keys.place(claim.as_bytes()), Some(Place::Claim));
+            assert_eq!(keys.place(claim.as_bytes()), Some(KeyTarget::Claim));
         }
     }
 

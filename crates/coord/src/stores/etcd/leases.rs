@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 
 use super::failure::Failure;
-use super::remote::{Call, Nature};
+use super::remote::{Call, RequestEffect};
 use crate::time::boot_time;
 
 /// The leases of one store object, by their time to live in seconds.
@@ -69,7 +69,7 @@ fn whole_seconds(ttl: Duration) -> i64 {
 
 /// Granting twice does no harm: what nobody uses ends by itself.
 async fn grant(call: &Call<'_>, seconds: i64) -> Result<i64, Failure> {
-    call.request(Nature::Reads, |member| {
+    call.request(RequestEffect::Reads, |member| {
         let mut leases = member.client.lease_client();
         async move { Ok(leases.grant(seconds, None).await?.id()) }
     })
@@ -77,7 +77,7 @@ async fn grant(call: &Call<'_>, seconds: i64) -> Result<i64, Failure> {
 }
 
 async fn keep_alive(call: &Call<'_>, id: i64) -> Result<(), Failure> {
-    call.request(Nature::Reads, |member| {
+    call.request(RequestEffect::Reads, |member| {
         let mut leases = member.client.lease_client();
         // The first answer is in before this returns; dropping the stream ends it.
         async move { Ok(leases.keep_alive(id).await.map(drop)?) }

@@ -3,7 +3,7 @@
 use etcd_client::{GetOptions, KeyValue, Txn, TxnOp, TxnOpResponse};
 
 use super::keys::Keys;
-use super::remote::{Nature, Remote};
+use super::remote::{Remote, RequestEffect};
 use crate::error::Error;
 use crate::namespace::Namespace;
 use crate::record::Meta;
@@ -42,7 +42,7 @@ async fn get(
 ) -> Result<Option<KeyValue>, Error> {
     let call = remote.call("list the namespaces");
     let txn = Txn::new().and_then([TxnOp::get(key, options)]);
-    let answer = call.end(call.transact(Nature::Reads, txn).await)?;
+    let answer = call.end(call.transact(RequestEffect::Reads, txn).await)?;
     Ok(answer.op_responses().into_iter().find_map(|response| match response {
         TxnOpResponse::Get(mut got) => got.take_kvs().into_iter().next(),
         _ => None,

@@ -51,7 +51,7 @@ pub(super) struct Call<'a> {
 
 /// What a request may do to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Nature {
+pub(super) enum RequestEffect {
     /// Asking twice does no harm.
     Reads,
     /// Asked once: without an answer it is unknown what happened.
@@ -155,7 +155,11 @@ impl Call<'_> {
     }
 
     /// Carries out a transaction, and checks that the store has not gone back.
-    pub(super) async fn transact(&self, nature: Nature, txn: Txn) -> Result<TxnResponse, Failure> {
+    pub(super) async fn transact(
+        &self,
+        nature: RequestEffect,
+        txn: Txn,
+    ) -> Result<TxnResponse, Failure> {
         let before = self.remote.history.position();
         let answer = self
             .request(nature, |member| {
@@ -171,7 +175,7 @@ impl Call<'_> {
     }
 
     /// Asks the member in use, and then the others as long as asking again does no harm.
-    pub(super) async fn request<T, F, R>(&self, nature: Nature, ask: F) -> Result<T, Failure>
+    pub(super) async fn request<T, F, R>(&self, nature: RequestEffect, ask: F) -> Result<T, Failure>
     where
         F: Fn(Member) -> R,
         R: Future<Output = Result<T, Failure>>,
@@ -183,8 +187,10 @@ impl Call<'_> {
             let connection = lock(&self.remote.connection).clone();
             let serial = connection.serial;
             let share = match nature {
-                Nature::Reads => self.remaining() / u32::try_from(untried).unwrap_or(1).max(1),
-                Nature::Writes => self.remaining(),
+                RequestEffect::Reads => {
+                    self.remaining() / u32::try_from(untried).unwrap_or(1).max(1)
+                }
+                RequestEffect::Writes => self.remaining(),
             };
             let asking = async { ask(self.remote.member(connection).await?).await };
             let failure = match tokio::time::timeout(share, asking).await {
@@ -195,7 +201,7 @@ impl Call<'_> {
             let again = match &failure {
                 Failure::Login(_) => !std::mem::replace(&mut logged_in, true),
                 Failure::Undone(_) => untried > 1,
-                Failure::Unanswered(_) => untried > 1 && nature == Nature::Reads,
+                Failure::Unanswered(_) => untried > 1 && nature == RequestEffect::Reads,
                 Failure::NoLease | Failure::Refused(..) | Failure::Regressed => {
                     return Err(failure);
                 }
@@ -207,7 +213,11 @@ impl Call<'_> {
                 untried -= 1;
             }
             if !again {
-                return Err(if nature == Nature::Reads { failure.of_read() } else { failure });
+                return Err(if nature == RequestEffect::Reads {
+                    failure.of_read()
+                } else {
+                    failure
+                });
             }
         }
     }
@@ -247,7 +257,7 @@ mod tests {
         let url = "etcd://127.0.0.1:1,127.0.0.1:1?timeout=2s".parse().unwrap();
         let remote = Remote::new(Endpoints::new(&url).unwrap());
         let call = remote.call("write");
-        let error = call.end(call.transact(Nature::Writes, Txn::new()).await).unwrap_err();
+        let error = call.end(call.transact(RequestEffect::Writes, Txn::new()).await).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     }
 }

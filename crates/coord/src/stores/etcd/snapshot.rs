@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use etcd_client::{GetOptions, KeyValue, Txn, TxnOp, TxnOpResponse, TxnResponse};
 
 use super::failure::Failure;
-use super::keys::{self, Keys, Place};
-use super::remote::{Call, Nature};
+use super::keys::{self, KeyTarget, Keys};
+use super::remote::{Call, RequestEffect};
 use crate::record::{Version, Versioned, parse_meta};
 use crate::slot::{Group, Slot};
 use crate::store::{Entry, Found, Look, Presence};
@@ -96,7 +96,7 @@ impl Snapshot {
 
     /// One transaction that only reads: as of one revision, and confirmed by a majority.
     async fn read(call: &Call<'_>, keys: &Keys, gets: Vec<TxnOp>) -> Result<Self, Failure> {
-        let answer = call.transact(Nature::Reads, Txn::new().and_then(gets)).await?;
+        let answer = call.transact(RequestEffect::Reads, Txn::new().and_then(gets)).await?;
         Ok(Self::of(keys, answer.op_responses()))
     }
 
@@ -115,11 +115,11 @@ impl Snapshot {
         let (place, revision) = (keys.place(kv.key()), kv.mod_revision());
         let (_, text) = kv.into_key_value();
         match place {
-            Some(Place::Meta) => self.meta = Some((revision, text)),
-            Some(Place::Record(slot)) => self.note_cell(slot).record = Some((revision, text)),
-            Some(Place::Own(slot)) => self.note_cell(slot).is_held = true,
-            Some(Place::Born(slot)) => self.note_cell(slot).born = revision,
-            Some(Place::Claim) => {
+            Some(KeyTarget::Meta) => self.meta = Some((revision, text)),
+            Some(KeyTarget::Record(slot)) => self.note_cell(slot).record = Some((revision, text)),
+            Some(KeyTarget::Own(slot)) => self.note_cell(slot).is_held = true,
+            Some(KeyTarget::Born(slot)) => self.note_cell(slot).born = revision,
+            Some(KeyTarget::Claim) => {
                 let slot = std::str::from_utf8(&text).ok().and_then(keys::slot);
                 self.claim = Some(ServedClaim { revision, slot });
             }

@@ -2,7 +2,7 @@
 
 use etcd_client::StatusResponse;
 
-use super::remote::{Call, Nature};
+use super::remote::{Call, RequestEffect};
 use crate::finding::{Finding, sentences};
 use crate::guarantees::{Guarantees, Strength};
 
@@ -19,7 +19,7 @@ pub(super) struct Survey {
 impl Survey {
     /// Asks what the member's status does not say. What it keeps to itself is left open.
     pub(super) async fn take(call: &Call<'_>, status: &StatusResponse) -> Self {
-        let asked = call.request(Nature::Reads, |member| {
+        let asked = call.request(RequestEffect::Reads, |member| {
             let mut cluster = member.client.cluster_client();
             async move { Ok(cluster.member_list().await?.members().len()) }
         });
@@ -73,7 +73,7 @@ impl Survey {
             found.push(Finding::warning(
                 format!(
                     "etcd {version} can end leases that are being renewed, after its leader was \
-                     stuck: a leader may be replaced early, ids stay unique"
+                     stuck: a leader may be replaced early, IDs stay unique"
                 ),
                 "upgrade to 3.4.31, 3.5.13 or later",
             ));

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use super::endpoints::Use;
 use super::failure::Failure;
 use super::keys::Keys;
-use super::remote::{Call, Nature};
+use super::remote::{Call, RequestEffect};
 use crate::error::ErrorKind;
 use crate::store::{Announcer, Changes, Watched};
 
@@ -26,7 +26,7 @@ pub(super) async fn subscribe(
     alive: watch::Receiver<()>,
 ) -> Result<Changes, Failure> {
     let stream = call
-        .request(Nature::Reads, |member| async move {
+        .request(RequestEffect::Reads, |member| async move {
             let client = call.remote.endpoints.open(member.index, Use::Streams).await?;
             let all = || match watched {
                 Watched::Group(_) => WatchOptions::new().with_prefix(),

@@ -8,7 +8,7 @@ use super::shared::{Holding, Shared};
 use crate::error::Failure;
 use crate::record::{Meta, Version, Versioned};
 use crate::slot::{Group, Slot};
-use crate::store::{Change, Commit, Committed, Look, Present, Put, Stay};
+use crate::store::{Change, Commit, Committed, Look, PresenceChange, Present, Put};
 
 impl Shared {
     pub(super) fn commit(&self, commit: &Commit) -> Result<Committed, Failure> {
@@ -55,7 +55,7 @@ impl Shared {
         let is_holder = change.present == Present::Holder && Some(holding.nonce) == change.nonce;
         let holding = is_holder.then(|| holding.clone());
         drop(known);
-        if change.stay == Stay::Ended {
+        if change.presence_change == PresenceChange::Ended {
             self.end(change);
         }
         holding
@@ -105,15 +105,19 @@ impl Shared {
         directory: &Arc<Opened>,
     ) -> Result<Version, Failure> {
         let keep = |locked| {
-            if let (Stay::For(_), Some(nonce)) = (change.stay, change.record.nonce) {
+            if let (PresenceChange::For(_), Some(nonce)) =
+                (change.presence_change, change.record.nonce)
+            {
                 let holding = Holding { nonce, locked, directory: directory.clone() };
                 self.known().present.insert(change.slot.clone(), holding);
             }
         };
-        match (change.present, change.stay) {
+        match (change.present, change.presence_change) {
             // Only the horizon falls: until the disk has it, a successor finds a higher one.
-            (Present::Holder, Stay::Ended) => Ok(locked.write_lazily(old, &change.record)?),
-            (Present::Holder, Stay::For(_)) => {
+            (Present::Holder, PresenceChange::Ended) => {
+                Ok(locked.write_lazily(old, &change.record)?)
+            }
+            (Present::Holder, PresenceChange::For(_)) => {
                 keep(Some(locked.clone()));
                 locked.write(old, &change.record)
             }

@@ -34,7 +34,7 @@ pub enum Copied {
 
 /// How a directory is entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entrance {
+pub(crate) enum OpenMode {
     /// To be used; what is missing is created.
     Use(Copied),
     /// To be looked into; nothing is created, and a copy is refused.
@@ -61,7 +61,7 @@ struct Identity {
 pub(super) fn prepare(
     root: &Path,
     allowed: Allowed,
-    entrance: Entrance,
+    open_mode: OpenMode,
 ) -> Result<Vec<Finding>, (ErrorKind, String)> {
     let broken = |error: io::Error| {
         let kind = match error.kind() {
@@ -81,20 +81,20 @@ pub(super) fn prepare(
     // A relative path ends in the current directory.
     let there = root.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
     let mut weaknesses = check_filesystem(there, allowed.any_filesystem)?;
-    if entrance != Entrance::Look {
+    if open_mode != OpenMode::Look {
         weaknesses.extend(check_owner(root, allowed.any_owner)?);
     }
-    match entrance {
-        Entrance::Look if !root.exists() => return Ok(weaknesses),
-        Entrance::Look => {}
-        Entrance::Use(_) => {
+    match open_mode {
+        OpenMode::Look if !root.exists() => return Ok(weaknesses),
+        OpenMode::Look => {}
+        OpenMode::Use(_) => {
             create(root)?;
             for group in Group::ALL.iter().copied() {
                 create(&root.join(group.letter()))?;
             }
         }
     }
-    if !is_accepted(root, entrance).map_err(broken)? {
+    if !is_accepted(root, open_mode).map_err(broken)? {
         let why = format!(
             "{} was copied or restored from a backup; the same IDs could be issued here and there. \
              If the original is not used any more: frazil store quarantine --adopt",
@@ -167,7 +167,7 @@ pub(super) fn slot_names(directory: &Path) -> io::Result<BTreeSet<String>> {
 
 /// What is known of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kept {
+enum FileSystemKind {
     Well,
     UntilReboot,
     InContainer,
@@ -179,20 +179,20 @@ fn check_filesystem(root: &Path, any: bool) -> Result<Vec<Finding>, (ErrorKind, 
     let stat = rustix::fs::statfs(root).map_err(unreadable)?;
     let magic = u64::try_from(stat.f_type).unwrap_or(0) & 0xFFFF_FFFF;
     Ok(match kept(magic) {
-        Kept::Well => Vec::new(),
-        Kept::UntilReboot => vec![Finding::warning(
+        FileSystemKind::Well => Vec::new(),
+        FileSystemKind::UntilReboot => vec![Finding::warning(
             "in memory (tmpfs): all is forgotten when the machine restarts",
             "use a directory on a disk",
         )],
-        Kept::InContainer => vec![Finding::warning(
+        FileSystemKind::InContainer => vec![Finding::warning(
             "in a container's own layer (overlayfs): all is forgotten with the container",
             "mount a volume",
         )],
-        Kept::Unknown if any => vec![Finding::warning(
+        FileSystemKind::Unknown if any => vec![Finding::warning(
             "an unknown file system was allowed by the URL",
             "use a local disk, and leave out unsafe_filesystem",
         )],
-        Kept::Unknown => {
+        FileSystemKind::Unknown => {
             let why = format!(
                 "{} is on a file system ({magic:#x}) not known to keep locks and renames on one \
                  machine (network file systems do not): use a local disk, or add \
@@ -229,20 +229,22 @@ fn check_owner(root: &Path, any: bool) -> Result<Option<Finding>, (ErrorKind, St
 }
 
 /// What is known of the file system with this mark.
-fn kept(magic: u64) -> Kept {
+fn kept(magic: u64) -> FileSystemKind {
     match magic {
         // ext2 to ext4, XFS, Btrfs, ZFS, F2FS, bcachefs.
-        0xEF53 | 0x5846_5342 | 0x9123_683E | 0x2FC1_2FC1 | 0xF2F5_2010 | 0xCA45_1A4E => Kept::Well,
+        0xEF53 | 0x5846_5342 | 0x9123_683E | 0x2FC1_2FC1 | 0xF2F5_2010 | 0xCA45_1A4E => {
+            FileSystemKind::Well
+        }
         // tmpfs, ramfs.
-        0x0102_1994 | 0x8584_58F6 => Kept::UntilReboot,
+        0x0102_1994 | 0x8584_58F6 => FileSystemKind::UntilReboot,
         // overlayfs.
-        0x794C_7630 => Kept::InContainer,
-        _ => Kept::Unknown,
+        0x794C_7630 => FileSystemKind::InContainer,
+        _ => FileSystemKind::Unknown,
     }
 }
 
 /// Whether the directory is the one that it says, or a copy that may be entered.
-fn is_accepted(root: &Path, entrance: Entrance) -> io::Result<bool> {
+fn is_accepted(root: &Path, open_mode: OpenMode) -> io::Result<bool> {
     let path = root.join(IDENTITY);
     let data = fs::metadata(root)?;
     let born = data.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
@@ -251,14 +253,14 @@ fn is_accepted(root: &Path, entrance: Entrance) -> io::Result<bool> {
         Some(bytes) => serde_json::from_slice::<Identity>(&bytes).ok(),
         // It is written before anything else, so it was left out when the rest was copied.
         None if root.join("meta").exists() => None,
-        None if entrance == Entrance::Look => return Ok(true),
+        None if open_mode == OpenMode::Look => return Ok(true),
         None => return write_identity(&path, &here).map(|()| true),
     };
-    match entrance {
+    match open_mode {
         _ if written.as_ref() == Some(&here) => Ok(true),
-        Entrance::Look | Entrance::Use(Copied::Refuse) => Ok(false),
-        Entrance::Use(Copied::Accept) => Ok(true),
-        Entrance::Use(Copied::Adopt) => write_identity(&path, &here).map(|()| true),
+        OpenMode::Look | OpenMode::Use(Copied::Refuse) => Ok(false),
+        OpenMode::Use(Copied::Accept) => Ok(true),
+        OpenMode::Use(Copied::Adopt) => write_identity(&path, &here).map(|()| true),
     }
 }
 
@@ -286,8 +288,8 @@ mod tests {
         for magic in
             [0x6969, 0x517B, 0xFF53_4D42, 0x6573_5546, 0x0102_1997, 0x00C3_6400, 0x0BD0_0BD0, 0]
         {
-            assert_eq!(kept(magic), Kept::Unknown, "{magic:#x}");
+            assert_eq!(kept(magic), FileSystemKind::Unknown, "{magic:#x}");
         }
-        assert_eq!(kept(0xEF53), Kept::Well);
+        assert_eq!(kept(0xEF53), FileSystemKind::Well);
     }
 }

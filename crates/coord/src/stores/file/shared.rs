@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::Purpose;
 use super::cell::{Cell, LockedCell, if_there};
-use super::directory::{self, Allowed, Copied, Entrance, Opened, Place};
+use super::directory::{self, Allowed, Copied, OpenMode, Opened, Place};
 use super::watch::Watches;
 use crate::error::ErrorKind;
 use crate::error::Failure;
@@ -59,10 +59,10 @@ impl Shared {
         name: String,
         allowed: Allowed,
         purpose: Purpose,
-        entrance: Entrance,
+        open_mode: OpenMode,
     ) -> Result<Self, Failure> {
-        let weaknesses = directory::prepare(&root, allowed, entrance)?;
-        let is_look = entrance == Entrance::Look;
+        let weaknesses = directory::prepare(&root, allowed, open_mode)?;
+        let is_look = open_mode == OpenMode::Look;
         let opened = if is_look { None } else { Some(Arc::new(Opened::at(&root)?)) };
         let known = Mutex::new(Known { opened, present: HashMap::new() });
         let (writing, watches) = (Mutex::default(), Watches::default());
@@ -89,8 +89,8 @@ impl Shared {
                     return Err(Failure::Definite(ErrorKind::Unavailable, why));
                 }
                 Place::Replaced => {
-                    let entrance = Entrance::Use(Copied::Refuse);
-                    directory::prepare(&self.root, self.allowed, entrance)?;
+                    let open_mode = OpenMode::Use(Copied::Refuse);
+                    directory::prepare(&self.root, self.allowed, open_mode)?;
                     tracing::warn!(
                         directory = %self.root.display(),
                         "the directory was replaced: every lease in the old one ends"

@@ -127,9 +127,9 @@ impl Drop for Reading {
 }
 
 /// Those who listen to a reader; `None` once it has ended.
-struct Listeners(Mutex<Option<Audience>>);
+struct Listeners(Mutex<Option<ListenerSet>>);
 
-struct Audience {
+struct ListenerSet {
     listeners: Vec<Listener>,
     /// Since when nobody was found to listen, in boot time.
     unused_since: Option<Duration>,
@@ -144,7 +144,7 @@ struct Listener {
 
 impl Listeners {
     fn of(first: Listener) -> Self {
-        Self(Mutex::new(Some(Audience { listeners: vec![first], unused_since: None })))
+        Self(Mutex::new(Some(ListenerSet { listeners: vec![first], unused_since: None })))
     }
 
     /// `false`: the reader has ended.

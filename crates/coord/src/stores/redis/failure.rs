@@ -11,7 +11,7 @@ const TO_PLAIN: &str = "; if the server does not speak TLS, use the scheme witho
 
 /// What an error answers to: was it carried out, and what can be done about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(super) enum FailureMeaning {
     /// Refused, since the server is not, or no longer, the right one. Nothing was written.
     Elsewhere,
     /// The server does not have the script. Nothing was written.
@@ -27,7 +27,7 @@ pub(super) enum Meaning {
     Strange,
 }
 
-impl Meaning {
+impl FailureMeaning {
     pub(super) fn of(error: &RedisError) -> Self {
         let text = error.to_string();
         match error.kind() {
@@ -80,7 +80,7 @@ impl Meaning {
 impl Settings {
     /// The error of a request that was sent.
     pub(super) fn failed(&self, act: &'static str, error: &RedisError) -> Error {
-        Error::new(Meaning::of(error).kind(), act, &self.url, self.redacted(error))
+        Error::new(FailureMeaning::of(error).kind(), act, &self.url, self.redacted(error))
     }
 
     /// The error of not being let in.
@@ -95,8 +95,8 @@ impl Settings {
             Kind::InvalidClientConfig => (ErrorKind::InvalidConfig, ""),
             Kind::AuthenticationFailed => (ErrorKind::Denied, ""),
             _ if error.is_io_error() => self.shut_out_by(&text),
-            _ => match Meaning::of(error) {
-                Meaning::Denied => (ErrorKind::Denied, ""),
+            _ => match FailureMeaning::of(error) {
+                FailureMeaning::Denied => (ErrorKind::Denied, ""),
                 _ => (ErrorKind::Unavailable, ""),
             },
         };

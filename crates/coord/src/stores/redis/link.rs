@@ -13,7 +13,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, FromRedisValue, PushInfo, PushKind, RedisError};
 use tokio::time::timeout;
 
-use super::failure::Meaning;
+use super::failure::FailureMeaning;
 use super::keys::Keys;
 use super::scripts::Script;
 use super::server::Server;
@@ -38,7 +38,7 @@ pub(super) struct Link {
 }
 
 /// Whom one meets behind an address.
-enum Met {
+enum ServerKind {
     Master(Box<Link>),
     Replica,
     /// Not the owner of the namespace's hash slot; the owner's address.
@@ -52,13 +52,13 @@ impl Link {
             // Boxed: whoever opens a store in the depth of a program would exceed the compiler's limit.
             Scheme::RedisSentinel => Box::pin(by_sentinels(settings, keys)).await,
             Scheme::RedisCluster => Box::pin(by_nodes(settings, keys)).await,
-            _ => match meet(settings, keys, &settings.url.hosts[0]).await? {
-                Met::Master(link) => Ok(*link),
-                Met::Replica => {
+            _ => match identify(settings, keys, &settings.url.hosts[0]).await? {
+                ServerKind::Master(link) => Ok(*link),
+                ServerKind::Replica => {
                     let why = "the server is a replica: name the master, or use redis+sentinel:";
                     Err(settings.refused(ErrorKind::Unsafe, why))
                 }
-                Met::Moved(_) => {
+                ServerKind::Moved(_) => {
                     let why = "the server is a node of a cluster: use redis+cluster:";
                     Err(settings.url.unusable(why))
                 }
@@ -134,10 +134,10 @@ where
 async fn by_sentinels(settings: &Settings, keys: &Keys) -> Result<Link, Error> {
     first_answer(settings, "sentinel", |sentinel| async move {
         let master = master_of(settings, sentinel).await?;
-        match meet(settings, keys, &master).await? {
-            Met::Master(link) => Ok(*link),
+        match identify(settings, keys, &master).await? {
+            ServerKind::Master(link) => Ok(*link),
             // The sentinel has not heard of a fail-over yet, or it is under way.
-            Met::Replica | Met::Moved(_) => {
+            ServerKind::Replica | ServerKind::Moved(_) => {
                 let (sentinel, master) = (shown(sentinel), shown(&master));
                 let why = format_args!("sentinel {sentinel} names {master}, which is no master");
                 Err(settings.refused(ErrorKind::Unavailable, why))
@@ -231,10 +231,10 @@ async fn by_nodes(settings: &Settings, keys: &Keys) -> Result<Link, Error> {
     first_answer(settings, "node", |node| async move {
         let mut address = node.clone();
         for _ in 0..REDIRECTS_MAX {
-            match meet(settings, keys, &address).await? {
-                Met::Master(link) => return Ok(*link),
-                Met::Moved(owner) => address = owner_address(&owner, &address),
-                Met::Replica => break,
+            match identify(settings, keys, &address).await? {
+                ServerKind::Master(link) => return Ok(*link),
+                ServerKind::Moved(owner) => address = owner_address(&owner, &address),
+                ServerKind::Replica => break,
             }
         }
         let why = format_args!("{} does not lead to the owner of the slot", shown(node));
@@ -251,7 +251,11 @@ fn owner_address(text: &str, asked: &Address) -> Address {
 }
 
 /// Enters a server, and checks whether it may be relied upon.
-async fn meet(settings: &Settings, keys: &Keys, address: &Address) -> Result<Met, Error> {
+async fn identify(
+    settings: &Settings,
+    keys: &Keys,
+    address: &Address,
+) -> Result<ServerKind, Error> {
     let is_lost = Arc::new(AtomicBool::new(false));
     let mark = is_lost.clone();
     let push = move |info: PushInfo| {
@@ -270,29 +274,33 @@ async fn meet(settings: &Settings, keys: &Keys, address: &Address) -> Result<Met
         return Err(denied(settings, keys, &missing.join(" ")));
     }
     let server = Server::ask(&mut connection).await;
-    let server = server.map_err(|error| match Meaning::of(&error) {
-        Meaning::Denied => denied(settings, keys, "+info"),
+    let server = server.map_err(|error| match FailureMeaning::of(&error) {
+        FailureMeaning::Denied => denied(settings, keys, "+info"),
         _ => settings.shut_out(&shown(address), &error),
     })?;
     server.check_scheme(settings)?;
     if !server.is_master {
-        return Ok(Met::Replica);
+        return Ok(ServerKind::Replica);
     }
     server.check(settings)?;
     let (server, address) = (Arc::new(server), address.clone());
     let introduced = Arc::default();
-    Ok(Met::Master(Box::new(Link { connection, address, server, is_lost, introduced })))
+    Ok(ServerKind::Master(Box::new(Link { connection, address, server, is_lost, introduced })))
 }
 
-fn not_master(settings: &Settings, address: &Address, error: &RedisError) -> Result<Met, Error> {
+fn not_master(
+    settings: &Settings,
+    address: &Address,
+    error: &RedisError,
+) -> Result<ServerKind, Error> {
     if let Some((owner, _)) = error.redirect_node()
-        && Meaning::of(error) == Meaning::Elsewhere
+        && FailureMeaning::of(error) == FailureMeaning::Elsewhere
     {
-        return Ok(Met::Moved(owner.to_owned()));
+        return Ok(ServerKind::Moved(owner.to_owned()));
     }
-    match Meaning::of(error) {
-        Meaning::Elsewhere => Ok(Met::Replica),
-        Meaning::Denied => {
+    match FailureMeaning::of(error) {
+        FailureMeaning::Elsewhere => Ok(ServerKind::Replica),
+        FailureMeaning::Denied => {
             let why = settings.redacted(error);
             let rule = "the user needs +eval and the keys and channels of the prefix";
             let why = format_args!("{}: {why}; {rule}", shown(address));

@@ -8,7 +8,7 @@ use redis::{Cmd, FromRedisValue, RedisError};
 use tokio::time::timeout;
 
 use super::answer::Answer;
-use super::failure::Meaning;
+use super::failure::FailureMeaning;
 use super::history::{self, Watermark};
 use super::keys::Keys;
 use super::link::{Link, shown};
@@ -144,11 +144,11 @@ impl Session {
             };
             let meaning = self.learn(&link, &failed);
             let may_help = match meaning {
-                Meaning::Elsewhere => true,
-                Meaning::Broken => step.is_repeatable,
+                FailureMeaning::Elsewhere => true,
+                FailureMeaning::Broken => step.is_repeatable,
                 _ => false,
             };
-            if meaning == Meaning::Elsewhere && !is_in_doubt {
+            if meaning == FailureMeaning::Elsewhere && !is_in_doubt {
                 was_sent.store(false, Ordering::Relaxed);
             }
             if may_help && attempts < ATTEMPTS {
@@ -164,8 +164,8 @@ impl Session {
 
     /// The error of a request that only reads: nothing is in doubt.
     fn nothing_written(&self, act: &'static str, error: &RedisError) -> Error {
-        match Meaning::of(error) {
-            Meaning::Broken => {
+        match FailureMeaning::of(error) {
+            FailureMeaning::Broken => {
                 let why = self.settings.redacted(error);
                 Error::new(ErrorKind::Unavailable, act, &self.settings.url, why)
             }
@@ -190,7 +190,7 @@ impl Session {
         }
         match query(step.script.by_name(&call), link).await {
             // This overtook the text, or the server has forgotten its scripts.
-            Err(error) if Meaning::of(&error) == Meaning::NoScript => {
+            Err(error) if FailureMeaning::of(&error) == FailureMeaning::NoScript => {
                 query(step.script.by_text(&call), link).await
             }
             answer => answer,
@@ -250,9 +250,9 @@ impl Session {
     }
 
     /// What an error means, and that the connection is of no more use if it says so.
-    fn learn(&self, link: &Link, error: &RedisError) -> Meaning {
-        let meaning = Meaning::of(error);
-        if matches!(meaning, Meaning::Elsewhere | Meaning::Broken) {
+    fn learn(&self, link: &Link, error: &RedisError) -> FailureMeaning {
+        let meaning = FailureMeaning::of(error);
+        if matches!(meaning, FailureMeaning::Elsewhere | FailureMeaning::Broken) {
             link.mark_lost();
         }
         meaning

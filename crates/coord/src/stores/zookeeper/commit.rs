@@ -12,7 +12,7 @@ use crate::error::Failure;
 use crate::nonce::Nonce;
 use crate::record::{Meta, Version, json};
 use crate::slot::Slot;
-use crate::store::{Change, Commit, Committed, Look, Present, Put, Stay};
+use crate::store::{Change, Commit, Committed, Look, PresenceChange, Present, Put};
 use crate::sync::lock;
 use crate::time::{boot_time, millis};
 
@@ -69,9 +69,9 @@ impl Tree {
         let clock = self.told(stat);
         // Presence lasts for at least a session from the write.
         let lasts = millis(self.session.lasts());
-        let expires = match change.stay {
-            Stay::For(_) => clock.map(|now| now.saturating_add(lasts)),
-            Stay::Ended => None,
+        let expires = match change.presence_change {
+            PresenceChange::For(_) => clock.map(|now| now.saturating_add(lasts)),
+            PresenceChange::Ended => None,
         };
         // Meta is what it was in the look: the multi checked it.
         let look = Look { entries: Vec::new(), clock, ..look };
@@ -107,9 +107,11 @@ impl Tree {
                 multi.add_check_version(&self.paths.meta(), meta.stat.version)?;
             }
             self.add_record(multi, cell, &data)?;
-            match change.stay {
-                Stay::For(_) => self.add_presence(multi, cell, change.record.nonce, read.session),
-                Stay::Ended => self.add_absence(multi, cell),
+            match change.presence_change {
+                PresenceChange::For(_) => {
+                    self.add_presence(multi, cell, change.record.nonce, read.session)
+                }
+                PresenceChange::Ended => self.add_absence(multi, cell),
             }
         };
         match self.session.send(read.session, build, deadline).await? {

@@ -66,12 +66,12 @@ pub(super) struct Node {
 /// What was read in a session.
 pub(super) struct Read {
     pub(super) session: SessionId,
-    pub(super) got: std::vec::IntoIter<Got>,
+    pub(super) got: std::vec::IntoIter<ReadResult>,
 }
 
 /// What was read; of a node that does not exist, nothing.
 #[derive(Clone, Debug)]
-pub(super) enum Got {
+pub(super) enum ReadResult {
     Data(Option<Node>),
     Children(Vec<String>),
 }
@@ -79,15 +79,15 @@ pub(super) enum Got {
 impl Read {
     pub(super) fn node(&mut self) -> Option<Node> {
         match self.got.next() {
-            Some(Got::Data(node)) => node,
-            Some(Got::Children(_)) | None => None,
+            Some(ReadResult::Data(node)) => node,
+            Some(ReadResult::Children(_)) | None => None,
         }
     }
 
     pub(super) fn names(&mut self) -> Vec<String> {
         match self.got.next() {
-            Some(Got::Children(names)) => names,
-            Some(Got::Data(_)) | None => Vec::new(),
+            Some(ReadResult::Children(names)) => names,
+            Some(ReadResult::Data(_)) | None => Vec::new(),
         }
     }
 }
@@ -272,7 +272,11 @@ async fn within<T>(deadline: Deadline, request: impl Future<Output = T>) -> Resu
     timeout_at(deadline, request).await.map_err(silent)
 }
 
-async fn read(client: &zk::Client, gets: &[Get], fresh: bool) -> Result<Vec<Got>, zk::Error> {
+async fn read(
+    client: &zk::Client,
+    gets: &[Get],
+    fresh: bool,
+) -> Result<Vec<ReadResult>, zk::Error> {
     let mut reader = client.new_multi_reader();
     for get in gets {
         match get {
@@ -289,15 +293,19 @@ async fn read(client: &zk::Client, gets: &[Get], fresh: bool) -> Result<Vec<Got>
     gets.iter().zip(results).map(|(get, result)| got(get, result)).collect()
 }
 
-fn got(get: &Get, result: MultiReadResult) -> Result<Got, zk::Error> {
+fn got(get: &Get, result: MultiReadResult) -> Result<ReadResult, zk::Error> {
     match (get, result) {
         (Get::Data(_), MultiReadResult::Data { data, stat }) => {
-            Ok(Got::Data(Some(Node { data, stat })))
+            Ok(ReadResult::Data(Some(Node { data, stat })))
         }
-        (Get::Children(_), MultiReadResult::Children { children }) => Ok(Got::Children(children)),
-        (Get::Data(_), MultiReadResult::Error { err: zk::Error::NoNode }) => Ok(Got::Data(None)),
+        (Get::Children(_), MultiReadResult::Children { children }) => {
+            Ok(ReadResult::Children(children))
+        }
+        (Get::Data(_), MultiReadResult::Error { err: zk::Error::NoNode }) => {
+            Ok(ReadResult::Data(None))
+        }
         (Get::Children(_), MultiReadResult::Error { err: zk::Error::NoNode }) => {
-            Ok(Got::Children(Vec::new()))
+            Ok(ReadResult::Children(Vec::new()))
         }
         (_, MultiReadResult::Error { err }) => Err(err),
         _ => Err(zk::Error::UnexpectedError("another kind of answer than was asked for".into())),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
     Act, Change, Changes, Choice, Commit, Committed, Entry, Found, Group, Leasing, Nonce, Presence,
-    Present, Put, Record, Released, Slot, Stay, Store, Token, Version, Watched,
+    PresenceChange, Present, Put, Record, Released, Slot, Store, Token, Version, Watched,
 };
 use frazil_rig::Etcd;
 
@@ -37,7 +37,7 @@ fn acquisition(entry: &Entry, nonce: Nonce) -> Change {
         nonce: entry.nonce(),
         present: Present::Nobody,
         record: record(Some(nonce)),
-        stay: Stay::For(TTL),
+        presence_change: PresenceChange::For(TTL),
     }
 }
 

@@ -8,7 +8,7 @@ use frazil_coord::stores::file::FileStore;
 use frazil_coord::time::{boot_time, unix_ms};
 use frazil_coord::{
     Acquired, Act, Change, Choice, Claim, Commit, Committed, Extended, Found, Group, Leasing,
-    Nonce, Present, Put, Record, Released, Slot, Stay, Store, Tenure, Version, Watched,
+    Nonce, PresenceChange, Present, Put, Record, Released, Slot, Store, Tenure, Version, Watched,
 };
 use tokio::task::JoinSet;
 
@@ -27,7 +27,7 @@ async fn change(store: &FileStore, slot: &Slot, nonce: Nonce) -> Change {
         nonce: seen.nonce(),
         present: Present::Nobody,
         record,
-        stay: Stay::For(claim.ttl),
+        presence_change: PresenceChange::For(claim.ttl),
     }
 }
 
@@ -42,7 +42,7 @@ fn renewal(tenure: &Tenure, nonce: Nonce) -> Change {
         nonce: Some(nonce),
         present: Present::Holder,
         record: tenure.record(),
-        stay: Stay::For(Duration::from_secs(1)),
+        presence_change: PresenceChange::For(Duration::from_secs(1)),
     }
 }
 
@@ -96,7 +96,7 @@ async fn a_commit_of_several_changes_is_served_once_while_a_slot_carries_its_non
         nonce: Some(nonce),
         present: Present::Holder,
         record: released,
-        stay: Stay::Ended,
+        presence_change: PresenceChange::Ended,
         ..changes[0].clone()
     };
     let ended = store.commit(&commit(vec![ending])).await.unwrap();

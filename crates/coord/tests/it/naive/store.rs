@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use frazil_coord::{
     Act, Announcer, Change, Changes, Commit, Committed, Entry, Error, ErrorKind, Found, FreeSlots,
-    Group, Guarantees, History, Look, Meta, Presence, Present, Put, Record, Slot, Stay, Store,
-    Strength, Token, UnixMs, Version, Versioned, Wanted, Watched,
+    Group, Guarantees, History, Look, Meta, Presence, PresenceChange, Present, Put, Record, Slot,
+    Store, Strength, Token, UnixMs, Version, Versioned, Wanted, Watched,
 };
 
 use super::defect::Defect;
@@ -176,7 +176,7 @@ impl Naive {
         }
         let version = state.next_version();
         state.clock = state.clock.max(record.renewed);
-        let present = change.stay != Stay::Ended;
+        let present = change.presence_change != PresenceChange::Ended;
         let cell = Cell { version, record: Some(record), present, client: self.client };
         state.cells.insert(change.slot.clone(), cell);
         state.announce(&change.slot);

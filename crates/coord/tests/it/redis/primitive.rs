@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use frazil_coord::stores::redis::RedisStore;
 use frazil_coord::{
-    Act, Change, Choice, Commit, Committed, Entry, Found, Group, Leasing, Nonce, Presence, Present,
-    Put, Record, Slot, Stay, Store, Token, Version, Watched,
+    Act, Change, Choice, Commit, Committed, Entry, Found, Group, Leasing, Nonce, Presence,
+    PresenceChange, Present, Put, Record, Slot, Store, Token, Version, Watched,
 };
 use frazil_rig::Redis;
 
@@ -32,7 +32,7 @@ fn change(entry: &Entry, nonce: Nonce) -> Change {
         nonce: entry.nonce(),
         present: Present::Nobody,
         record: record(nonce),
-        stay: Stay::For(Duration::from_secs(30)),
+        presence_change: PresenceChange::For(Duration::from_secs(30)),
     }
 }
 

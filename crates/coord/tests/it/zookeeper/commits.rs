@@ -6,7 +6,8 @@ use frazil_coord::stores::zookeeper::ZooKeeperStore;
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
     Acquired, Act, Change, Choice, Commit, Committed, Entry, Found, Group, Leasing, Nonce,
-    Presence, Present, Put, Record, Released, Slot, Stay, Store, Token, Version, Wanted, Watched,
+    Presence, PresenceChange, Present, Put, Record, Released, Slot, Store, Token, Version, Wanted,
+    Watched,
 };
 use zookeeper_client as zk;
 
@@ -39,7 +40,7 @@ fn taking(entry: &Entry, meta: Version, nonce: Nonce) -> Commit {
         nonce: entry.nonce(),
         present: Present::Nobody,
         record: record(nonce),
-        stay: Stay::For(Duration::from_secs(1)),
+        presence_change: PresenceChange::For(Duration::from_secs(1)),
     };
     Commit { act: Act::Acquire, meta: Some(meta), history: None, changes: vec![change] }
 }

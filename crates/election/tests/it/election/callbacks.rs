@@ -21,7 +21,7 @@ fn written(diary: &Diary) -> Vec<String> {
 }
 
 /// Callbacks that write down when they begin and end, and yield in between.
-fn diarist(diary: &Diary) -> Callbacks {
+fn recording_callbacks(diary: &Diary) -> Callbacks {
     let within = Arc::new(AtomicUsize::new(0));
     let note = {
         let diary = diary.clone();
@@ -58,12 +58,12 @@ pub(crate) async fn leads(elector: &Elector) {
 
 async fn callbacks_come_in_order_and_one_at_a_time(stage: Stage) {
     let (diary_a, diary_b) = (Diary::default(), Diary::default());
-    let a = Elector::start(stage.candidate("a").await, diarist(&diary_a));
+    let a = Elector::start(stage.candidate("a").await, recording_callbacks(&diary_a));
     let mut leader = a.leader();
     soon(leader.wait_for(|l| l.as_ref().is_some_and(|l| l.instance == "a"))).await.unwrap();
     leads(&a).await;
     assert_eq!(a.instance(), "a");
-    let b = Elector::start(stage.candidate("b").await, diarist(&diary_b));
+    let b = Elector::start(stage.candidate("b").await, recording_callbacks(&diary_b));
     let mut seen = b.leader();
     soon(seen.wait_for(|l| l.as_ref().is_some_and(|l| l.instance == "a"))).await.unwrap();
     assert!(!b.is_leader() && b.proof().is_none());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_election::Elections;
-use frazil_election::processor::{Running, Step, Why};
+use frazil_election::processor::{Running, Step, StopReason};
 
 use crate::processor::crew::{leads, names, node, quick_balance, until, with_jobs, within};
 use crate::processor::journal::{Journal, longest_gap};
@@ -99,7 +99,7 @@ async fn a_node_that_joins_gets_its_share_one_job_at_a_time() {
     first.stop().await;
     let mut moves = Vec::new();
     while let Ok(event) = events.try_recv() {
-        if event.step == Step::Cancelled(Why::Balance) {
+        if event.step == Step::Cancelled(StopReason::Balance) {
             moves.push((event.at, event.job));
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use frazil_election::processor::{JobState, Processor, Restart, Run, Step, WhenDone, Why};
+use frazil_election::processor::{JobState, Processor, Restart, Run, Step, StopReason, WhenDone};
 use tokio::sync::{Notify, watch};
 
 use crate::processor::crew::{event, leads, names, node, until, with_jobs, within};
@@ -194,7 +194,7 @@ async fn a_job_that_blocks_its_thread_keeps_its_leadership_until_it_ends() {
         .start()
         .unwrap();
     let is_stuck = |status: &frazil_election::processor::Status| {
-        status.job("odd").unwrap().state == JobState::Stuck
+        status.job("odd").unwrap().state == JobState::UnstoppableWork
     };
     let mut status = running.status();
     tokio::time::timeout(PATIENCE, status.wait_for(is_stuck)).await.unwrap().unwrap();
@@ -240,5 +240,5 @@ async fn a_failing_job_that_pauses_can_be_stopped_at_once() {
     event(&mut events, "odd", |step| matches!(step, Step::Failed(_))).await;
     assert!(tokio::time::timeout(PATIENCE, running.stop()).await.unwrap().unfinished.is_empty());
     let released = event(&mut events, "odd", |step| *step == Step::Released).await;
-    assert_ne!(released.step, Step::Cancelled(Why::Shutdown));
+    assert_ne!(released.step, Step::Cancelled(StopReason::Shutdown));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use frazil_election::processor::{Processor, Run, Running, Step, Why};
+use frazil_election::processor::{Processor, Run, Running, Step, StopReason};
 use tokio::sync::watch;
 
 use crate::processor::crew::{event, leads, names, node, until, with_jobs, within};
@@ -128,7 +128,7 @@ async fn every_step_of_a_hand_over_is_told_in_order_with_its_token() {
     let elected = event(&mut events, "job-0", |step| *step == Step::Elected).await;
     let started = event(&mut events, "job-0", |step| *step == Step::Started).await;
     tokio::spawn(first.stop());
-    let cancelled = |step: &Step| *step == Step::Cancelled(Why::Shutdown);
+    let cancelled = |step: &Step| *step == Step::Cancelled(StopReason::Shutdown);
     let cancelled = event(&mut events, "job-0", cancelled).await;
     let stopped = |step: &Step| *step == Step::Stopped { aborted: false };
     let stopped = event(&mut events, "job-0", stopped).await;

@@ -7,7 +7,7 @@ use frazil_coord::stores::file::Copied;
 use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::time::boot_time;
 use frazil_coord::{Group, Presence, Store, open};
-use frazil_election::processor::{Processor, Run, Step, Why};
+use frazil_election::processor::{Processor, Run, Step, StopReason};
 use frazil_election::{Elections, Settings, store_url};
 use frazil_rig::Proxy;
 
@@ -79,7 +79,7 @@ async fn a_loss_is_noticed_although_the_release_of_another_job_hangs() {
     let mut events = running.events();
     event(&mut events, "job-0", |step| matches!(step, Step::Stopped { .. })).await;
     let thief = take_over(&memory, "job-1").await;
-    event(&mut events, "job-1", |step| *step == Step::Cancelled(Why::Expiring)).await;
+    event(&mut events, "job-1", |step| *step == Step::Cancelled(StopReason::Expiring)).await;
     event(&mut events, "job-1", |step| matches!(step, Step::Stopped { .. })).await;
     assert!(thief.is_leader());
     assert!(gate.rules().holds_releases.len() == 1, "the release hangs still");

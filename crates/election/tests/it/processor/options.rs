@@ -7,7 +7,7 @@ use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::time::boot_time;
 use frazil_coord::{Act, Metered, Outcome};
 use frazil_election::Elections;
-use frazil_election::processor::{Processor, ProcessorError, Step, WhenDone, Why};
+use frazil_election::processor::{Processor, ProcessorError, Step, StopReason, WhenDone};
 
 use crate::processor::crew::{event, leads, names, node, quick_balance, until, with_jobs, within};
 use crate::processor::journal::Journal;
@@ -66,7 +66,7 @@ async fn a_start_delay_and_a_voluntary_timeout_both_take_effect() {
     let elected = event(&mut events, "job-0", |step| *step == Step::Elected).await;
     assert!(elected.at >= started + Duration::from_millis(700), "it was not delayed");
     assert!(journal.spans()[0].job == "job-1", "the other was not");
-    let given_up = |step: &Step| *step == Step::Cancelled(Why::Timeout);
+    let given_up = |step: &Step| *step == Step::Cancelled(StopReason::Timeout);
     let given_up = event(&mut events, "job-0", given_up).await;
     assert!(given_up.at >= elected.at + Duration::from_millis(400));
     // Nobody else wants it, so it comes back, with a new token and without another delay.

@@ -176,7 +176,7 @@ fn jumps_together(hear: impl Fn(&Belief, Duration, Duration, Duration)) -> Durat
 /// The broken variant: whoever shows the same time is believed.
 fn hear_credulously(belief: &Belief, boot: Duration, store_ahead: Duration, ahead: Duration) {
     let look = look(boot, ahead, Duration::ZERO);
-    if Heard::new(store(boot, store_ahead)).is_near(look.offset_us()) {
+    if ClockOffset::new(store(boot, store_ahead)).is_near(look.offset_us()) {
         belief.believe(look);
     }
 }

@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use frazil_coord::rules::UNSETTLED_MORE_MS;
 use frazil_coord::{
     Act, Change, Changes, Commit, Committed, Entry, Error, ErrorKind, Found, FreeSlots, Group,
-    Guarantees, History, Look, Meta, Nonce, Presence, Present, Put, Record, Slot, Stay, Store,
-    Strength, UnixMs, Version, Versioned, Wanted, Watched, Written,
+    Guarantees, History, Look, Meta, Nonce, Presence, PresenceChange, Present, Put, Record, Slot,
+    Store, Strength, UnixMs, Version, Versioned, Wanted, Watched, Written,
 };
 
 use super::scope::{Keeps, Omitted, Scope};
@@ -194,9 +194,11 @@ impl ModelStore {
         state.clock += 1;
         state.memory.writes += 1;
         let version = Version(state.memory.writes);
-        let present_until = match change.stay {
-            Stay::For(ttl) => state.clock + u64::try_from(ttl.as_millis()).expect("a short time"),
-            Stay::Ended => 0,
+        let present_until = match change.presence_change {
+            PresenceChange::For(ttl) => {
+                state.clock + u64::try_from(ttl.as_millis()).expect("a short time")
+            }
+            PresenceChange::Ended => 0,
         };
         let mut record = change.record.clone();
         // For people to read only.

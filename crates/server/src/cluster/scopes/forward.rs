@@ -16,7 +16,7 @@ use frazil_id::Layout;
 use frazil_wire::{ApiError, Reason};
 
 pub(super) use self::queue::Forwards;
-use self::queue::{Asking, Waiter};
+use self::queue::{ForwardTask, Waiter};
 use super::issue::{Attempt, AttemptError, LOOK_AGAIN, RETRY};
 use super::{Leader, StrictScope};
 use crate::cluster::peers::{
@@ -63,10 +63,10 @@ impl Forwarder {
         strict: &Arc<StrictScope>,
         attempt: Attempt,
     ) -> Result<IssuedIds, AttemptError> {
-        let Attempt { want, deadline, .. } = attempt;
+        let Attempt { issue_request, deadline, .. } = attempt;
         let now = issuer.node().map_or_else(unix_ms, Node::now_ms);
         // What may be a part is asked for as one.
-        let count = match want.count {
+        let count = match issue_request.count {
             Count::Exactly(count) => count,
             Count::UpTo(count) => count.min(self.together_max),
         };
@@ -92,7 +92,7 @@ impl Forwarder {
     }
 
     /// Asks until nobody waits any more.
-    async fn ask_for_all(self: Arc<Self>, strict: Arc<StrictScope>, mut asking: Asking) {
+    async fn ask_for_all(self: Arc<Self>, strict: Arc<StrictScope>, mut asking: ForwardTask) {
         while let Some(group) = asking.next_group(self.together_max) {
             self.answer(&strict, group).await;
         }
@@ -129,7 +129,7 @@ impl Forwarder {
         }) else {
             return Err(moved(format_args!("the leader of the scope {} changes", strict.name)));
         };
-        strict.forwards.check_rest(leader.token, group.iter().all(|waiter| waiter.is_again))?;
+        strict.forwards.check_back_off(leader.token, group.iter().all(|waiter| waiter.is_again))?;
         let deadline = group.iter().map(|waiter| waiter.deadline).max().unwrap_or_default();
         let count = group.iter().map(|waiter| waiter.count).sum();
         let patience = deadline.saturating_sub(boot_time());

@@ -12,7 +12,7 @@ use super::{Leader, Scopes, StrictScope};
 use crate::app::Shared;
 use crate::issuer::{Issuer, Scope, stop};
 use crate::policy::admission::IssuedIds;
-use crate::policy::queue::{self, Count, Refused, Source, Stop, Want};
+use crate::policy::queue::{self, Count, IssueRequest, Refused, Source, Stop};
 
 /// Between two looks for a leader, when nothing is heard of a change.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -33,19 +33,19 @@ pub(crate) enum Origin {
 pub(crate) async fn issue(
     shared: &Shared,
     scope: Option<Scope>,
-    want: Want,
+    issue_request: IssueRequest,
     origin: Origin,
 ) -> Result<IssuedIds, ApiError> {
     let Some(strict) = scope.and_then(|scope| shared.scopes.find_strict(scope)) else {
-        return shared.issuer.issue(want).await.map(IssuedIds::from);
+        return shared.issuer.issue(issue_request).await.map(IssuedIds::from);
     };
-    shared.scopes.issue(&shared.issuer, strict, want, origin).await
+    shared.scopes.issue(&shared.issuer, strict, issue_request, origin).await
 }
 
 /// One attempt of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attempt {
-    pub(super) want: Want,
+    pub(super) issue_request: IssueRequest,
     pub(super) deadline: Duration,
     origin: Origin,
     /// Whether another one failed before.
@@ -66,24 +66,24 @@ impl Scopes {
         &self,
         issuer: &Issuer,
         strict: &Arc<StrictScope>,
-        want: Want,
+        issue_request: IssueRequest,
         origin: Origin,
     ) -> Result<IssuedIds, ApiError> {
         // Nearly all requests at the leader end here.
         if let Some(issuer) = &*strict.local_issuer.load()
             && strict.queue.is_empty()
-            && let Ok(issued) = at_once(issuer, want.count)
+            && let Ok(issued) = at_once(issuer, issue_request.count)
         {
             return Ok(issued.into());
         }
-        let deadline = boot_time().saturating_add(want.patience);
+        let deadline = boot_time().saturating_add(issue_request.patience);
         let mut leaders = strict.leader.subscribe();
         // What was wrong before the time was up says more than that it is up.
         let mut missed_before = None;
         loop {
             let leader = leaders.borrow_and_update().clone();
             let is_again = missed_before.is_some();
-            let attempt = Attempt { want, deadline, origin, is_again };
+            let attempt = Attempt { issue_request, deadline, origin, is_again };
             let attempt = self.attempt(issuer, strict, leader.as_ref(), attempt);
             // Another leader while this one is asked: it may never answer.
             let moved = strict.moved_on(leader.as_ref().map(|leader| leader.token));
@@ -106,7 +106,8 @@ impl Scopes {
             }
             missed_before = Some(missed);
             // A leader that failed is left alone for longer each time.
-            let pause = strict.forwards.rest_left().map_or(LOOK_AGAIN, |rest| rest.max(LOOK_AGAIN));
+            let pause =
+                strict.forwards.back_off_left().map_or(LOOK_AGAIN, |rest| rest.max(LOOK_AGAIN));
             let _ = tokio::time::timeout(left.min(pause), leaders.changed()).await;
         }
     }
@@ -119,13 +120,14 @@ impl Scopes {
         leader: Option<&Leader>,
         attempt: Attempt,
     ) -> Result<IssuedIds, AttemptError> {
-        let Attempt { want, deadline, origin, .. } = attempt;
+        let Attempt { issue_request, deadline, origin, .. } = attempt;
         if strict.is_led_here()
             && let Some(node) = issuer.node()
         {
             let patience = deadline.saturating_sub(boot_time());
             let source = LocalScope { strict: strict.clone(), node: node.clone() };
-            let issued = strict.queue.wait(&source, Want { patience, ..want }, 1).await;
+            let issued =
+                strict.queue.wait(&source, IssueRequest { patience, ..issue_request }, 1).await;
             return issued.map(IssuedIds::from).map_err(AttemptError::from);
         }
         let none = |detail: String| {

@@ -72,7 +72,7 @@ async fn issue_while_leading(
     tokio::select! {
         () = leadership.cancelled() => {}
         () = shared.shutdown.draining.cancelled() => {}
-        () = unable(condition) => {}
+        () = wait_until_unable(condition) => {}
     }
     scope.set_local_issuer(None);
     // Nothing is issued after this, so the next leader may start right above it.
@@ -94,7 +94,7 @@ async fn issue_while_leading(
 }
 
 /// Waits until the node has been unable to issue for too long.
-async fn unable(condition: &mut watch::Receiver<Condition>) {
+async fn wait_until_unable(condition: &mut watch::Receiver<Condition>) {
     let is_unable =
         |now: &Condition| matches!(now.state, NodeState::Refusing | NodeState::Starting);
     loop {

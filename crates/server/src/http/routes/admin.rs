@@ -23,21 +23,21 @@ use crate::policy::audit;
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Who asks, from where and with which key.
-type Asker<'a> = (&'a Remote, &'a Caller);
+type AdminCaller<'a> = (&'a Remote, &'a Caller);
 
 /// `POST /v1/node:drain`: takes the node out of service, and answers when its workers are released.
 pub(crate) async fn drain(
     shared: &Arc<Shared>,
-    asker: Asker<'_>,
+    admin: AdminCaller<'_>,
     request: Request<Incoming>,
 ) -> Result<Answer, ApiError> {
     query::none(request.uri())?;
     body::none(request.into_body(), shared.issuer.limits()).await?;
     // It goes on if the client does not wait for it, and so it is told of first.
-    audit(asker, "drain", &"begins");
+    audit(admin, "drain", &"begins");
     let retiring = shared.shutdown.connections.spawn(shutdown::retire(shared.clone()));
     let released = retiring.await.map_err(|error| ApiError::new(Reason::Internal, error))?;
-    audit(asker, "drain", &format_args!("released {released:?}"));
+    audit(admin, "drain", &format_args!("released {released:?}"));
     let (node, state) = (shared.name.clone(), NodeState::Draining.word().to_owned());
     Ok(answer::json(&Drained { node, state, released }))
 }
@@ -45,19 +45,19 @@ pub(crate) async fn drain(
 /// `POST /v1/node:rotate`: moves the node to other workers; IDs are issued meanwhile.
 pub(crate) async fn rotate(
     shared: &Arc<Shared>,
-    asker: Asker<'_>,
+    admin: AdminCaller<'_>,
     request: Request<Incoming>,
 ) -> Result<Answer, ApiError> {
     query::none(request.uri())?;
     body::none(request.into_body(), shared.issuer.limits()).await?;
-    moved(shared, asker, None).await
+    moved(shared, admin, None).await
 }
 
 /// `POST /v1/workers/{worker}:release[?token=T]`: the node gives the worker back, and takes another
 /// one for it. With a token only if the lease is still that one.
 pub(crate) async fn release(
     shared: &Arc<Shared>,
-    asker: Asker<'_>,
+    admin: AdminCaller<'_>,
     request: Request<Incoming>,
 ) -> Result<Answer, ApiError> {
     let text = Route::find(request.uri().path()).map_or("", |(_, worker)| worker);
@@ -79,12 +79,12 @@ pub(crate) async fn release(
         return Err(ApiError::new(Reason::TokenStale, detail));
     }
     body::none(request.into_body(), shared.issuer.limits()).await?;
-    moved(shared, asker, Some(worker)).await
+    moved(shared, admin, Some(worker)).await
 }
 
 async fn moved(
     shared: &Arc<Shared>,
-    asker: Asker<'_>,
+    admin: AdminCaller<'_>,
     worker: Option<u32>,
 ) -> Result<Answer, ApiError> {
     let patience = shared.issuer.limits().request_timeout;
@@ -94,9 +94,9 @@ async fn moved(
         Ok(moved) => {
             let ways: Vec<String> =
                 moved.iter().map(|Moved { from, to, .. }| format!("{from} to {to}")).collect();
-            audit(asker, verb, &format_args!("moved from {}", ways.join(", ")));
+            audit(admin, verb, &format_args!("moved from {}", ways.join(", ")));
         }
-        Err(why) => audit(asker, verb, why),
+        Err(why) => audit(admin, verb, why),
     }
     let moved = outcome.map_err(|why| {
         let error = ApiError::new(
@@ -114,8 +114,8 @@ async fn moved(
     Ok(answer::json(&Rotated { node: shared.name.clone(), moved }))
 }
 
-fn audit((remote, caller): Asker<'_>, verb: &str, outcome: &dyn std::fmt::Display) {
-    audit::told(remote, caller.key().map(|key| &**key), verb, outcome);
+fn audit((remote, caller): AdminCaller<'_>, verb: &str, outcome: &dyn std::fmt::Display) {
+    audit::log_act(remote, caller.key().map(|key| &**key), verb, outcome);
 }
 
 fn node(shared: &Shared) -> Result<&Node, ApiError> {

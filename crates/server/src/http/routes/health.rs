@@ -9,12 +9,12 @@ use hyper::{Request, StatusCode};
 
 use crate::app::Shared;
 use crate::http::answer::{self, Answer};
-use crate::http::origin::{self, Lack};
+use crate::http::origin::{self, MissingCredential};
 use crate::http::query;
 use crate::net::listener::Remote;
 use crate::node::info;
-use crate::policy::access::{Need, bearer};
-use crate::policy::keys::follow::{Age, OLD};
+use crate::policy::access::{Permission, bearer};
+use crate::policy::keys::follow::{KeyListAge, OLD};
 
 /// `GET /readyz`: whether clients should come here. With `?verbose`, and why: for those who may see
 /// it in detail, for others in a word.
@@ -56,12 +56,12 @@ fn may_see_details(shared: &Shared, remote: &Remote, headers: &HeaderMap) -> boo
     }
     let shown = headers.get(AUTHORIZATION).and_then(|shown| bearer(shown.as_bytes()));
     let caller = match shown {
-        Some(_) => authenticator.admit(remote, shown, Need::AnyKey).ok(),
+        Some(_) => authenticator.admit(remote, shown, Permission::AnyKey).ok(),
         None => authenticator
             .by_certificate(remote)
-            .filter(|_| origin::check(headers, remote, Lack::Key).is_ok()),
+            .filter(|_| origin::check(headers, remote, MissingCredential::Key).is_ok()),
     };
-    caller.is_some_and(|caller| caller.may(Need::Read))
+    caller.is_some_and(|caller| caller.may(Permission::Read))
 }
 
 /// The lines of `details` with nothing in them that tells of the node's surroundings.
@@ -102,7 +102,7 @@ fn details(shared: &Shared) -> String {
     }
     let up = info.store.as_ref().is_some_and(|store| store.up);
     let _ = writeln!(text, "[{}] store: {}", sign(up), store_word(up));
-    text.push_str(&keys_line(shared.followed.age()));
+    text.push_str(&keys_line(shared.stored_keys_status.age()));
     for replica in shared.replicas.last().iter() {
         let _ = writeln!(
             text,
@@ -119,11 +119,11 @@ fn details(shared: &Shared) -> String {
 }
 
 /// How old the keys are, where they are in the store.
-fn keys_line(age: Age) -> String {
+fn keys_line(age: KeyListAge) -> String {
     match age {
-        Age::Unfollowed => String::new(),
-        Age::Unread => "[-] keys: not read from the store yet\n".to_owned(),
-        Age::Read(age) => {
+        KeyListAge::NotInStore => String::new(),
+        KeyListAge::Unread => "[-] keys: not read from the store yet\n".to_owned(),
+        KeyListAge::Read(age) => {
             let sign = sign(age <= OLD);
             format!("[{sign}] keys: read from the store {:.1} s ago\n", age.as_secs_f64())
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use frazil_wire::{ApiError, Reason};
 
-use super::Need;
+use super::Permission;
 use crate::net::remote::Remote;
 use crate::policy::audit::{self, KeyOwner, RefusalKind};
 use crate::policy::keys::{Denied, Key, Keyring, Quota, QuotaLeft, Role};
@@ -43,28 +43,30 @@ impl Caller {
 
     /// Whether the key has the role that so many requests need; if not, that is logged once, and each
     /// is counted.
-    pub(crate) fn check(&self, need: Need, requests: u64) -> Result<(), ApiError> {
-        let (Self::Key(holder), Some(role)) = (self, self.missing(need)) else { return Ok(()) };
+    pub(crate) fn check(&self, permission: Permission, requests: u64) -> Result<(), ApiError> {
+        let (Self::Key(holder), Some(role)) = (self, self.missing(permission)) else {
+            return Ok(());
+        };
         let name = &holder.key.entry.name;
         let detail = format_args!("the key of {name} does not have the role {role}");
         Err(holder.refused(RefusalKind::Role, &ApiError::new(Reason::Forbidden, detail), requests))
     }
 
     /// Whether the key has the role, where those without it get something else.
-    pub(crate) fn may(&self, need: Need) -> bool {
-        self.missing(need).is_none()
+    pub(crate) fn may(&self, permission: Permission) -> bool {
+        self.missing(permission).is_none()
     }
 
     /// The role that the key does not have.
-    fn missing(&self, need: Need) -> Option<&'static str> {
+    fn missing(&self, permission: Permission) -> Option<&'static str> {
         let roles = &self.key()?.entry.roles;
         let has = |role| roles.contains(&role);
-        let (may, role) = match need {
-            Need::Nothing | Need::AnyKey => return None,
-            Need::Ids => (has(Role::Ids), "ids"),
-            Need::Peer => (has(Role::Peer), "peer"),
-            Need::Read => (has(Role::Read) || has(Role::Admin), "read"),
-            Need::Admin => (has(Role::Admin), "admin"),
+        let (may, role) = match permission {
+            Permission::Nothing | Permission::AnyKey => return None,
+            Permission::Ids => (has(Role::Ids), "ids"),
+            Permission::Peer => (has(Role::Peer), "peer"),
+            Permission::Read => (has(Role::Read) || has(Role::Admin), "read"),
+            Permission::Admin => (has(Role::Admin), "admin"),
         };
         (!may).then_some(role)
     }

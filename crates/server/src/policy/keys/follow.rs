@@ -33,7 +33,7 @@ pub(crate) const OLD: Duration = Duration::from_secs(15);
 
 /// What is known of the keys beside the keys themselves.
 #[derive(Debug)]
-pub(crate) struct Followed {
+pub(crate) struct StoredKeysStatus {
     is_stored: bool,
     /// When the list in the store was last read, in milliseconds of boot time; 0 before that.
     read_ms: AtomicU64,
@@ -44,40 +44,42 @@ pub(crate) struct Followed {
 
 /// How old the keys are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Age {
+pub(crate) enum KeyListAge {
     /// They are not in the store.
-    Unfollowed,
+    NotInStore,
     /// The store has not shown them yet.
     Unread,
     /// The store was last read so long ago.
     Read(Duration),
 }
 
-impl Followed {
+impl StoredKeysStatus {
     pub(crate) fn new(is_stored: bool) -> Self {
         let (read_ms, nodes) = (AtomicU64::new(0), AtomicU32::new(1));
         Self { is_stored, read_ms, nodes, replaced: Notify::new() }
     }
 
-    pub(crate) fn age(&self) -> Age {
+    pub(crate) fn age(&self) -> KeyListAge {
         // Relaxed, here and below: a number that nothing else goes by.
         match (self.is_stored, self.read_ms.load(Ordering::Relaxed)) {
-            (false, _) => Age::Unfollowed,
-            (true, 0) => Age::Unread,
-            (true, read) => Age::Read(boot_time().saturating_sub(Duration::from_millis(read))),
+            (false, _) => KeyListAge::NotInStore,
+            (true, 0) => KeyListAge::Unread,
+            (true, read) => {
+                KeyListAge::Read(boot_time().saturating_sub(Duration::from_millis(read)))
+            }
         }
     }
 
     /// What to say where somebody looks for what is not well.
     pub(crate) fn warning(&self) -> Option<String> {
         match self.age() {
-            Age::Unread => Some("the API keys were not read from the store yet".to_owned()),
-            Age::Read(age) if age > OLD => Some(format!(
+            KeyListAge::Unread => Some("the API keys were not read from the store yet".to_owned()),
+            KeyListAge::Read(age) if age > OLD => Some(format!(
                 "the API keys are {} s old: the store does not show them, and what was revoked since \
                  still opens",
                 age.as_secs()
             )),
-            Age::Unfollowed | Age::Read(_) => None,
+            KeyListAge::NotInStore | KeyListAge::Read(_) => None,
         }
     }
 
@@ -94,10 +96,10 @@ impl Followed {
 /// Puts a list of keys in force, and says how many they are.
 pub(crate) fn put_in_force(shared: &Shared, entries: Vec<KeyEntry>) -> usize {
     let before = shared.authenticator.keys();
-    let ring = Keyring::new(entries, before.as_deref(), shared.followed.nodes());
+    let ring = Keyring::new(entries, before.as_deref(), shared.stored_keys_status.nodes());
     let count = ring.len();
     shared.authenticator.replace(ring);
-    shared.followed.replaced.notify_one();
+    shared.stored_keys_status.replaced.notify_one();
     warn_of_certificates(shared);
     count
 }
@@ -121,12 +123,12 @@ pub(crate) async fn run(shared: Arc<Shared>, mut condition: watch::Receiver<Cond
         return;
     }
     let Some(node) = shared.issuer.node() else { return };
-    let followed = async {
-        if shared.followed.is_stored {
+    let stored_keys_status = async {
+        if shared.stored_keys_status.is_stored {
             follow(&shared, node.store()).await;
         }
     };
-    tokio::join!(followed, divide(&shared, node));
+    tokio::join!(stored_keys_status, divide(&shared, node));
 }
 
 /// The watch is begun before the look: what changes after the look is announced.
@@ -167,7 +169,7 @@ impl List {
         });
         match judged {
             Ok((read, entries)) => {
-                shared.followed.note_read();
+                shared.stored_keys_status.note_read();
                 if self.wrong.take().is_some() {
                     tracing::info!("the API keys are read from the store again");
                 }
@@ -225,13 +227,13 @@ impl List {
         if !is_new {
             return;
         }
-        match shared.followed.age() {
-            Age::Read(age) => tracing::warn!(
+        match shared.stored_keys_status.age() {
+            KeyListAge::Read(age) => tracing::warn!(
                 age_seconds = age.as_secs(),
                 "the API keys cannot be read from the store, and the last ones seen stay in force: \
                  {why}"
             ),
-            Age::Unread | Age::Unfollowed => tracing::warn!(
+            KeyListAge::Unread | KeyListAge::NotInStore => tracing::warn!(
                 "the API keys cannot be read from the store, and nobody is let in but probes: {why}"
             ),
         }
@@ -247,13 +249,13 @@ async fn divide(shared: &Shared, node: &Node) {
             shared.authenticator.keys().as_deref().is_some_and(|keys| keys.has_cluster_quotas());
         if is_needed && let Ok(cluster) = shared.cluster_cache.cluster(node).await {
             let nodes = live_nodes(&cluster, &shared.name);
-            shared.followed.nodes.store(nodes, Ordering::Relaxed);
+            shared.stored_keys_status.nodes.store(nodes, Ordering::Relaxed);
             if let Some(keys) = shared.authenticator.keys().as_deref() {
-                keys.divide(shared.followed.nodes());
+                keys.divide(shared.stored_keys_status.nodes());
             }
         }
         tokio::select! {
-            () = shared.followed.replaced.notified() => {}
+            () = shared.stored_keys_status.replaced.notified() => {}
             () = tokio::time::sleep(COUNT_NODES) => {}
         }
     }

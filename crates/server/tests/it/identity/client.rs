@@ -137,9 +137,9 @@ impl<'a> Client<'a> {
         };
         let line = self.line(address.unwrap(), protocol).await?;
         let way = match protocol {
-            Protocol::Grpc => Way::Grpc(channel(line).await?),
-            Protocol::Http => Way::Http(BufReader::new(line)),
-            Protocol::Resp => Way::Resp(BufReader::new(line), false),
+            Protocol::Grpc => Transport::Grpc(channel(line).await?),
+            Protocol::Http => Transport::Http(BufReader::new(line)),
+            Protocol::Resp => Transport::Resp(BufReader::new(line), false),
         };
         let Self { headers, key, user, scope, .. } = self;
         Ok(Connection { way, headers, key, user, scope, retry_after: None })
@@ -169,7 +169,7 @@ async fn channel(line: Box<dyn Line>) -> io::Result<Channel> {
 
 /// A connection of a client.
 pub(crate) struct Connection {
-    way: Way,
+    way: Transport,
     headers: Vec<(&'static str, String)>,
     key: Option<String>,
     user: &'static str,
@@ -178,7 +178,7 @@ pub(crate) struct Connection {
     pub(crate) retry_after: Option<Duration>,
 }
 
-enum Way {
+enum Transport {
     Http(BufReader<Box<dyn Line>>),
     Grpc(Channel),
     /// And whether the key was shown.
@@ -188,9 +188,9 @@ enum Way {
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.way {
-            Way::Http(_) => "http",
-            Way::Grpc(_) => "grpc",
-            Way::Resp(..) => "resp",
+            Transport::Http(_) => "http",
+            Transport::Grpc(_) => "grpc",
+            Transport::Resp(..) => "resp",
         })
     }
 }
@@ -199,15 +199,15 @@ impl Connection {
     /// `OK`, the reason why not, or `closed`.
     pub(crate) async fn ask(&mut self) -> String {
         let asked = match &self.way {
-            Way::Http(_) => self.ask_http().await,
-            Way::Grpc(_) => Ok(self.ask_grpc().await),
-            Way::Resp(..) => self.ask_resp().await,
+            Transport::Http(_) => self.ask_http().await,
+            Transport::Grpc(_) => Ok(self.ask_grpc().await),
+            Transport::Resp(..) => self.ask_resp().await,
         };
         asked.unwrap_or_else(|_| "closed".to_owned())
     }
 
     async fn ask_http(&mut self) -> io::Result<String> {
-        let Way::Http(line) = &mut self.way else { unreachable!() };
+        let Transport::Http(line) = &mut self.way else { unreachable!() };
         let query = if self.scope.is_empty() { "" } else { "?scope=" };
         let mut head = format!("POST /ids{query}{} HTTP/1.1\r\nhost: test\r\n", self.scope);
         if let Some(key) = &self.key {
@@ -242,7 +242,7 @@ impl Connection {
     }
 
     async fn ask_grpc(&mut self) -> String {
-        let Way::Grpc(channel) = &self.way else { unreachable!() };
+        let Transport::Grpc(channel) = &self.way else { unreachable!() };
         let next = NextRequest { scope: self.scope.to_owned(), ..NextRequest::default() };
         let mut request = tonic::Request::new(next);
         let mut headers = self.headers.clone();
@@ -261,7 +261,7 @@ impl Connection {
     }
 
     async fn ask_resp(&mut self) -> io::Result<String> {
-        let Way::Resp(line, is_in) = &mut self.way else { unreachable!() };
+        let Transport::Resp(line, is_in) = &mut self.way else { unreachable!() };
         let mut commands = Vec::new();
         if let Some(key) = self.key.as_ref().filter(|_| !*is_in) {
             commands.push(format!("AUTH {} {key}\r\n", self.user).replace("  ", " "));

@@ -14,7 +14,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::{Talk, post};
+use super::{RespClient, post};
 use crate::site::secured::{client, text_of};
 use crate::site::{Site, config, request};
 
@@ -164,7 +164,7 @@ async fn a_revoked_key_opens_nothing_on_any_node_within_a_second() {
     for site in &mut sites {
         site.wait_for(NodeState::Ready).await;
         until(site, &key, 200, PATIENCE).await;
-        let mut talk = Talk::new(site).await;
+        let mut talk = RespClient::new(site).await;
         assert_eq!(talk.say(&format!("AUTH {key}")).await, "+OK");
         talks.push(talk);
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use frazil::coord::Token;
 use frazil::coord::time::boot_time;
-use frazil::election::processor::{Event, Step, Why};
+use frazil::election::processor::{Event, Step, StopReason};
 use serde::Serialize;
 
 /// One step of the node or of a job. What a step does not have is left out.
@@ -109,12 +109,12 @@ impl Line {
     }
 }
 
-const fn word(why: Why) -> &'static str {
+const fn word(why: StopReason) -> &'static str {
     match why {
-        Why::Shutdown => "shutdown",
-        Why::Expiring => "expiring",
-        Why::Timeout => "timeout",
-        Why::Balance => "balance",
+        StopReason::Shutdown => "shutdown",
+        StopReason::Expiring => "expiring",
+        StopReason::Timeout => "timeout",
+        StopReason::Balance => "balance",
         _ => "other",
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use frazil::coord::UnixMs;
 use frazil::coord::time::boot_time;
-use frazil_client::between_nodes::{Budget, Fitness, Health};
+use frazil_client::between_nodes::{Budget, Health, Readiness};
 use frazil_id::Id;
 use frazil_wire::{ApiError, Reason};
 use tokio::sync::oneshot;
@@ -26,14 +26,14 @@ struct State {
     is_being_asked: bool,
     /// The last ID of the scope that this node has handed out, whoever led then.
     last: Option<Id>,
-    rest: Option<Rest>,
+    back_off: Option<LeaderBackOff>,
     /// For asking a leader that failed again.
     budget: Budget,
 }
 
 /// A leader that failed is left alone for a while, which grows with every failure.
 #[derive(Debug)]
-struct Rest {
+struct LeaderBackOff {
     /// Which leader.
     token: u64,
     health: Health,
@@ -55,7 +55,7 @@ pub(super) struct Waiter {
 
 /// The task that asks the leader. If it is dropped while requests wait, they are told.
 #[derive(Debug)]
-pub(super) struct Asking {
+pub(super) struct ForwardTask {
     strict: Arc<StrictScope>,
     is_done: bool,
 }
@@ -84,7 +84,7 @@ impl Forwards {
         waiter: Waiter,
         strict: &Arc<StrictScope>,
         most: usize,
-    ) -> Result<Option<Asking>, ApiError> {
+    ) -> Result<Option<ForwardTask>, ApiError> {
         let mut state = self.state();
         let before = state.waiting.len();
         if before >= most {
@@ -96,7 +96,7 @@ impl Forwards {
         }
         state.waiting.push_back(waiter);
         let is_first = !std::mem::replace(&mut state.is_being_asked, true);
-        Ok(is_first.then(|| Asking { strict: strict.clone(), is_done: false }))
+        Ok(is_first.then(|| ForwardTask { strict: strict.clone(), is_done: false }))
     }
 
     /// The last ID of the scope that this node has handed out.
@@ -112,34 +112,34 @@ impl Forwards {
 
     /// Fails while the leader with this token is left alone, or if it failed, is asked again, and that
     /// was done as often as requests came.
-    pub(super) fn check_rest(&self, token: u64, is_again: bool) -> Result<(), AttemptError> {
+    pub(super) fn check_back_off(&self, token: u64, is_again: bool) -> Result<(), AttemptError> {
         let state = self.state();
-        match state.rest.as_ref().filter(|rest| rest.token == token) {
-            Some(rest) if rest.left().is_some() || (is_again && !state.budget.spend()) => {
-                Err(AttemptError::Moved(rest.error.clone()))
+        match state.back_off.as_ref().filter(|back_off| back_off.token == token) {
+            Some(back_off) if back_off.left().is_some() || (is_again && !state.budget.spend()) => {
+                Err(AttemptError::Moved(back_off.error.clone()))
             }
             _ => Ok(()),
         }
     }
 
     /// For how long the leader is still left alone, if it is.
-    pub(in super::super) fn rest_left(&self) -> Option<Duration> {
-        self.state().rest.as_ref()?.left()
+    pub(in super::super) fn back_off_left(&self) -> Option<Duration> {
+        self.state().back_off.as_ref()?.left()
     }
 
     /// Notes whether the leader with this token answered.
     pub(super) fn note(&self, token: u64, failure: Option<&AttemptError>) {
         let mut state = self.state();
         let Some(AttemptError::Moved(error)) = failure else {
-            state.rest = None;
+            state.back_off = None;
             return;
         };
-        let health = match state.rest.take() {
-            Some(rest) if rest.token == token => rest.health,
+        let health = match state.back_off.take() {
+            Some(back_off) if back_off.token == token => back_off.health,
             _ => Health::new(),
         };
         health.failed(now_ns(), None, &BACK_OFF, 1.0);
-        state.rest = Some(Rest { token, health, error: error.clone() });
+        state.back_off = Some(LeaderBackOff { token, health, error: error.clone() });
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -147,17 +147,17 @@ impl Forwards {
     }
 }
 
-impl Rest {
+impl LeaderBackOff {
     fn left(&self) -> Option<Duration> {
         let now = now_ns();
-        match self.health.fitness(now) {
-            Fitness::Resting(until) => Some(Duration::from_nanos(until.saturating_sub(now))),
-            Fitness::Well | Fitness::ToBeProbed => None,
+        match self.health.readiness(now) {
+            Readiness::BackingOff(until) => Some(Duration::from_nanos(until.saturating_sub(now))),
+            Readiness::Ready | Readiness::ProbeDue => None,
         }
     }
 }
 
-impl Asking {
+impl ForwardTask {
     /// Those who have waited longest, for up to so many IDs together; the first may want more. `None`:
     /// nobody waits, and the next request gets the task.
     pub(super) fn next_group(&mut self, most: u32) -> Option<Vec<Waiter>> {
@@ -184,7 +184,7 @@ impl Asking {
     }
 }
 
-impl Drop for Asking {
+impl Drop for ForwardTask {
     fn drop(&mut self) {
         if self.is_done {
             return;
@@ -209,11 +209,14 @@ mod tests {
         let forwards = Forwards::default();
         // It has failed, and was left alone for long enough.
         let error = ApiError::new(Reason::NoLeader, "away");
-        forwards.state().rest = Some(Rest { token: 7, health: Health::new(), error });
-        let again = || (0..100).filter(|_| forwards.check_rest(7, true).is_ok()).count();
+        forwards.state().back_off = Some(LeaderBackOff { token: 7, health: Health::new(), error });
+        let again = || (0..100).filter(|_| forwards.check_back_off(7, true).is_ok()).count();
         assert_eq!(again(), 20, "what is saved up");
-        assert!(forwards.check_rest(7, false).is_ok(), "a request that comes is asked for once");
-        assert!(forwards.check_rest(8, true).is_ok(), "another leader has not failed");
+        assert!(
+            forwards.check_back_off(7, false).is_ok(),
+            "a request that comes is asked for once"
+        );
+        assert!(forwards.check_back_off(8, true).is_ok(), "another leader has not failed");
         for _ in 0..3 {
             forwards.state().budget.earn();
         }

@@ -12,17 +12,17 @@ use crate::clock;
 /// as few threads as possible.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(super) struct Stretch {
+pub(super) struct Chunk {
     /// The next place in the lower half, the end in the upper.
     places: AtomicU64,
     /// The tick at which the age was last looked at.
     seen: AtomicU64,
     ids: Box<[Id]>,
     mark: Arc<Birthmark>,
-    age: Arc<Age>,
+    age: Arc<AnswerAge>,
 }
 
-/// What a stretch has for a caller.
+/// What a chunk has for a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Served {
     Id {
@@ -38,7 +38,7 @@ pub(super) enum Served {
 
 /// When an answer was asked for, and how long it is good.
 #[derive(Debug)]
-pub(super) struct Age {
+pub(super) struct AnswerAge {
     asked_ns: u64,
     max_age_ns: u64,
     was_called_old: AtomicBool,
@@ -46,15 +46,15 @@ pub(super) struct Age {
 
 /// How old an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Aged {
+pub(super) enum Freshness {
     Young,
     /// It will be too old soon, and this caller is the first to notice.
     SoonOld,
     Old,
 }
 
-impl Stretch {
-    pub(super) fn new(ids: &[Id], mark: Arc<Birthmark>, age: Arc<Age>) -> Self {
+impl Chunk {
+    pub(super) fn new(ids: &[Id], mark: Arc<Birthmark>, age: Arc<AnswerAge>) -> Self {
         Self {
             places: AtomicU64::new((ids.len() as u64) << 32),
             seen: AtomicU64::new(0),
@@ -72,14 +72,14 @@ impl Stretch {
         // Within a tick nobody gets old. Relaxed: a stale value costs a reading of the clock.
         if self.seen.load(Ordering::Relaxed) != tick {
             match self.age.now() {
-                Aged::Young => {}
-                Aged::SoonOld => is_soon_old = true,
-                Aged::Old => return Served::TooOld,
+                Freshness::Young => {}
+                Freshness::SoonOld => is_soon_old = true,
+                Freshness::Old => return Served::TooOld,
             }
             self.seen.store(tick, Ordering::Relaxed);
         }
-        // Relaxed: the addition alone makes places unique; the IDs were there before the stretch
-        // was. Additions in vain are as few as threads: each then asks the pool for another stretch,
+        // Relaxed: the addition alone makes places unique; the IDs were there before the chunk
+        // was. Additions in vain are as few as threads: each then asks the pool for another chunk,
         // so the lower half never runs over.
         let (next, end) = halves(self.places.fetch_add(1, Ordering::Relaxed));
         let taken = if next < end { self.ids.get(next as usize) } else { None };
@@ -103,23 +103,23 @@ impl Stretch {
     }
 }
 
-impl Age {
+impl AnswerAge {
     pub(super) const fn new(asked_ns: u64, max_age_ns: u64) -> Self {
         Self { asked_ns, max_age_ns, was_called_old: AtomicBool::new(false) }
     }
 
     /// By the clock that counts suspension.
     #[cold]
-    pub(super) fn now(&self) -> Aged {
+    pub(super) fn now(&self) -> Freshness {
         let age_ns = clock::boot_ns().saturating_sub(self.asked_ns);
         if age_ns > self.max_age_ns {
-            return Aged::Old;
+            return Freshness::Old;
         }
         let is_soon_old = age_ns > self.max_age_ns - self.max_age_ns / 4;
         // Relaxed: who of several callers is the first does not matter.
         match is_soon_old && !self.was_called_old.swap(true, Ordering::Relaxed) {
-            true => Aged::SoonOld,
-            false => Aged::Young,
+            true => Freshness::SoonOld,
+            false => Freshness::Young,
         }
     }
 }
