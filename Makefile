@@ -11,9 +11,9 @@ SHUTTLE = RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=target/shuttle SHUTTLE_SILE
 DOC = cargo doc --no-deps --all-features --workspace --exclude 'frazil-bench*' --exclude frazil-storm
 
 # What is published: everything but what has `publish = false`.
-PACKAGE = cargo package --workspace --exclude 'frazil-bench*' --exclude frazil-storm --exclude frazil-rig
+PACKAGE = cargo package --workspace --exclude 'frazil-bench*' --exclude frazil-storm --exclude frazil-rig --exclude frazil-api
 
-.PHONY: help deps check fix test loom shuttle fuzz bench storm soak doc package
+.PHONY: help deps check fix test loom shuttle fuzz bench storm soak doc package api
 
 help:
 	@echo "make deps    install what the tests start and use (apt, as root or with sudo; PyPI)"
@@ -27,6 +27,7 @@ help:
 	@echo "make storm   real processes and real stores under faults, every experiment (SEED=N, SCALE=S)"
 	@echo "make soak    experiments that chance chooses, for a time (MINUTES=N, SEED=N)"
 	@echo "make doc     build the API documentation"
+	@echo "make api     write the public API of each crate anew into api/, after it has changed"
 	@echo "make package the crates as they would be published, each built from its package"
 
 deps:
@@ -40,6 +41,8 @@ check:
 	cargo check -p frazil-id --no-default-features
 	cargo check -p frazil-id --no-default-features --features serde
 	$(PACKAGE) --no-verify --allow-dirty --offline --quiet
+	cargo run --quiet -p frazil-api -- check
+	cargo run --quiet -p frazil-api -- self-test
 	tools/tidy
 	tools/tidy --self-test
 	tools/deny
@@ -96,3 +99,6 @@ doc:
 
 package:
 	$(PACKAGE)
+
+api:
+	cargo run --quiet -p frazil-api -- renew
