@@ -38,6 +38,7 @@ use crate::net::proxies::TrustedProxies;
 use crate::net::serve_threads::ServeThreads;
 use crate::net::stream::Stream;
 use crate::net::tls::{HandshakeError, Tls, TlsProtocol};
+use crate::net::unauthenticated::UnauthenticatedClients;
 use crate::node::condition::{Condition, NodeState};
 use crate::node::monitor::{self, End, note_change};
 use crate::node::{open, scaling};
@@ -92,6 +93,8 @@ pub(crate) struct Shared {
     pub(crate) proxies: Arc<TrustedProxies>,
     pub(crate) in_flight: InFlight,
     pub(crate) connection_limits: AllConnectionLimits,
+    /// Over HTTP behind TLS, before the first request.
+    pub(crate) unauthenticated_tls: Arc<UnauthenticatedClients>,
     pub(crate) metrics: Metrics,
     pub(crate) frame: JsonFrame,
     pub(crate) openapi: bytes::Bytes,
@@ -302,6 +305,9 @@ impl Shared {
             tls,
             in_flight: InFlight::default(),
             connection_limits: AllConnectionLimits::new(&config.limits, &proxies),
+            unauthenticated_tls: Arc::new(UnauthenticatedClients::new(
+                http::UNAUTHENTICATED_TLS_MAX,
+            )),
             proxies,
             metrics,
             frame: JsonFrame::new(&config.name, layout, config.region.as_deref()),

@@ -19,6 +19,7 @@ use bytes::Bytes;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
+pub(crate) use self::connection::UNAUTHENTICATED_TLS_MAX;
 pub(crate) use self::route::table;
 use crate::app::Shared;
 use crate::net::listener::{self, NewConnection};

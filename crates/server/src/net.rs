@@ -11,3 +11,4 @@ pub(crate) mod request_id;
 pub(crate) mod serve_threads;
 pub(crate) mod stream;
 pub(crate) mod tls;
+pub(crate) mod unauthenticated;

@@ -192,11 +192,13 @@ async fn half_requests_behind_tls_hold_little() {
     let certificates = Certificates::generate().unwrap();
     let mut keys = Keys::new();
     keys.add("app", Role::Ids);
+    let half = "POST /ids HTTP/1.1\r\nhos";
     let halves = [
-        "POST /ids HTTP/1.1\r\nhos",
-        "GET /livez HTTP/1.1\r\nhost: x\r\n\r\nPOST /ids HTTP/1.1\r\nhos",
+        half.to_owned(),
+        format!("POST /ids HTTP/1.1\r\na: {}", "b".repeat(7000)),
+        format!("GET /livez HTTP/1.1\r\nhost: x\r\n\r\n{half}"),
     ];
-    for half in halves {
+    for half in &halves {
         let site = Apart::start_with(Some(&keys), Some(&certificates));
         let client = || async {
             let mut line = Transport::Tls.connect(site.http, &certificates, b"http/1.1").await;
@@ -214,7 +216,7 @@ async fn half_requests_behind_tls_hold_little() {
             crowd.push(client().await);
         }
         let grown = site.grown(before);
-        assert!(grown < 30 * MEGABYTE, "{half:?}: {grown} bytes");
+        assert!(grown < 30 * MEGABYTE, "{}: {grown} bytes", &half[..20]);
     }
 }
 

@@ -54,7 +54,7 @@ impl Watch {
         tasks.spawn(async move {
             tokio::select! {
                 _ = read => {}
-                () = stalled(&counted, limit) => client_state.cut(),
+                () = stalled(&counted, limit) => client_state.cut.cut(),
             }
         });
         Reading { slices, _unread: unread }

@@ -2,9 +2,9 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
@@ -16,7 +16,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected;
 
 use super::greeting::{self, Beginning, PREFACE};
-use super::unauthenticated::{UnauthenticatedClient, UnauthenticatedClients};
+use super::unauthenticated::{UNAUTHENTICATED_MAX, UnauthenticatedClient};
 use crate::app::Shared;
 use crate::config::Limits;
 use crate::net::connection_limits::ConnectionPermit;
@@ -24,6 +24,7 @@ use crate::net::listener::{NewConnection, Remote, next_connection};
 use crate::net::peek::peek_until;
 use crate::net::stream::Stream;
 use crate::net::tls::TlsProtocol;
+use crate::net::unauthenticated::{Cut, UnauthenticatedClients};
 
 /// Connections that were accepted and not yet taken up.
 const QUEUE: usize = 16;
@@ -57,9 +58,7 @@ pub(super) struct Connection {
 pub(super) struct ClientState {
     is_admitted: AtomicBool,
     is_probing: AtomicBool,
-    is_cut: AtomicBool,
-    /// Whom to wake when it is cut.
-    waker: Mutex<Option<Waker>>,
+    pub(super) cut: Arc<Cut>,
 }
 
 impl ClientState {
@@ -79,28 +78,6 @@ impl ClientState {
     /// Whether it did so since this was asked last.
     pub(super) fn has_probed(&self) -> bool {
         self.is_probing.swap(false, Ordering::Relaxed)
-    }
-
-    /// Ends the connection.
-    pub(super) fn cut(&self) {
-        self.is_cut.store(true, Ordering::Relaxed);
-        // Whoever leaves a waker after this sees the word: the lock orders them.
-        let waker = self.waker().take();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-
-    fn is_cut(&self, context: &Context<'_>) -> bool {
-        let mut waker = self.waker();
-        if !waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
-            *waker = Some(context.waker().clone());
-        }
-        self.is_cut.load(Ordering::Relaxed)
-    }
-
-    fn waker(&self) -> MutexGuard<'_, Option<Waker>> {
-        self.waker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -130,8 +107,8 @@ async fn accept(
     shared: Arc<Shared>,
     sender: mpsc::Sender<io::Result<AcceptedStream>>,
 ) {
-    let (limits, unauthenticated_clients) =
-        (shared.connection_limits.grpc.clone(), Arc::new(UnauthenticatedClients::default()));
+    let limits = shared.connection_limits.grpc.clone();
+    let unauthenticated_clients = Arc::new(UnauthenticatedClients::new(UNAUTHENTICATED_MAX));
     while let Some(arrival) = next_connection(&listener, &limits, &shared.shutdown).await {
         if shared.tls.is_none() && shared.authenticator.keys().is_none() && !arrival.remote.is_proxy
         {
@@ -245,7 +222,7 @@ impl AcceptedStream {
         let unauthenticated = self.unauthenticated.as_mut();
         let is_expired =
             unauthenticated.is_some_and(|one| one.poll_expired(client_state, context).is_ready());
-        match is_expired || client_state.is_cut(context) {
+        match is_expired || client_state.cut.poll_cut(context).is_ready() {
             true => Err(io::ErrorKind::TimedOut.into()),
             false => Ok(()),
         }

@@ -8,6 +8,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -22,9 +23,13 @@ use crate::app::Shared;
 use crate::net::listener::Remote;
 use crate::net::poll_on_wake::PollOnWake;
 use crate::net::stream::Stream;
+use crate::net::unauthenticated::Cut;
 
 /// [`GRACE`] for who came beyond the limit: probes ask at once.
 const SPARE_GRACE: Duration = Duration::from_secs(1);
+/// Connections behind TLS that have sent no request yet, where a key is needed: each holds some ten
+/// kilobytes, and with half a long head twenty.
+pub(crate) const UNAUTHENTICATED_TLS_MAX: usize = 1000;
 /// Headers that are read without a list of their own in memory.
 const HEADERS_USUAL: usize = 100;
 
@@ -39,12 +44,34 @@ pub(super) async fn serve(mut stream: Stream, shared: Arc<Shared>, remote: Remot
         reading: limits.write_timeout,
     };
     let patience = if remote.is_spare { patience.at_most(SPARE_GRACE) } else { patience };
-    let closing = &shared.shutdown.closing;
-    let begun = wait_for_first_head(&mut stream, heads, &activity, patience, closing).await;
+    let begun = first_head(&mut stream, &shared, &remote, (heads, patience), &activity).await;
     if let Some(begun) = begun {
         let stream = TrackedStream::new(stream, begun, activity.clone(), heads);
         // On the heap from now on: a connection that waits for its first request does without it.
         Box::pin(requests(stream, shared, remote, activity, patience)).await;
+    }
+}
+
+/// What was read of the connection until the head of its first request was there. None if that did not
+/// come in time, or the place was needed for another.
+async fn first_head(
+    stream: &mut Stream,
+    shared: &Shared,
+    remote: &Remote,
+    (heads, patience): (HeadLimits, PhaseTimeouts),
+    activity: &Activity,
+) -> Option<Bytes> {
+    let closing = &shared.shutdown.closing;
+    if !matches!(stream, Stream::Tls(_)) || !shared.authenticator.is_unauthenticated(remote) {
+        return wait_for_first_head(stream, heads, activity, patience, closing).await;
+    }
+    let cut = Arc::new(Cut::default());
+    let entering = shared.unauthenticated_tls.enter(remote, &cut);
+    let _permit = tokio::time::timeout(patience.head, entering).await.ok()??;
+    tokio::select! {
+        biased;
+        begun = wait_for_first_head(stream, heads, activity, patience, closing) => begun,
+        () = cut.wait() => None,
     }
 }
 
