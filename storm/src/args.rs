@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::jobs_node::JobsNodeArgs;
 use crate::store::Kind;
 
 /// Real frazil processes and real stores under faults, and an exact check of every ID.
@@ -35,6 +36,9 @@ pub(crate) enum StormCommand {
         #[arg(long)]
         register: SocketAddr,
     },
+    /// A node of jobs that prints every step, and writes through fences
+    #[command(hide = true)]
+    JobsNode(JobsNodeArgs),
     /// A node that leases as many examples do
     #[command(hide = true)]
     NaiveNode {

@@ -1,6 +1,7 @@
 //! `storm`: real `frazil` processes and real stores under faults, and an exact check of every ID.
 //!
-//! It links no code of the server: what it knows of a node is what any client sees.
+//! It links no code of the server: what it knows of a node is what any client sees. The one library of
+//! the product that it runs itself is `frazil-election`, in processes of their own (`jobs_node`).
 
 mod args;
 mod availability;
@@ -8,6 +9,7 @@ mod checker;
 mod clock;
 mod history;
 mod http;
+mod jobs_node;
 mod load;
 mod logs;
 mod naive;
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         StormCommand::Hunt(args) => suite::hunt(args),
         StormCommand::Soak(args) => suite::soak(args),
         StormCommand::Writer { register } => register::write_on(*register).map(|()| true),
+        StormCommand::JobsNode(args) => jobs_node::run(args).map(|()| true),
         StormCommand::NaiveNode { redis, listen, ttl_ms } => {
             naive::run(redis, *listen, Duration::from_millis(*ttl_ms), 1).map(|()| true)
         }

@@ -31,7 +31,7 @@ pub(crate) use self::elect::{
     ElectArgs, ElectCommand, ElectForgetArgs, ElectGuardArgs, ElectLsArgs, ElectRunArgs,
     ElectWorkArgs, TermsArg,
 };
-pub(crate) use self::jobs::{JobsCommand, JobsDemoArgs, JobsLsArgs, JobsNodeArgs};
+pub(crate) use self::jobs::{JobsCommand, JobsDemoArgs, JobsLsArgs};
 pub(crate) use self::key::{
     KeyCommand, KeyLsArgs, KeyNewArgs, KeyRevokeArgs, KeyRotateArgs, KeyStoreArgs, RoleArg,
 };

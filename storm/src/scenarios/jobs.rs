@@ -2,7 +2,7 @@
 //!
 //! Three parts. The first two are `frazil jobs demo --headless`, whose nodes are parts of one process
 //! and are restarted one after the other: while nothing fails, and while the store is stopped, killed
-//! and out of reach. The third has four `frazil jobs node` processes that are killed, frozen for longer
+//! and out of reach. The third has four processes with jobs (`jobs_node`) that are killed, frozen for longer
 //! than their leaderships last, cut off, and leave and join, while every job writes to a file through a
 //! fence.
 //!

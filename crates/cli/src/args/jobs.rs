@@ -1,12 +1,10 @@
 //! The arguments of `frazil jobs`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
 
 use super::context::context;
-use super::elect::TermsArg;
 use super::{PlaceArg, duration};
 
 /// Nodes of a demonstration: more do not fit a screen.
@@ -14,28 +12,12 @@ const NODES_MAX: u64 = 9;
 /// Jobs of a demonstration: each is an election.
 const JOBS_MAX: u64 = 200;
 
-const NODE_HELP: &str = "\
-Examples:
-  frazil jobs node --store redis://127.0.0.1:6379 --instance web-1
-  frazil jobs node --store redis://127.0.0.1:6379 --instance web-2 --ttl 2s --write /tmp/out
-
-Steps:
-  up, down                  of the node; down names the jobs that could not be stopped
-  elected, started          of a job, under a token
-  cancelled, stopped        why, and whether it had to be aborted
-  released, lost            how its leadership ended
-  failed, done              the work ended by itself
-  wrote, refused            asked_ms: when it set out to write; led: whether it led then by its own
-                            clock; highest: the token that it was refused for
-  missed                    so many steps came faster than they could be printed";
-
-/// See which job runs where, and demonstrations of how jobs move.
+/// See which job runs where, and a demonstration of how jobs move.
 #[derive(Debug, Subcommand)]
 #[command(arg = context().global(true))]
 pub(crate) enum JobsCommand {
     Ls(JobsLsArgs),
     Demo(Box<JobsDemoArgs>),
-    Node(Box<JobsNodeArgs>),
 }
 
 /// List which job runs where.
@@ -78,45 +60,6 @@ pub(crate) struct JobsDemoArgs {
     #[arg(long, value_name = "M", default_value = "3",
           value_parser = clap::value_parser!(u64).range(1..=NODES_MAX))]
     pub(crate) nodes: u64,
-    #[command(flatten)]
-    pub(crate) work: WorkArg,
-    /// Draw nothing: restart every node once, and print one JSON object for each restart and one for
-    /// all.
-    #[arg(long)]
-    pub(crate) headless: bool,
-    /// Go on restarting for this long; without --headless end after it.
-    #[arg(long, value_name = "D", value_parser = duration)]
-    pub(crate) duration: Option<Duration>,
-}
-
-/// Run one node of a demonstration as a process of its own.
-///
-/// Start several of them, kill some, stop some for longer than the TTL, and see where the jobs go: each
-/// prints one JSON object for every step of every job, with its fencing token and the time since the
-/// machine was started, which all processes of one machine share. SIGTERM and SIGINT stop its jobs and
-/// give them back.
-///
-/// With --write each job replaces a file again and again, under its token: a process that was stopped
-/// and wakes up late is refused, and says so.
-#[derive(Debug, ClapArgs)]
-#[command(after_help = NODE_HELP)]
-pub(crate) struct JobsNodeArgs {
-    #[command(flatten)]
-    pub(crate) work: WorkArg,
-    #[command(flatten)]
-    pub(crate) terms: TermsArg,
-    /// Where each job replaces the file of its name, fenced by its token. One directory for all nodes
-    /// of a machine.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) write: Option<PathBuf>,
-    /// How often it does.
-    #[arg(long, value_name = "D", default_value = "100ms", value_parser = duration, requires = "write")]
-    pub(crate) every: Duration,
-}
-
-/// The jobs of a demonstration.
-#[derive(Debug, ClapArgs)]
-pub(crate) struct WorkArg {
     /// How many jobs, up to 200: the same for all nodes.
     #[arg(long, value_name = "N", default_value = "29",
           value_parser = clap::value_parser!(u64).range(1..=JOBS_MAX))]
@@ -126,4 +69,11 @@ pub(crate) struct WorkArg {
     /// The application: what the jobs are called in the store.
     #[arg(long, value_name = "APP", default_value = "demo")]
     pub(crate) app: String,
+    /// Draw nothing: restart every node once, and print one JSON object for each restart and one for
+    /// all.
+    #[arg(long)]
+    pub(crate) headless: bool,
+    /// Go on restarting for this long; without --headless end after it.
+    #[arg(long, value_name = "D", value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
 }

@@ -20,7 +20,6 @@ use crate::output::{Exit, Failure};
 
 pub(crate) use self::signals::Signals;
 use self::terms::Terms;
-pub(super) use self::terms::settings;
 
 /// Elections of servers among themselves: whoever took part would have to do what they do.
 const RESERVED: &str = "frazil:";

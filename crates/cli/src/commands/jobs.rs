@@ -2,7 +2,6 @@
 
 mod demo;
 mod ls;
-mod node;
 mod sample;
 
 use super::place;
@@ -13,6 +12,5 @@ pub(crate) fn run(command: &JobsCommand) -> Result<(), Failure> {
     match command {
         JobsCommand::Ls(args) => place::runtime()?.block_on(ls::run(args)),
         JobsCommand::Demo(args) => demo::run(args),
-        JobsCommand::Node(args) => node::run(args),
     }
 }

@@ -1,8 +1,6 @@
-//! `frazil jobs`: the demonstration on every store, measured, drawn and listed while it runs, and nodes as processes.
+//! `frazil jobs`: the demonstration on every store, measured, drawn and listed while it runs.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::path::PathBuf;
+use std::collections::BTreeSet;
 use std::process::{Child, Command};
 use std::time::Duration;
 
@@ -101,93 +99,6 @@ fn jobs_are_listed_while_they_run_and_free_after_they_were_given_back() {
     );
 }
 
-/// A node of a demonstration in a process of its own, and what it said.
-struct Node {
-    running: Running,
-    said: PathBuf,
-}
-
-impl Node {
-    fn start(shell: &Shell, store: &str, instance: &str) -> Self {
-        let (said, out) = (shell.home().join(instance), shell.home().join("out"));
-        let line = ["jobs", "node", "--jobs", "5", "--store", store, "--instance", instance];
-        let times = ["--ttl", "2s", "--lock-delay", "0s", "--every", "500ms", "--write"];
-        let mut command = shell.command(&[&line[..], &times].concat());
-        command.arg(&out).stdout(File::create(&said).unwrap());
-        Self { running: Running(command.spawn().unwrap()), said }
-    }
-
-    /// The lines of a step; the last one may not be whole yet.
-    fn said(&self, step: &str) -> Vec<Value> {
-        let text = std::fs::read_to_string(&self.said).unwrap();
-        let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-        let lines = whole.map(|line| serde_json::from_str::<Value>(line).unwrap());
-        lines.filter(|line| line["step"] == step).collect()
-    }
-
-    /// Waits until it has said a step of all five jobs.
-    fn says(&self, step: &str) -> BTreeMap<String, u64> {
-        let tokens = || -> BTreeMap<String, u64> {
-            let text = |line: &Value, name: &str| line[name].as_str().unwrap().to_owned();
-            let token = |line| (text(line, "job"), text(line, "token").parse().unwrap());
-            self.said(step).iter().map(token).collect()
-        };
-        wait_until(&format!("five jobs to be {step}"), PATIENCE, || tokens().len() == 5).unwrap();
-        tokens()
-    }
-
-    fn signal(&self, signal: &str) {
-        let pid = self.running.0.id().to_string();
-        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
-    }
-}
-
-#[test]
-fn a_node_that_is_frozen_or_killed_is_followed_by_another_with_higher_tokens() {
-    let (shell, redis) = (Shell::new(), Redis::start().unwrap());
-    let first = Node::start(&shell, &redis.url(), "first");
-    // Right after all have written, so that it is frozen while it writes nothing.
-    let before = first.says("wrote");
-    first.signal("-STOP");
-    assert_eq!(first.said("up")[0]["process"], first.running.0.id());
-    let second = Node::start(&shell, &redis.url(), "second");
-    let after = second.says("wrote");
-    assert!(before.iter().all(|(job, token)| after[job] > *token), "{before:?} {after:?}");
-    first.signal("-CONT");
-    assert_eq!(first.says("stopped"), before, "its own view ends");
-    assert_eq!(first.said("cancelled")[0]["why"], "expiring");
-    // Whether it still came to write is up to chance.
-    for late in first.said("refused") {
-        let number = |name: &str| late[name].as_str().unwrap().parse::<u64>().unwrap();
-        assert_eq!(late["led"], false, "{late}");
-        assert!(number("highest") > number("token"), "{late}");
-    }
-    drop(first);
-    let mut third = Node::start(&shell, &redis.url(), "third");
-    wait_until("jobs to move to a node that joined", PATIENCE, || !third.said("wrote").is_empty())
-        .unwrap();
-    drop(second);
-    third.says("wrote");
-    third.signal("-TERM");
-    assert_eq!(third.running.0.wait().unwrap().code(), Some(143));
-    assert_eq!(third.said("down")[0]["unfinished"], Value::Array(Vec::new()));
-    third.says("released");
-}
-
-#[test]
-fn a_node_says_for_which_token_it_was_refused() {
-    let (shell, redis) = (Shell::new(), Redis::start().unwrap());
-    let (out, highest) = (shell.home().join("out"), u64::MAX.to_string());
-    std::fs::create_dir(&out).unwrap();
-    std::fs::write(out.join("job-02.fence"), &highest).unwrap();
-    let node = Node::start(&shell, &redis.url(), "node");
-    wait_until("a write to be refused", PATIENCE, || !node.said("refused").is_empty()).unwrap();
-    let refused = &node.said("refused")[0];
-    assert_eq!((&refused["job"], &refused["led"]), (&"job-02".into(), &true.into()), "{refused}");
-    assert_eq!(refused["highest"], highest, "{refused}");
-    assert!(node.said("wrote").iter().all(|wrote| wrote["job"] != "job-02"));
-}
-
 #[test]
 fn it_is_drawn_on_a_terminal_until_somebody_ends_it() {
     let shell = Shell::new();
@@ -225,8 +136,4 @@ fn what_cannot_be_shown_is_refused() {
     shell.fails(&["jobs", "demo", "--jobs", "201"], 2, &["1..=200"]);
     shell.fails(&["jobs", "demo", "--headless", "--app", "a/b"], 2, &["a/b"]);
     shell.fails(&["jobs", "demo", "--headless", "--store", "memory:"], 2, &["not shared"]);
-    shell.fails(&["jobs", "node", "--store", "memory:"], 2, &["not shared"]);
-    shell.fails(&["jobs", "node", "--ttl", "1ms"], 2, &["TTL of 1ms"]);
-    shell.fails(&["jobs", "node", "--every", "1s"], 2, &["--write"]);
-    shell.fails(&["jobs", "node", "--write", "/dev/null/x"], 3, &["/dev/null/x cannot be made"]);
 }

@@ -24,7 +24,7 @@ const LONGER_MS: u64 = 500;
 /// A worker that wakes up late ends what it runs within this.
 const COMES_TO_ITSELF: Duration = Duration::from_secs(1);
 /// How a node ends that was asked to by SIGTERM.
-const TERMINATED: i32 = 143;
+const IN_ORDER: i32 = 0;
 
 /// Who has fewer jobs is left alone: little would be seen. One has more than its share always.
 const HELD_MIN: u64 = 3;
@@ -229,7 +229,7 @@ impl Experiment<'_> {
             status = worker_set.workers[victim].daemon.ended().ok().flatten();
             status.is_some()
         })?;
-        self.seen += u64::from(status.is_some_and(|status| status.code() == Some(TERMINATED)));
+        self.seen += u64::from(status.is_some_and(|status| status.code() == Some(IN_ORDER)));
         self.until("jobs that were given back to run elsewhere", |worker_set| {
             held.iter().all(|tenure| worker_set.history.successor(tenure).is_some())
         })?;

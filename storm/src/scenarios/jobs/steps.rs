@@ -1,4 +1,4 @@
-//! What `frazil jobs node` processes say, line by line.
+//! What processes with jobs say (`jobs_node`), line by line.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,4 +1,4 @@
-//! Nodes of jobs that are processes of their own: real `frazil jobs node` processes.
+//! Nodes of jobs that are processes of their own: this program, as `storm jobs-node`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,7 +22,7 @@ pub(super) const TTL: Duration = Duration::from_secs(3);
 pub(super) const LOCK_DELAY: Duration = Duration::from_millis(500);
 pub(super) const WORKERS: usize = 4;
 /// Between two writes of a job.
-const EVERY: &str = "100ms";
+const EVERY: Duration = Duration::from_millis(100);
 /// A disk in memory, where writes take no time: they are many.
 const MEMORY: &str = "/dev/shm";
 
@@ -60,7 +60,7 @@ impl WorkerSet {
             let log = plan.directory.join(format!("worker-{number}.log"));
             // What an earlier run of the same seed has said is not of this one.
             let _ = std::fs::remove_file(&log);
-            let recipe = recipe(plan, number, &link.url, files.path(), log.clone());
+            let recipe = recipe(number, &link.url, files.path(), log.clone())?;
             let daemon = Daemon::new(recipe);
             daemon.launch()?;
             workers.push(Worker { daemon, link, log, read: 0, process_run: None });
@@ -126,19 +126,17 @@ impl Worker {
     }
 }
 
-fn recipe(plan: &Plan, number: usize, url: &str, files: &Path, log: PathBuf) -> Recipe {
-    let ms = |time: Duration| format!("{}ms", time.as_millis());
-    let (jobs, name) = (JOBS.to_string(), format!("worker-{number}"));
-    let (ttl, delay) = (ms(TTL), ms(LOCK_DELAY));
-    let mut arguments: Vec<OsString> = ["jobs", "node", "--app", "crash", "--store", url]
+fn recipe(number: usize, url: &str, files: &Path, log: PathBuf) -> io::Result<Recipe> {
+    let ms = |time: Duration| time.as_millis().to_string();
+    let name = format!("worker-{number}");
+    let mut arguments: Vec<OsString> = ["jobs-node", "--app", "crash", "--store", url]
         .into_iter()
-        .chain(["--jobs", &jobs, "--instance", &name, "--ttl", &ttl, "--lock-delay", &delay])
-        .chain(["--every", EVERY, "--write"])
+        .chain(["--jobs", &JOBS.to_string(), "--instance", &name, "--ttl-ms", &ms(TTL)])
+        .chain(["--lock-delay-ms", &ms(LOCK_DELAY), "--every-ms", &ms(EVERY), "--write"])
         .map(Into::into)
         .collect();
     arguments.push(files.into());
-    let mutant = plan.mutant.iter().map(|mutant| ("STORM_MUTANT".into(), mutant.into()));
+    let program = std::env::current_exe()?;
     // It listens nowhere.
-    let (program, environment) = (plan.frazil.clone(), mutant.collect());
-    Recipe { program, arguments, environment, log, port: 0 }
+    Ok(Recipe { program, arguments, environment: Vec::new(), log, port: 0 })
 }

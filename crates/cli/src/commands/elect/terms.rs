@@ -47,7 +47,7 @@ impl Terms {
 }
 
 /// The settings that were given, over those of the environment.
-pub(in crate::commands) fn settings(args: &TermsArg) -> Result<Settings, Failure> {
+fn settings(args: &TermsArg) -> Result<Settings, Failure> {
     let flags = [
         (Settings::TTL, args.ttl.map(span)),
         (Settings::HEARTBEAT, args.heartbeat.map(span)),

@@ -26,10 +26,10 @@ pub(super) fn run(args: &JobsDemoArgs) -> Result<(), Failure> {
     let (url, scratch) = store(args)?;
     let plan = Plan {
         url: store_url(&url, Settings::default().ttl),
-        namespace: args.work.place.namespace.clone(),
-        app: args.work.app.clone(),
+        namespace: args.place.namespace.clone(),
+        app: args.app.clone(),
         nodes: usize::try_from(args.nodes).expect("there are few"),
-        jobs: usize::try_from(args.work.jobs).expect("there are few"),
+        jobs: usize::try_from(args.jobs).expect("there are few"),
         rest: if args.headless { Duration::ZERO } else { REST },
     };
     let runtime = place::runtime()?;
@@ -45,8 +45,8 @@ pub(super) fn run(args: &JobsDemoArgs) -> Result<(), Failure> {
 
 /// The store that was named, or a temporary one.
 fn store(args: &JobsDemoArgs) -> Result<(StoreUrl, Option<TempDir>), Failure> {
-    if args.work.place.named().is_some() {
-        return Ok((shared(args.work.place.url()?)?, None));
+    if args.place.named().is_some() {
+        return Ok((shared(args.place.url()?)?, None));
     }
     let made = tempfile::Builder::new().prefix("frazil-demo-").tempdir();
     let scratch = made.map_err(|error| {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use frazil::coord::Token;
-use frazil::coord::time::boot_time;
-use frazil::election::processor::{Event, Step, StopReason};
+use frazil_coord::Token;
+use frazil_coord::time::boot_time;
+use frazil_election::processor::{Event, Step, StopReason};
 use serde::Serialize;
 
 /// One step of the node or of a job. What a step does not have is left out.

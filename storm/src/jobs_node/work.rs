@@ -1,11 +1,11 @@
-//! The work of every job: to be there, and to write if it has a pen.
+//! The work of every job: to write.
 
 use std::path::Path;
 use std::time::Duration;
 
-use frazil::coord::time::boot_time;
-use frazil::election::fence::{FencedFile, WriteOutcome};
-use frazil::election::processor::{BoxError, Run};
+use frazil_coord::time::boot_time;
+use frazil_election::fence::{FencedFile, WriteOutcome};
+use frazil_election::processor::{BoxError, Run};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
@@ -42,11 +42,7 @@ impl Pen {
     }
 }
 
-pub(super) async fn work(run: Run, pen: Option<Pen>) -> Result<(), BoxError> {
-    let Some(pen) = pen else {
-        run.cancelled().await;
-        return Ok(());
-    };
+pub(super) async fn work(run: Run, pen: Pen) -> Result<(), BoxError> {
     let mut turns = tokio::time::interval(pen.every);
     turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

@@ -1,0 +1,3 @@
+//! The programs that storm starts of itself.
+
+mod jobs_node;
