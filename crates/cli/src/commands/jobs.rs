@@ -2,7 +2,6 @@
 
 mod demo;
 mod ls;
-mod sample;
 
 use super::place;
 use crate::args::JobsCommand;

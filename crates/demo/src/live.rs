@@ -1,19 +1,17 @@
 //! A demonstration on a terminal.
 
-use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use frazil::coord::time::boot_time;
+use frazil_coord::time::boot_time;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
-use super::draw::draw;
-use super::headless::title;
-use super::journal::Journal;
-use super::stage::{Plan, Rest, Stage};
-use crate::output::{Failure, Signal};
+use crate::draw::draw;
+use crate::error::Error;
+use crate::journal::Journal;
+use crate::plan::Plan;
+use crate::stage::{Rest, Stage};
 
 /// How often it is drawn.
 const FRAME: Duration = Duration::from_millis(50);
@@ -27,30 +25,35 @@ enum Wish {
     Restart,
 }
 
-pub(super) async fn run(plan: Plan, duration: Option<Duration>) -> Result<(), Failure> {
-    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Err(Failure::usage("there is no terminal to draw on: use --headless"));
-    }
-    let mut terminate = signal(SignalKind::terminate())?;
+/// Draws a demonstration on the terminal that stdin and stdout are, until somebody types q, the duration
+/// is over or it is told to stop: then what it was told. The jobs are given back, and so is the screen.
+///
+/// # Errors
+/// The store cannot be opened or used for this, the jobs cannot be run, or the terminal cannot be drawn
+/// on.
+pub async fn show<S>(
+    plan: Plan,
+    duration: Option<Duration>,
+    stop: impl Future<Output = S>,
+) -> Result<Option<S>, Error> {
+    let plan = plan.checked()?;
     let mut terminal = ratatui::try_init()?;
-    let outcome = tokio::select! {
-        outcome = show(&mut terminal, plan, duration) => outcome,
-        _ = terminate.recv() => Err(Failure::Interrupted(Signal::Terminate)),
-    };
+    let outcome = draw_until(&mut terminal, plan, duration, stop).await;
     ratatui::restore();
     outcome
 }
 
-async fn show(
+async fn draw_until<S>(
     terminal: &mut DefaultTerminal,
     plan: Plan,
     duration: Option<Duration>,
-) -> Result<(), Failure> {
+    stop: impl Future<Output = S>,
+) -> Result<Option<S>, Error> {
     let (notes, mut noted) = mpsc::unbounded_channel();
     let (rest, rests) = watch::channel(Rest::default());
     let (wish, mut wishes) = mpsc::unbounded_channel();
     let keys = tokio::task::spawn_blocking(move || read_keys(&wish));
-    let mut journal = Journal::new(title(&plan), plan.nodes, plan.jobs, boot_time());
+    let mut journal = Journal::new(plan.title(), plan.nodes, plan.jobs, boot_time());
     let (restart, restarts) = mpsc::channel(1);
     let mut stage = Stage::new(plan, notes, rests);
     let mut play = Box::pin(play(&mut stage, restarts));
@@ -58,24 +61,26 @@ async fn show(
     let _ = restart.try_send(());
     let mut frames = tokio::time::interval(FRAME);
     let until = duration.map(|duration| boot_time() + duration);
+    let mut stop = std::pin::pin!(stop);
     let outcome = loop {
         tokio::select! {
             biased;
+            why = &mut stop => break Ok(Some(why)),
             wished = wishes.recv() => match wished {
                 // One that is going on is not begun again.
                 Some(Wish::Restart) => { let _ = restart.try_send(()); }
-                Some(Wish::Quit) | None => break Ok(()),
+                Some(Wish::Quit) | None => break Ok(None),
             },
             Some((note, at)) = noted.recv() => {
                 journal.note(note, at);
                 rest.send_replace(journal.rest());
             }
-            played = &mut play => break played,
+            played = &mut play => break played.map(|()| None),
             _ = frames.tick() => {
                 journal.now = boot_time();
                 terminal.draw(|frame| draw(frame, &journal))?;
                 if until.is_some_and(|until| journal.now >= until) {
-                    break Ok(());
+                    break Ok(None);
                 }
             }
         }
@@ -88,7 +93,7 @@ async fn show(
 }
 
 /// Restarts the nodes whenever somebody wants that.
-async fn play(stage: &mut Stage, mut restarts: mpsc::Receiver<()>) -> Result<(), Failure> {
+async fn play(stage: &mut Stage, mut restarts: mpsc::Receiver<()>) -> Result<(), Error> {
     stage.open().await?;
     while restarts.recv().await.is_some() {
         stage.roll().await?;

@@ -2,29 +2,16 @@
 
 use std::time::Duration;
 
-use frazil::coord::stores::file::Copied;
-use frazil::coord::time::boot_time;
-use frazil::coord::{Namespace, StoreUrl};
-use frazil::election::Elections;
-use frazil::election::processor::{Processor, Run, Running};
+use frazil_coord::stores::file::Copied;
+use frazil_coord::time::boot_time;
+use frazil_election::Elections;
+use frazil_election::processor::{Balance, Processor, Run, Running};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{mpsc, watch};
 
-use super::super::sample::{BALANCE, job_name};
-use super::journal::{Condition, Note, node_name};
-use crate::output::Failure;
-
-/// What to demonstrate.
-#[derive(Clone, Debug)]
-pub(super) struct Plan {
-    pub(super) url: StoreUrl,
-    pub(super) namespace: Namespace,
-    pub(super) app: String,
-    pub(super) nodes: usize,
-    pub(super) jobs: usize,
-    /// How long everything rests before each restart, for those who watch.
-    pub(super) rest: Duration,
-}
+use crate::error::Error;
+use crate::journal::{Condition, Note, node_name};
+use crate::plan::Plan;
 
 /// How long the jobs may take to come to rest.
 const SETTLE_LIMIT: Duration = Duration::from_secs(60);
@@ -33,8 +20,15 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 /// How long a node is down.
 const DOWN: Duration = Duration::from_millis(300);
 
+/// Jobs of a demonstration move sooner than others.
+const BALANCE: Balance = Balance {
+    window: Duration::from_millis(500),
+    pause: Duration::from_millis(50),
+    min_hold: Duration::from_millis(500),
+};
+
 /// The nodes, each with its own connection to the store.
-pub(super) struct Stage {
+pub(crate) struct Stage {
     plan: Plan,
     running: Vec<Option<Running>>,
     notes: Notes,
@@ -46,24 +40,24 @@ pub(super) struct Stage {
 
 /// Whether the jobs have come to rest, as the journal has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Rest {
+pub(crate) struct Rest {
     /// How many starts of nodes it knows of.
-    pub(super) starts: usize,
+    pub(crate) starts: usize,
     /// Whether all jobs run, evenly.
-    pub(super) is_settled: bool,
+    pub(crate) is_settled: bool,
 }
 
 /// Where notes go, with the boot time that they are of.
-pub(super) type Notes = mpsc::UnboundedSender<(Note, Duration)>;
+pub(crate) type Notes = mpsc::UnboundedSender<(Note, Duration)>;
 
 impl Stage {
-    pub(super) fn new(plan: Plan, notes: Notes, rest: watch::Receiver<Rest>) -> Self {
+    pub(crate) fn new(plan: Plan, notes: Notes, rest: watch::Receiver<Rest>) -> Self {
         let running = (0..plan.nodes).map(|_| None).collect();
         Self { plan, running, notes, rest, starts: 0 }
     }
 
     /// Starts all nodes and waits until the jobs are where they belong.
-    pub(super) async fn open(&mut self) -> Result<(), Failure> {
+    pub(crate) async fn open(&mut self) -> Result<(), Error> {
         self.note(Note::Phase("start".to_owned()));
         for node in 0..self.running.len() {
             self.start(node).await?;
@@ -73,7 +67,7 @@ impl Stage {
     }
 
     /// Restarts one node after the other.
-    pub(super) async fn roll(&mut self) -> Result<(), Failure> {
+    pub(crate) async fn roll(&mut self) -> Result<(), Error> {
         for node in 0..self.running.len() {
             tokio::time::sleep(self.plan.rest).await;
             self.note(Note::Phase(format!("restart {}", node_name(node))));
@@ -86,7 +80,7 @@ impl Stage {
     }
 
     /// Stops all nodes at once, so that nobody has to wait for their leaderships to lapse.
-    pub(super) async fn close(mut self) {
+    pub(crate) async fn close(mut self) {
         let all = self.running.iter_mut().filter_map(Option::take).map(Running::stop);
         let all: Vec<_> = all.map(tokio::spawn).collect();
         let closed = async {
@@ -99,14 +93,14 @@ impl Stage {
         let _ = tokio::time::timeout(CLOSE_LIMIT, closed).await;
     }
 
-    async fn start(&mut self, node: usize) -> Result<(), Failure> {
+    async fn start(&mut self, node: usize) -> Result<(), Error> {
         let Plan { url, namespace, app, jobs, .. } = &self.plan;
-        let store = frazil::coord::open(url, namespace, Copied::Refuse).await?;
+        let store = frazil_coord::open(url, namespace, Copied::Refuse).await?;
         let mut processor = Processor::new(Elections::new(store), app, node_name(node));
         for job in 0..*jobs {
             processor = processor.job(job_name(job), work);
         }
-        let running = processor.balance(Some(BALANCE)).start().map_err(Failure::usage)?;
+        let running = processor.balance(Some(BALANCE)).start()?;
         let mut events = running.events();
         let notes = self.notes.clone();
         // Ends with the processor.
@@ -148,6 +142,10 @@ impl Stage {
         // When the demonstration is over nobody listens.
         let _ = self.notes.send((note, boot_time()));
     }
+}
+
+pub(crate) fn job_name(index: usize) -> String {
+    format!("job-{:02}", index + 1)
 }
 
 /// The work of every job: to be there.

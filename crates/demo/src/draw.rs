@@ -8,8 +8,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Paragraph, Wrap};
 
-use super::journal::{Condition, Journal, Node, milliseconds, percentile};
-use crate::words::count;
+use crate::journal::{Condition, Journal, Node, milliseconds, percentile};
 
 /// A job that came this recently stands out.
 const NEW: Duration = Duration::from_millis(1500);
@@ -20,7 +19,7 @@ const COLOURS: [Color; 6] =
     [Color::Cyan, Color::Yellow, Color::Green, Color::Magenta, Color::Blue, Color::Red];
 
 /// Draws everything that is known.
-pub(super) fn draw(frame: &mut Frame, journal: &Journal) {
+pub(crate) fn draw(frame: &mut Frame, journal: &Journal) {
     let rows = Layout::vertical([
         Constraint::Length(1),
         Constraint::Fill(1),
@@ -114,7 +113,7 @@ fn unled(journal: &Journal) -> Line<'_> {
 /// What is known of hand-overs: as much as fits, for half a number is a wrong one.
 fn hand_overs(journal: &Journal, width: u16) -> Line<'_> {
     let gaps = journal.gaps();
-    let mut line = Line::styled(format!(" {}", count(gaps.len(), "hand-over")), Modifier::BOLD);
+    let mut line = Line::styled(format!(" {}", counted(gaps.len())), Modifier::BOLD);
     if journal.overlaps > 0 {
         let text = format!("   {} OVERLAPS", journal.overlaps);
         line.push_span(Span::styled(text, Style::new().fg(Color::White).bg(Color::Red)));
@@ -128,6 +127,11 @@ fn hand_overs(journal: &Journal, width: u16) -> Line<'_> {
         line.push_span(text);
     }
     line
+}
+
+fn counted(hand_overs: usize) -> String {
+    let ending = if hand_overs == 1 { "" } else { "s" };
+    format!("{hand_overs} hand-over{ending}")
 }
 
 fn draw_news(frame: &mut Frame, area: Rect, journal: &Journal) {
@@ -146,14 +150,14 @@ fn draw_news(frame: &mut Frame, area: Rect, journal: &Journal) {
 
 #[cfg(test)]
 mod tests {
-    use frazil::coord::Token;
-    use frazil::election::processor::Step;
+    use frazil_coord::Token;
+    use frazil_election::processor::Step;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    use super::super::super::sample::job_name;
-    use super::super::journal::Note;
     use super::*;
+    use crate::journal::Note;
+    use crate::stage::job_name;
 
     fn seconds(seconds: u64) -> Duration {
         Duration::from_secs(seconds)

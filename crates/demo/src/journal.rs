@@ -3,18 +3,17 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use frazil::coord::Token;
-use frazil::election::processor::Step;
+use frazil_coord::Token;
+use frazil_election::processor::Step;
 
-use super::super::sample::job_name;
-use super::stage::Rest;
+use crate::stage::{Rest, job_name};
 
 /// Lines of news that are kept.
 const NEWS_MAX: usize = 64;
 
 /// Something that happened, at a boot time.
 #[derive(Clone, Debug)]
-pub(super) enum Note {
+pub(crate) enum Note {
     /// A step of a job on a node.
     Job { node: usize, job: String, token: Token, step: Step },
     /// A node is in another condition.
@@ -29,7 +28,7 @@ pub(super) enum Note {
 
 /// How a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Condition {
+pub(crate) enum Condition {
     Down,
     Up,
     Stopping,
@@ -37,52 +36,52 @@ pub(super) enum Condition {
 
 /// Everything that is known at a moment.
 #[derive(Clone, Debug)]
-pub(super) struct Journal {
-    pub(super) title: String,
-    pub(super) nodes: Vec<Node>,
-    pub(super) jobs: BTreeMap<String, Job>,
-    pub(super) phases: Vec<Phase>,
-    pub(super) news: VecDeque<(Duration, String)>,
-    pub(super) began: Duration,
-    pub(super) now: Duration,
+pub(crate) struct Journal {
+    pub(crate) title: String,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) jobs: BTreeMap<String, Job>,
+    pub(crate) phases: Vec<Phase>,
+    pub(crate) news: VecDeque<(Duration, String)>,
+    pub(crate) began: Duration,
+    pub(crate) now: Duration,
     /// Two nodes that ran one job at a time, which must never be.
-    pub(super) overlaps: usize,
+    pub(crate) overlaps: usize,
     /// How often a node came up.
     starts: usize,
 }
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Node {
-    pub(super) name: String,
-    pub(super) condition: Condition,
+pub(crate) struct Node {
+    pub(crate) name: String,
+    pub(crate) condition: Condition,
 }
 
 /// A job, and where it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Job {
+pub(crate) struct Job {
     /// The node that runs it.
-    pub(super) on: Option<usize>,
+    pub(crate) on: Option<usize>,
     /// Since when it is there, or nowhere.
-    pub(super) since: Duration,
-    pub(super) token: Token,
+    pub(crate) since: Duration,
+    pub(crate) token: Token,
     /// When it last stopped.
     stopped: Option<Duration>,
 }
 
 /// A part of the demonstration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Phase {
-    pub(super) name: String,
-    pub(super) began: Duration,
-    pub(super) ended: Option<Duration>,
+pub(crate) struct Phase {
+    pub(crate) name: String,
+    pub(crate) began: Duration,
+    pub(crate) ended: Option<Duration>,
     /// How long jobs were without a leader, as they moved.
-    pub(super) gaps: Vec<Duration>,
-    pub(super) is_settled: bool,
+    pub(crate) gaps: Vec<Duration>,
+    pub(crate) is_settled: bool,
 }
 
 impl Journal {
-    pub(super) fn new(title: String, nodes: usize, jobs: usize, now: Duration) -> Self {
+    pub(crate) fn new(title: String, nodes: usize, jobs: usize, now: Duration) -> Self {
         let node = |index: usize| Node { name: node_name(index), condition: Condition::Down };
         Self {
             title,
@@ -97,7 +96,7 @@ impl Journal {
         }
     }
 
-    pub(super) fn note(&mut self, note: Note, at: Duration) {
+    pub(crate) fn note(&mut self, note: Note, at: Duration) {
         self.now = self.now.max(at);
         match note {
             Note::Job { node, job, token, step } => self.step(node, &job, token, &step, at),
@@ -169,7 +168,7 @@ impl Journal {
     }
 
     /// How many jobs each node runs.
-    pub(super) fn loads(&self) -> Vec<usize> {
+    pub(crate) fn loads(&self) -> Vec<usize> {
         let mut loads = vec![0; self.nodes.len()];
         for on in self.jobs.values().filter_map(|job| job.on) {
             loads[on] += 1;
@@ -178,12 +177,12 @@ impl Journal {
     }
 
     /// For the stage to wait for.
-    pub(super) fn rest(&self) -> Rest {
+    pub(crate) fn rest(&self) -> Rest {
         Rest { starts: self.starts, is_settled: self.is_settled() }
     }
 
     /// Whether all jobs run on the nodes that are up, and none has two more than another.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         let loads = self.loads();
         let up = || {
             let nodes = self.nodes.iter().zip(&loads);
@@ -194,25 +193,25 @@ impl Journal {
     }
 
     /// All gaps of all restarts, in order.
-    pub(super) fn gaps(&self) -> Vec<Duration> {
+    pub(crate) fn gaps(&self) -> Vec<Duration> {
         let mut gaps: Vec<_> = self.phases.iter().flat_map(|phase| phase.gaps.clone()).collect();
         gaps.sort_unstable();
         gaps
     }
 }
 
-pub(super) fn node_name(index: usize) -> String {
+pub(crate) fn node_name(index: usize) -> String {
     format!("node-{}", index + 1)
 }
 
 /// The value that this many of a hundred do not exceed, of values in order.
-pub(super) fn percentile(ordered: &[Duration], percent: usize) -> Option<Duration> {
+pub(crate) fn percentile(ordered: &[Duration], percent: usize) -> Option<Duration> {
     let rank = (ordered.len() * percent).div_ceil(100).max(1);
     ordered.get(rank - 1).copied()
 }
 
 /// A duration in milliseconds, as people read it.
-pub(super) fn milliseconds(duration: Duration) -> String {
+pub(crate) fn milliseconds(duration: Duration) -> String {
     format!("{:.1} ms", duration.as_secs_f64() * 1000.0)
 }
 
