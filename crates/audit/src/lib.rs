@@ -21,8 +21,9 @@
 //! | know whether a stream ascends | [`Order`] |
 //! | judge several sources | [`Auditor`], [`Verdict`] |
 //! | find where a duplicate was seen first | [`Search`] |
+//! | read IDs out of files | [`reader`] |
 //!
-//! Nothing here reads files or clocks: IDs are arguments.
+//! But for [`reader`] nothing here reads files, and nothing reads clocks: IDs are arguments.
 
 mod auditor;
 mod cell;
@@ -31,6 +32,7 @@ mod id_set;
 mod order;
 mod page;
 mod pages;
+pub mod reader;
 mod search;
 mod shape;
 mod slots;

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use frazil_id::Id;
 
 use super::Entry;
-use super::malformed::{Malformed, StopReason};
+use super::malformed::{Malformed, MalformedReason};
 
 /// Bytes read at once.
 const BLOCK_BYTES: usize = 262_144;
@@ -36,7 +36,7 @@ pub(super) fn each(
         kept = rest.len();
         if read == 0 {
             if kept > 0 {
-                let _ = take((number, Err(Malformed { text: rest, why: StopReason::CutOff })));
+                let _ = take((number, Err(Malformed { text: rest, why: MalformedReason::CutOff })));
             }
             return Ok(());
         }
@@ -59,6 +59,6 @@ mod tests {
             ControlFlow::Continue(())
         });
         assert!(read.is_ok());
-        assert_eq!(entries, [(1, Ok(1)), (2, Ok(u64::MAX)), (3, Err(StopReason::CutOff))]);
+        assert_eq!(entries, [(1, Ok(1)), (2, Ok(u64::MAX)), (3, Err(MalformedReason::CutOff))]);
     }
 }

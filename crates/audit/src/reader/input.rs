@@ -1,20 +1,18 @@
 //! The files that are read.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
-use crate::output::Failure;
-use crate::words;
-
 /// A file, or stdin.
-#[derive(Debug)]
-pub(super) struct Input {
-    /// As it was typed.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// As it was given.
     path: OsString,
     /// The same as text.
     name: String,
@@ -30,28 +28,48 @@ struct Regular {
     identity: (u64, u64),
 }
 
-impl Input {
-    /// All that was typed.
-    pub(super) fn all(names: &[OsString]) -> Result<Vec<Self>, Failure> {
-        if let Some(url) = names.iter().find_map(|name| name.to_str().filter(|name| is_url(name))) {
-            return Err(Failure::usage(format_args!(
-                "`frazil audit` reads files, not {}: save the IDs that a server issues first, as \
-                 `frazil next --server URL -n 1000 > ids`",
-                words::printable(url.split('@').next_back().unwrap_or(url))
-            )));
-        }
-        if names.iter().filter(|name| is_stdin(name)).count() > 1 {
-            return Err(Failure::usage("stdin can be read once: give `-` once"));
-        }
-        let inputs: Vec<Self> = names.iter().map(|name| Self::new(name)).collect();
-        match twins(&inputs) {
-            None => Ok(inputs),
-            Some((one, other)) => Err(Failure::usage(format_args!(
+/// Why some files cannot be audited together.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum InputError {
+    /// Stdin was named more than once, and can be read once.
+    StdinTwice,
+    /// Two names are of one file: every ID of it would be a duplicate.
+    SameFile(Box<(Input, Input)>),
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |input: &Input| input.shown(|text| text.escape_debug().to_string());
+        match self {
+            Self::StdinTwice => f.write_str("stdin can be read once: give `-` once"),
+            Self::SameFile(both) => write!(
+                f,
                 "{} and {} are the same file, so every ID of it would count as a duplicate: give \
                  it once",
-                one.shown(),
-                other.shown()
-            ))),
+                shown(&both.0),
+                shown(&both.1)
+            ),
+        }
+    }
+}
+
+impl std::error::Error for InputError {}
+
+impl Input {
+    /// The files of some paths, each of which may be named once; `-` is stdin. Whether one is there
+    /// shows when it is opened.
+    ///
+    /// # Errors
+    /// One of them would be read twice.
+    pub fn all(paths: &[OsString]) -> Result<Vec<Self>, InputError> {
+        if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
+            return Err(InputError::StdinTwice);
+        }
+        let inputs: Vec<Self> = paths.iter().map(|path| Self::new(path)).collect();
+        match twins(&inputs) {
+            None => Ok(inputs),
+            Some((one, other)) => Err(InputError::SameFile(Box::new((one.clone(), other.clone())))),
         }
     }
 
@@ -64,32 +82,41 @@ impl Input {
         Self { path: path.to_owned(), name: text(path, str::to_owned), file }
     }
 
-    pub(super) fn open(&self) -> io::Result<Box<dyn Read>> {
+    /// Opens it to be read from its beginning; stdin, from where it is.
+    ///
+    /// # Errors
+    /// It is not there, or not for this user.
+    pub fn open(&self) -> io::Result<Box<dyn Read>> {
         match self.is_stdin() {
             true => Ok(Box::new(io::stdin().lock())),
             false => Ok(Box::new(File::open(&self.path)?)),
         }
     }
 
-    pub(super) fn name(&self) -> &str {
+    /// Its path as text; bytes that are no text stand there as `\x` and two digits.
+    #[must_use]
+    pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name for a terminal.
-    pub(super) fn shown(&self) -> String {
+    /// Its path for people, of which `write` writes what is text; `stdin` for that.
+    #[must_use]
+    pub fn shown(&self, write: impl Fn(&str) -> String) -> String {
         match self.is_stdin() {
             true => "stdin".to_owned(),
-            false => text(&self.path, words::printable),
+            false => text(&self.path, write),
         }
     }
 
     /// Its length, if it is a file that can be read twice.
-    pub(super) fn bytes(&self) -> Option<u64> {
+    #[must_use]
+    pub fn bytes(&self) -> Option<u64> {
         self.file.filter(|_| !self.is_stdin()).map(|file| file.bytes)
     }
 
     /// Whether a second pass finds the same: pipes are empty after the first.
-    pub(super) fn is_rereadable(&self) -> bool {
+    #[must_use]
+    pub fn is_rereadable(&self) -> bool {
         self.bytes().is_some()
     }
 
@@ -100,7 +127,7 @@ impl Input {
 
 /// Two that are one file: named twice, or under two names.
 fn twins(inputs: &[Input]) -> Option<(&Input, &Input)> {
-    let mut known = std::collections::HashMap::new();
+    let mut known = HashMap::new();
     inputs.iter().find_map(|input| {
         let before = known.insert(input.file?.identity, input)?;
         Some((before, input))
@@ -126,9 +153,4 @@ fn text(path: &OsStr, write: impl Fn(&str) -> String) -> String {
 
 fn is_stdin(path: &OsStr) -> bool {
     path == "-"
-}
-
-fn is_url(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name.starts_with("http://") || name.starts_with("https://")
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use frazil_id::{Format, Id, ParseIdError};
 
-use super::malformed::{Malformed, StopReason};
+use super::malformed::{Malformed, MalformedReason};
 use super::{Entry, decimal};
 
 /// Bytes read at once.
@@ -119,9 +119,9 @@ impl<T: FnMut(Entry<'_>) -> ControlFlow<()>> Lines<T> {
             return ControlFlow::Continue(());
         }
         let entry = if text.len() >= LINE_MAX {
-            Err(StopReason::LineTooLong)
+            Err(MalformedReason::LineTooLong)
         } else {
-            parse(text, self.format).map_err(StopReason::NotAnId)
+            parse(text, self.format).map_err(MalformedReason::NotAnId)
         };
         (self.take)((self.line, entry.map_err(|why| Malformed { text, why })))
     }
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    fn read(text: &[u8], at_once: usize) -> Vec<(u64, Result<u64, StopReason>)> {
+    fn read(text: &[u8], at_once: usize) -> Vec<(u64, Result<u64, MalformedReason>)> {
         let mut entries = Vec::new();
         let read = each(&mut Drops(text, at_once), Format::Decimal, |(line, entry)| {
             entries.push((line, entry.map(Id::to_u64).map_err(|malformed| malformed.why)));
@@ -163,7 +163,8 @@ mod tests {
     #[test]
     fn lines_are_the_same_however_they_come() {
         let text = b"17\n\n0\r\n18446744073709551615\nx\n7\r\n\r\n123456789012345678\n5";
-        let not_x = Err(StopReason::NotAnId(ParseIdError::InvalidLetter { letter: 'x', at: 0 }));
+        let not_x =
+            Err(MalformedReason::NotAnId(ParseIdError::InvalidLetter { letter: 'x', at: 0 }));
         let expected = [
             (1, Ok(17)),
             (3, Ok(0)),

@@ -1,31 +1,27 @@
 //! `frazil audit`: which IDs came twice, and whether they ascend.
 
-mod binary;
-mod decimal;
-mod input;
-mod lines;
 mod malformed;
 mod objects;
 mod report;
 
-use std::io::Read;
+use std::ffi::OsString;
 use std::ops::ControlFlow;
 
+use frazil_audit::reader::{Form, Input};
 use frazil_audit::{Auditor, Place, Search, Verdict};
-use frazil_id::{Format, Id};
 
-use self::input::Input;
-use self::malformed::{Malformed, MalformedLines};
+use self::malformed::MalformedLines;
 use self::report::Report;
 use crate::args::AuditArgs;
 use crate::output::{Data, Failure, after, say};
 use crate::progress;
+use crate::words;
 
 /// Findings of each kind that are told with their places; all are counted.
 const FINDINGS_MAX: usize = 10;
 
 pub(crate) fn run(args: &AuditArgs) -> Result<(), Failure> {
-    let inputs = Input::all(&args.files)?;
+    let inputs = inputs(&args.files)?;
     let form = if args.binary { Form::Binary } else { Form::Text(args.format.format) };
     let mut reading =
         Reading { inputs: &inputs, form, malformed: MalformedLines::default(), cut: 0 };
@@ -52,6 +48,28 @@ pub(crate) fn run(args: &AuditArgs) -> Result<(), Failure> {
     after(print(&report, args.json), found)
 }
 
+/// The files that were typed.
+fn inputs(names: &[OsString]) -> Result<Vec<Input>, Failure> {
+    if let Some(url) = names.iter().find_map(|name| name.to_str().filter(|name| is_url(name))) {
+        return Err(Failure::usage(format_args!(
+            "`frazil audit` reads files, not {}: save the IDs that a server issues first, as \
+             `frazil next --server URL -n 1000 > ids`",
+            words::printable(url.split('@').next_back().unwrap_or(url))
+        )));
+    }
+    Input::all(names).map_err(Failure::usage)
+}
+
+fn is_url(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("http://") || name.starts_with("https://")
+}
+
+/// A file's name for a terminal.
+fn shown(input: &Input) -> String {
+    input.shown(words::printable)
+}
+
 fn print(report: &Report<'_>, json: bool) -> Result<(), Failure> {
     let mut data = Data::new();
     match json {
@@ -59,30 +77,6 @@ fn print(report: &Report<'_>, json: bool) -> Result<(), Failure> {
         false => report.text(&mut data)?,
     }
     data.flush()
-}
-
-/// How IDs stand in a file.
-#[derive(Clone, Copy)]
-enum Form {
-    Text(Format),
-    Binary,
-}
-
-/// What is taken of a file, one after the other: the line, and what is there.
-type Entry<'a> = (u64, Result<Id, Malformed<'a>>);
-
-impl Form {
-    /// Hands out what is in a file until it ends or the taker has enough.
-    fn each(
-        self,
-        input: &mut dyn Read,
-        take: impl FnMut(Entry<'_>) -> ControlFlow<()>,
-    ) -> std::io::Result<()> {
-        match self {
-            Self::Text(format) => lines::each(input, format, take),
-            Self::Binary => binary::each(input, take),
-        }
-    }
 }
 
 /// Reads the files, and remembers what could not be read.
@@ -111,7 +105,7 @@ impl Reading<'_> {
         bar.finish_and_clear();
         if let Err(error) = read {
             self.cut += 1;
-            say(format_args!("error: {} cannot be read: {error}", input.shown()));
+            say(format_args!("error: {} cannot be read: {error}", shown(input)));
         }
     }
 
@@ -134,7 +128,7 @@ impl Reading<'_> {
             });
             bar.finish_and_clear();
             if let Err(error) = read {
-                let shown = input.shown();
+                let shown = shown(input);
                 say(format_args!("warning: {shown} cannot be read a second time: {error}"));
             }
         }

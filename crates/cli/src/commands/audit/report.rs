@@ -2,10 +2,11 @@
 
 use std::fmt::Display;
 
+use frazil_audit::reader::Input;
 use frazil_audit::{Break, Duplicate, Place, SourceVerdict, Verdict};
 use frazil_id::{Format, Id};
 
-use super::input::Input;
+use super::shown;
 use crate::output::{Data, Exit, Failure};
 use crate::words::{self, instant};
 
@@ -83,7 +84,7 @@ impl Report<'_> {
     }
 
     fn order_break(&self, source: &SourceVerdict, input: &Input, first: Break) -> String {
-        let name = input.shown();
+        let name = shown(input);
         let breaks = words::count(source.order.breaks(), "time");
         let [before, after] = [first.before, first.after];
         format!(
@@ -149,7 +150,7 @@ impl Report<'_> {
     }
 
     fn place(&self, place: Place) -> String {
-        let name = self.inputs.get(place.source).map_or_else(String::new, Input::shown);
+        let name = self.inputs.get(place.source).map_or_else(String::new, shown);
         format!("{name}:{}", place.at)
     }
 }
