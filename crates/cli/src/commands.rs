@@ -25,8 +25,6 @@ mod workers;
 use crate::args::Command;
 use crate::output::Failure;
 
-pub(crate) use self::place::Advised;
-
 pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Serve(args) => serve::run(&args),

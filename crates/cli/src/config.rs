@@ -23,7 +23,7 @@ pub(crate) use self::layers::{
 };
 use self::problem::Origin;
 pub(crate) use self::problem::Problem;
-pub(crate) use self::server::{server_config, store_url, timing, tls_files};
+pub(crate) use self::server::{readable_config, server_config, store_url, timing};
 pub(crate) use self::suggestion::closest;
 
 /// Whether the files that a configuration names are looked for.

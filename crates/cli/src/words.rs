@@ -1,37 +1,10 @@
-//! Texts for people: counts, times, slots, and what others wrote.
+//! Texts for people: those that all programs share, and the names of slots.
 
 use std::fmt::{self, Display};
-use std::time::Duration;
 
-use frazil::coord::{Group, Slot, UnixMs};
-use frazil_id::rfc3339;
+use frazil::coord::{Group, Slot};
 pub(crate) use frazil_wire::printable;
-
-/// A number of things: `1 record`, `2 records`.
-pub(crate) fn count(number: impl TryInto<u64>, thing: &str) -> String {
-    let number = number.try_into().unwrap_or(u64::MAX);
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{number} {thing}{ending}")
-}
-
-/// A duration as flags write it: `10s`, `1500ms`.
-pub(crate) fn span(duration: Duration) -> String {
-    let ms = duration.as_millis();
-    match ms {
-        _ if ms > 0 && ms.is_multiple_of(3_600_000) => format!("{}h", ms / 3_600_000),
-        _ if ms > 0 && ms.is_multiple_of(60_000) => format!("{}m", ms / 60_000),
-        _ if ms.is_multiple_of(1000) => format!("{}s", ms / 1000),
-        _ => format!("{ms}ms"),
-    }
-}
-
-/// A time as RFC 3339; times beyond what that can write stay numbers.
-pub(crate) fn instant(unix_ms: UnixMs) -> String {
-    match i64::try_from(unix_ms) {
-        Ok(ms) => rfc3339::Instant::from_unix_ms(ms).to_string(),
-        Err(_) => unix_ms.to_string(),
-    }
-}
+pub(crate) use frazil_wire::words::{count, instant, span};
 
 /// A slot by what it is.
 pub(crate) struct Called<'a>(pub(crate) &'a Slot);
@@ -52,13 +25,6 @@ impl Display for Called<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_is_not_many() {
-        assert_eq!(count(1_u32, "record"), "1 record");
-        assert_eq!(count(0_u32, "record"), "0 records");
-        assert_eq!(count(2_usize, "record"), "2 records");
-    }
 
     #[test]
     fn durations_are_written_so_that_flags_take_them() {

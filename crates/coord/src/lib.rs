@@ -28,6 +28,7 @@ mod neighbours;
 mod new_namespace;
 mod nonce;
 mod open;
+mod pool_view;
 mod record;
 mod replicas;
 mod slot;
@@ -83,6 +84,7 @@ pub use self::{
     namespace::etcd_prefix,
     neighbours::{Neighbour, neighbours, warn_of_neighbours},
     new_namespace::NewNamespace,
+    pool_view::{PoolView, WorkerView, pool_meta},
     protocol::Leasing,
     replicas::forget_command,
     slot_state::{SlotCounts, SlotState},

@@ -1,5 +1,6 @@
 //! The configuration of a server.
 
+mod named_files;
 pub(crate) mod rules;
 
 use std::net::{Ipv4Addr, SocketAddr};

@@ -5,7 +5,7 @@
 //! | know every error, and how HTTP, gRPC and RESP write it | [`Reason`], [`ApiError`] |
 //! | read and write the JSON objects | [`IdsReply`], [`Decoded`], [`Info`], [`Cluster`], [`Elections`], [`Drained`], [`Rotated`], [`Problem`] |
 //! | write a value into a query | [`query_value`] |
-//! | show text that others wrote | [`printable()`] |
+//! | show text that others wrote, counts, durations and times | [`printable()`], [`words`] |
 //! | call or serve gRPC (feature `grpc`) | `proto` |
 //! | check another implementation | the files in `vectors/` |
 //!
@@ -28,6 +28,7 @@ mod scopes;
 #[cfg(feature = "grpc")]
 mod status;
 mod verbs;
+pub mod words;
 
 pub use self::api_error::ApiError;
 pub use self::cluster::{Cluster, ClusterNode, WorkerCounts};

@@ -1,18 +1,17 @@
 //! `frazil doctor`: is all as it should be, and if not, what repairs it?
 //!
-//! A check looks and gives rows; it never writes, neither to the store nor to the disk.
+//! A check looks and gives findings; it never writes, neither to the store nor to the disk. The checks are in
+//! `frazil-doctor`, and those of the files that a server reads in `frazil-server`.
 
 mod configuration;
-mod files;
-mod host;
-mod namespace;
-mod occupant;
 mod report;
 mod served;
-mod store;
 
-use self::configuration::Case;
-use self::report::{Report, Row};
+use frazil::coord::time::unix_ms;
+use frazil_doctor::{DescriptorNeeds, Finding, LISTENERS, Listening, NodeSettings};
+use frazil_server::DESCRIPTORS_KEPT;
+
+use self::report::Report;
 use super::place;
 use crate::args::{DoctorArgs, ServeArgs};
 use crate::config::{self, Examined, Files};
@@ -28,17 +27,19 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
 
 async fn examine(args: &DoctorArgs) -> Result<(), Failure> {
     let mut report = Report::new(args.json);
-    report.add(vec![host::kernel_clock_row()])?;
+    report.add(vec![frazil_doctor::clock()])?;
     match config::examine(&args.serve, Files::Look) {
         Ok(examined) if examined.is_whole => {
             examine_node(&args.serve, &examined, &mut report).await?;
         }
         unknown => {
             report.add(match unknown {
-                Ok(Examined { problems, .. }) => configuration::rows(&args.serve, &problems, None),
+                Ok(Examined { problems, .. }) => {
+                    configuration::findings(&args.serve, &problems, None)
+                }
                 Err(wrong) => configuration::unreadable(&wrong),
             })?;
-            let rest = ["files", "descriptors"].into_iter().chain(host::LISTENERS);
+            let rest = ["files", "descriptors"].into_iter().chain(LISTENERS);
             let all = ["lifetime", "store"].into_iter().chain(STORE_CHECKS).chain(rest);
             skip(&mut report, all, "the configuration is not known")?;
         }
@@ -60,7 +61,7 @@ fn skip(
     checks: impl IntoIterator<Item = &'static str>,
     why: &str,
 ) -> Result<(), Failure> {
-    report.add(checks.into_iter().map(|check| Row::skipped(check, why)).collect())
+    report.add(checks.into_iter().map(|check| Finding::skipped(check, why)).collect())
 }
 
 async fn examine_node(
@@ -69,11 +70,11 @@ async fn examine_node(
     report: &mut Report,
 ) -> Result<(), Failure> {
     let (args, problems) = (&examined.settings.args, &examined.problems);
-    let case = Case::of(args);
-    let clash = case.as_ref().ok().filter(|_| !args.dev).and_then(configuration::clash);
-    report.add(configuration::rows(flags, problems, clash.as_ref()))?;
-    report.add(vec![configuration::lifetime_row(&args.layout.layout)])?;
-    match case {
+    let node = configuration::node(args);
+    let clash = node.as_ref().ok().filter(|_| !args.dev).and_then(NodeSettings::clash);
+    report.add(configuration::findings(flags, problems, clash.as_ref()))?;
+    report.add(vec![frazil_doctor::lifetime(&args.layout.layout, unix_ms())])?;
+    match node {
         _ if args.dev => {
             let why = "a server with --dev makes a store of its own";
             skip(report, STORE_CHECKS.into_iter().chain(["store"]), why)?;
@@ -82,36 +83,57 @@ async fn examine_node(
             let why = "which one is not known: see configuration";
             skip(report, STORE_CHECKS.into_iter().chain(["store"]), why)?;
         }
-        Ok(case) => {
-            report.add(vec![configuration::timing_row(&case, clash.as_ref(), problems)])?;
-            examine_store(&case, report).await?;
+        Ok(node) => {
+            report.add(vec![configuration::timing(&node, clash.as_ref(), problems)])?;
+            examine_store(&node, report).await?;
         }
         Err(why) => {
             report.add(vec![match problems.iter().any(|problem| problem.says(&why)) {
-                true => Row::skipped("store", "see configuration"),
-                false => Row::fail("store", why, "write --store as `frazil doctor --help` shows"),
+                true => Finding::skipped("store", "see configuration"),
+                false => {
+                    Finding::fail("store", why, "write --store as `frazil doctor --help` shows")
+                }
             }])?;
             skip(report, STORE_CHECKS, "there is no store to look at")?;
         }
     }
-    report.check("files", files::look(args)).await?;
-    report.check("ports", host::look_at_ports(args)).await?;
-    report.add(vec![host::look_at_descriptors(args.limits.max_connections)])
+    let server = config::readable_config(args);
+    let look = frazil_doctor::apart("files", move || server.diagnose_files(unix_ms()));
+    report.check("files", look).await?;
+    report.check("ports", frazil_doctor::ports(listening(args))).await?;
+    let needs =
+        DescriptorNeeds { max_connections: args.limits.max_connections, kept: DESCRIPTORS_KEPT };
+    report.add(vec![frazil_doctor::descriptors(needs)])
 }
 
-async fn examine_store(case: &Case, report: &mut Report) -> Result<(), Failure> {
-    report.check("login", store::look_at_login(case)).await?;
-    report.check("directory", store::look_at_directory(case)).await?;
+fn listening(args: &ServeArgs) -> Listening {
+    let listen = &args.listen;
+    Listening {
+        addresses: [listen.http.0, listen.grpc.0, listen.resp.0, listen.admin.0],
+        has_tls: args.tls.tls_cert.is_some(),
+        has_keys: args.keys.is_some(),
+        is_insecure: listen.insecure,
+    }
+}
+
+async fn examine_store(node: &NodeSettings, report: &mut Report) -> Result<(), Failure> {
+    report.check("login", frazil_doctor::login(node)).await?;
+    report.check("directory", frazil_doctor::directory(node)).await?;
     let mut reached = None;
-    report.check("store", store::reach(case, &mut reached)).await?;
+    let reach = async {
+        let (findings, store) = frazil_doctor::store(node).await;
+        reached = store;
+        findings
+    };
+    report.check("store", reach).await?;
     let Some(reached) = reached else {
         let open = ANSWER_CHECKS.into_iter().filter(|check| !report.has(check));
         let open: Vec<_> = open.collect();
         return skip(report, open, "the store could not be looked into");
     };
     let store = reached.as_ref();
-    report.check("store-clock", host::look_at_store_clock(store)).await?;
-    report.check("guarantees", store::look_at_guarantees(case, store)).await?;
-    report.check("namespace", namespace::look_at_namespace(case, store)).await?;
-    report.check("pool", namespace::look_at_pool(case, store)).await
+    report.check("store-clock", frazil_doctor::store_clock(store)).await?;
+    report.check("guarantees", frazil_doctor::guarantees(node, store)).await?;
+    report.check("namespace", frazil_doctor::namespace(node, store)).await?;
+    report.check("pool", frazil_doctor::pool(node, store)).await
 }

@@ -1,16 +1,13 @@
 //! Opening a store and its namespace, and what the failures mean to the shell.
 
-mod advice;
-
 use std::env;
 use std::sync::Arc;
 
 use frazil::coord::stores::file::Copied;
-use frazil::coord::{Error, Leasing, Meta, Scheme, Store, StoreUrl, Version, Versioned};
+use frazil::coord::{Meta, Scheme, Store, StoreUrl, Version, Versioned, pool_meta};
 use frazil::store_or_default;
 use tokio::runtime::Runtime;
 
-pub(crate) use self::advice::Advised;
 use crate::args::{PlaceArg, STORE_VARIABLE};
 use crate::output::{Exit, Failure, say};
 
@@ -97,11 +94,6 @@ pub(super) fn warn_of_memory(url: &StoreUrl) {
     }
 }
 
-/// What to do about an error of a store, where the error does not say.
-pub(super) fn next_step_after(error: &Error) -> Option<&'static str> {
-    advice::next_step_after(error)
-}
-
 /// The version to replace when a pool is created in a namespace that has none yet: that of the meta
 /// record that elections left there, or none.
 pub(crate) fn version_to_fill(meta: Option<&Versioned<Meta>>) -> Option<Version> {
@@ -113,10 +105,4 @@ pub(crate) fn version_to_fill(meta: Option<&Versioned<Meta>>) -> Option<Version>
 pub(crate) fn over_blank(meta: Meta, known: Option<&Versioned<Meta>>) -> Meta {
     let floor = known.map(|known| known.value.token_floor).unwrap_or_default();
     Meta { token_floor: meta.token_floor.max(floor), ..meta }
-}
-
-/// The namespace's meta record, unless there is none or nobody has leased workers there yet: then
-/// there are elections at most.
-pub(crate) async fn pool_meta(store: &dyn Store) -> Result<Option<Versioned<Meta>>, Error> {
-    Ok(store.meta().await?.filter(|meta| !meta.value.is_blank()))
 }

@@ -57,6 +57,12 @@ pub(super) fn config_of(
     }
 }
 
+/// The same, without its store, of what makes sense: for those who look at the files that it names.
+pub(crate) fn readable_config(args: &ServeArgs) -> Config {
+    let scopes = args.scopes.iter().filter_map(|text| DeclaredScope::parse(text).ok());
+    config_of(args, None, scopes.collect())
+}
+
 /// The scopes that requests may name.
 fn scopes(args: &ServeArgs) -> Result<Vec<DeclaredScope>, String> {
     let parsed = args.scopes.iter().map(|text| DeclaredScope::parse(text));

@@ -5,12 +5,12 @@ use std::io;
 use frazil::NotIssued;
 use frazil::coord::ErrorKind;
 use frazil::coord::keeper::{Refusal, Waiting};
+use frazil_doctor::Advised;
 use frazil_id::NotReady;
 use frazil_server::keys::StoredKeysError;
 use frazil_server::{BindError, RunError};
 
 use super::Failure;
-use crate::commands::Advised;
 
 /// How a command can end other than well. The numbers are a contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use frazil::coord::time::unix_ms;
+use frazil_wire::words::instant;
 
 use crate::app::Shared;
 use crate::config::Config;
 use crate::net::certificate::Validity;
-use crate::node::info::instant;
 use crate::policy::keys::follow::put_in_force;
 use crate::policy::keys::{self, KeySource};
 

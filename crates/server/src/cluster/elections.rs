@@ -12,6 +12,7 @@ use frazil::Node;
 use frazil::coord::time::{boot_time, unix_ms};
 use frazil::coord::{Group, Namespace, Scheme, Slot, StoreUrl};
 use frazil::election::{Candidate, Clock, Elections, LeaderInfo, Observer, Settings};
+use frazil_wire::words::instant;
 use frazil_wire::{ApiError, Election, Reason};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
@@ -23,7 +24,6 @@ use crate::cluster::tasks;
 use crate::config::Config;
 use crate::issuer::Scope;
 use crate::node::condition::Condition;
-use crate::node::info::instant;
 use crate::node::open;
 
 /// The election of the node that does what is done once in a cluster.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use frazil::coord::time::unix_ms;
 use frazil::{LaneInfo, NodeInfo};
-use frazil_id::rfc3339;
+use frazil_wire::words::instant;
 use frazil_wire::{self as wire, LayoutInfo};
 
 use crate::app::Shared;
@@ -78,10 +78,6 @@ fn store(node: &NodeInfo) -> wire::StoreInfo {
             warnings: promises.warnings.clone(),
         },
     }
-}
-
-pub(crate) fn instant(unix_ms: u64) -> String {
-    rfc3339::Instant::from_unix_ms(i64::try_from(unix_ms).unwrap_or(i64::MAX)).to_string()
 }
 
 /// To the millisecond.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::{Buf, BytesMut};
 use frazil::coord::time::boot_time;
 use frazil_id::Id;
+use frazil_wire::words::instant;
 use frazil_wire::{ApiError, Reason};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -338,11 +339,9 @@ impl Connection {
         let unix_ms = layout.unix_ms(parts.tick);
         let replies = &mut self.replies;
         replies.map(7);
-        for (name, value) in [
-            ("id", id.to_string()),
-            ("layout", layout.to_string()),
-            ("time", info::instant(unix_ms)),
-        ] {
+        for (name, value) in
+            [("id", id.to_string()), ("layout", layout.to_string()), ("time", instant(unix_ms))]
+        {
             replies.bulk(name.as_bytes());
             replies.bulk(value.as_bytes());
         }

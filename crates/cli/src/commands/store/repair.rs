@@ -7,14 +7,14 @@ use frazil::coord::rules::{WINDOW_MAX_MS, is_plainly_wrong};
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
 use frazil::coord::{
-    Claim, Group, Leasing, Meta, Put, SlotState, Store, UnixMs, Versioned, repair,
+    Claim, Group, Leasing, Meta, Put, SlotState, Store, UnixMs, Versioned, pool_meta, repair,
 };
 use serde::Serialize;
 
 use super::new_meta::RequestedMeta;
 use super::quarantine::SKEW_MS;
 use crate::args::RepairArgs;
-use crate::commands::place::{over_blank, pool_meta, version_to_fill};
+use crate::commands::place::{over_blank, version_to_fill};
 use crate::commands::workers::Pool;
 use crate::output::{Data, Exit, Failure, say};
 use crate::words::{count, instant};

@@ -5,11 +5,10 @@ use std::fmt::Write as _;
 use frazil::coord::keeper::repair_command;
 use frazil::coord::rules::is_plainly_wrong;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Guarantees, Guard, Meta, SlotCounts, Store};
+use frazil::coord::{Guarantees, Guard, Meta, SlotCounts, Store, pool_meta};
 use serde::Serialize;
 
 use crate::args::ShowArgs;
-use crate::commands::place::pool_meta;
 use crate::commands::workers::Pool;
 use crate::output::{Data, Failure};
 use crate::words::instant;

@@ -1,8 +1,6 @@
 //! All workers of a namespace as a user sees them.
 
-use frazil::coord::{
-    Claim, Error, Group, Guard, Meta, SlotCounts, Store, UnixMs, Versioned, protocol,
-};
+use frazil::coord::{Error, Guard, Meta, PoolView, SlotCounts, Store, UnixMs, Versioned};
 
 use super::view::View;
 use crate::output::say;
@@ -25,18 +23,9 @@ impl Pool {
         meta: Versioned<Meta>,
         now: UnixMs,
     ) -> Result<Self, Error> {
-        let entries = store.list(Group::Workers).await?;
-        let look = store.read(&[]).await?;
-        let guard = protocol::guard(&look).filter(|guard| guard.until > now);
-        let mut judge = Claim::to_judge(&meta, now);
-        // Whatever keeps everybody out is a quarantine to those outside.
-        judge.quarantine = judge.quarantine.max(guard.as_ref().map_or(0, |guard| guard.until));
-        let tally = SlotCounts::of(&entries, &meta.value, &judge, &look.history);
-        let views = entries.into_iter();
-        let mut views: Vec<_> =
-            views.filter_map(|entry| View::new(entry, &judge, &look.history)).collect();
-        views.sort_by_key(|view| view.worker);
-        Ok(Self { meta: meta.value, guard, tally, views })
+        let PoolView { meta, guard, counts: tally, workers, .. } =
+            PoolView::read(store, meta, now).await?;
+        Ok(Self { meta, guard, tally, views: workers.into_iter().map(View::from).collect() })
     }
 
     /// Says what keeps new holders out of all workers.

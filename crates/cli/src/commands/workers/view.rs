@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use frazil::coord::rules::floor_of;
-use frazil::coord::{Claim, Entry, Found, History, Presence, SlotState, UnixMs};
+use frazil::coord::{SlotState, UnixMs, WorkerView};
 use serde::Serialize;
 
 use crate::words::instant;
@@ -34,26 +33,14 @@ impl View {
     pub(super) fn is_free(&self) -> bool {
         self.state == SlotState::Free
     }
+}
 
-    pub(super) fn new(entry: Entry, judge: &Claim, history: &History) -> Option<Self> {
-        let worker = entry.slot.number()?;
-        let state = SlotState::of(&entry, judge, history);
-        let expires_in_seconds = match entry.presence {
-            Presence::Held { expires_in: Some(left) } => Some(left.as_secs_f64()),
-            _ => None,
-        };
-        // How long a holder may go on; otherwise how long others have to wait.
-        let until = match (state, &entry.found) {
-            (SlotState::Held, Found::Known(record)) => record.horizon,
-            _ => floor_of(&entry.found, judge, history),
-        };
-        let record = match entry.found {
-            Found::Known(record) => Some(record),
-            Found::New | Found::Lost => None,
-        };
+impl From<WorkerView> for View {
+    fn from(worker: WorkerView) -> Self {
+        let WorkerView { number, state, record, left_ms, expires_in, .. } = worker;
         let horizon_ms = record.as_ref().map(|record| record.horizon);
-        Some(Self {
-            worker,
+        Self {
+            worker: number,
             state,
             holder: record.as_ref().map(|record| record.holder.clone()),
             host: record.as_ref().and_then(|record| record.info.get("host").cloned()),
@@ -61,10 +48,10 @@ impl View {
             floor_ms: record.as_ref().map(|record| record.floor),
             horizon_ms,
             horizon: horizon_ms.filter(|horizon| *horizon > 0).map(instant),
-            seconds_left: seconds(until.saturating_sub(judge.now)),
-            expires_in_seconds,
+            seconds_left: seconds(left_ms),
+            expires_in_seconds: expires_in.map(|left| left.as_secs_f64()),
             info: record.map(|record| record.info).unwrap_or_default(),
-        })
+        }
     }
 }
 

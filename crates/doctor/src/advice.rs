@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use frazil::coord::{Error, ErrorKind};
+use frazil_coord::{Error, ErrorKind};
 
 /// An error with what to do next.
-pub(crate) struct Advised<'a>(pub(crate) &'a Error);
+#[derive(Debug)]
+pub struct Advised<'a>(pub &'a Error);
 
 impl fmt::Display for Advised<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -19,7 +20,8 @@ impl fmt::Display for Advised<'_> {
 }
 
 /// What to do next, where the error does not say.
-pub(super) fn next_step_after(error: &Error) -> Option<&'static str> {
+#[must_use]
+pub fn next_step_after(error: &Error) -> Option<&'static str> {
     let is_local = ["file:", "static:"].iter().any(|name| error.store().starts_with(name));
     next_step(error.kind(), is_local, &error.to_string())
 }

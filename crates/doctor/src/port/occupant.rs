@@ -9,9 +9,7 @@ use std::time::Duration;
 
 use frazil_client::Ask;
 use frazil_client::blocking::Client;
-use frazil_wire::{Info, Problem};
-
-use crate::words::printable;
+use frazil_wire::{Info, Problem, printable};
 
 /// Something that listens on this machine answers soon, or is no frazil server.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -19,14 +17,14 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LISTENING: &str = "0A";
 
 /// Who listens.
-pub(super) enum Occupant {
+pub(crate) enum Occupant {
     /// A frazil server, and which.
     Frazil(String),
     /// Another program, or nobody knows.
     Other(String),
 }
 
-pub(super) fn of(address: SocketAddr) -> Occupant {
+pub(crate) fn of(address: SocketAddr) -> Occupant {
     if let Some(who) = ask(address).and_then(|body| introduced(&body)) {
         return Occupant::Frazil(who);
     }

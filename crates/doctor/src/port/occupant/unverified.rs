@@ -20,7 +20,7 @@ const ANSWER_BYTES_MAX: u64 = 1 << 16;
 type Stream = StreamOwned<ClientConnection, TcpStream>;
 
 /// What a server says of itself.
-pub(super) fn ask(address: SocketAddr) -> io::Result<String> {
+pub(crate) fn ask(address: SocketAddr) -> io::Result<String> {
     let mut stream = shake_hands(address)?;
     // HTTP/1.0 has neither chunks nor connections that stay.
     write!(stream, "GET /v1/info HTTP/1.0\r\nhost: {address}\r\n\r\n")?;
@@ -35,7 +35,7 @@ pub(super) fn ask(address: SocketAddr) -> io::Result<String> {
 }
 
 /// A connection to whoever is there.
-pub(super) fn shake_hands(address: SocketAddr) -> io::Result<Stream> {
+pub(crate) fn shake_hands(address: SocketAddr) -> io::Result<Stream> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
