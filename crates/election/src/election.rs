@@ -27,6 +27,7 @@
 //! |---|---|
 //! | lead | [`Candidate::campaign`], [`Leadership`] |
 //! | have callbacks instead | [`Elector`] |
+//! | lead at most once a period, whoever leads | [`Periodic`] |
 //! | follow the leader without contending | [`Observer`] |
 //! | show leaders | [`Elections::leaders`], [`LeaderInfo`] |
 
@@ -40,6 +41,7 @@ mod environment;
 mod info;
 mod leadership;
 mod observer;
+mod periodic;
 mod run;
 mod settings;
 mod slot_watcher;
@@ -68,6 +70,7 @@ pub use self::environment::{Variable, VariableError};
 pub use self::info::{ElectionInfo, LeaderInfo};
 pub use self::leadership::{Leadership, NotLeader, Proof};
 pub use self::observer::Observer;
+pub use self::periodic::{Periodic, Turn};
 pub use self::run::{run, run_until};
 pub use self::settings::{CandidateError, Settings, SettingsError, store_url};
 pub use self::slot_watcher::View;

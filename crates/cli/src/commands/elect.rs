@@ -7,7 +7,6 @@ mod forget;
 mod guard;
 mod ls;
 mod observe;
-mod period;
 mod reach;
 mod signals;
 mod terms;

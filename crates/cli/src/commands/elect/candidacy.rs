@@ -1,9 +1,12 @@
 //! Waiting to be elected.
 
-use frazil::election::{Candidate, Elections, LeaderInfo, Leadership, Observer};
+use std::time::Duration;
+
+use frazil::election::{
+    Candidate, Elections, LeaderInfo, Leadership, Observer, Periodic, Turn,
+};
 use tokio::time::timeout;
 
-use super::period::Period;
 use super::reach::{Purpose, reach};
 use super::terms::Terms;
 use crate::args::ElectRunArgs;
@@ -37,7 +40,7 @@ async fn elected_some_day(
     loop {
         let leadership = match args.every {
             None => waited_for(&candidate, candidate.campaign()).await?,
-            Some(every) => match elected_in_turn(&Period::new(every, candidate.clone())).await? {
+            Some(every) => match elected_in_turn(&candidate, every).await? {
                 Some(leadership) => leadership,
                 None => return Ok(None),
             },
@@ -51,10 +54,10 @@ async fn elected_some_day(
 }
 
 /// Waits for a campaign. Whoever waits is told for whom, once.
-async fn waited_for(
+async fn waited_for<T>(
     candidate: &Candidate,
-    campaign: impl Future<Output = Result<Leadership, frazil::coord::Error>>,
-) -> Result<Leadership, Failure> {
+    campaign: impl Future<Output = Result<T, frazil::coord::Error>>,
+) -> Result<T, Failure> {
     let mut observer = candidate.observe();
     let mut campaign = std::pin::pin!(campaign);
     tokio::select! {
@@ -68,17 +71,20 @@ async fn waited_for(
 }
 
 /// Elected, unless somebody else was in this period.
-async fn elected_in_turn(period: &Period) -> Result<Option<Leadership>, Failure> {
-    let candidate = period.candidate();
-    let observer = candidate.observe();
-    tokio::select! {
-        biased;
-        elected = waited_for(candidate, candidate.campaign_paced(period.pace())) => {
-            elected.map(Some)
-        }
-        last = period.taken(observer.view()) => {
+async fn elected_in_turn(
+    candidate: &Candidate,
+    every: Duration,
+) -> Result<Option<Leadership>, Failure> {
+    let periodic = Periodic::new(candidate.clone(), every);
+    let turn = periodic.campaign(|last, left| {
+        let (name, since) = (&last.name, instant(last.elected_ms));
+        say(format_args!("waiting: {name} was last run at {since}, and can be again in {left:.0?}"));
+    });
+    match waited_for(candidate, turn).await? {
+        Turn::Elected(leadership) => Ok(Some(leadership)),
+        Turn::Taken(last) => {
             let (name, when, who) = (&last.name, instant(last.elected_ms), described(&last));
-            let every = span(period.every());
+            let every = span(every);
             say(format_args!(
                 "not run: {who} was elected for {name} at {when}, and it is run once in {every}"
             ));

@@ -1,4 +1,4 @@
-//! At most one run a period, whoever runs it.
+//! At most one election a period, whoever is elected.
 //!
 //! The election's record says who was elected last and when, also after that leader is gone. A claim
 //! replaces it in the step that takes the slot, and only if it is still as it was seen: of all who see
@@ -7,40 +7,83 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil::coord::UnixMs;
-use frazil::coord::time::unix_ms;
-use frazil::election::{Candidate, LeaderInfo, Pace, View};
+use frazil_coord::time::unix_ms;
+use frazil_coord::{Error, UnixMs};
 use tokio::sync::watch;
 
-use crate::output::say;
-use crate::words::instant;
+use super::candidate::{Candidate, Pace};
+use super::info::LeaderInfo;
+use super::leadership::Leadership;
+use super::slot_watcher::View;
 
-/// One who may be elected once a period.
+/// One who may be elected once a period: for work that runs at most once an hour or a day, however many
+/// machines start it then.
+///
+/// ```
+/// # async fn lead(candidate: frazil_election::Candidate) -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+///
+/// use frazil_election::{Periodic, Turn};
+///
+/// let nightly = Periodic::new(candidate, Duration::from_secs(24 * 60 * 60));
+/// match nightly.campaign(|last, left| println!("{} ran it; again in {left:?}", last.instance)).await? {
+///     Turn::Elected(leadership) => println!("it runs here, under token {}", leadership.token()),
+///     Turn::Taken(leader) => println!("{} has run it", leader.instance),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
-pub(super) struct Period {
+pub struct Periodic {
     every: Duration,
     candidate: Candidate,
+}
+
+/// Whose turn it is.
+#[derive(Debug)]
+pub enum Turn {
+    /// Ours.
+    Elected(Leadership),
+    /// Somebody else was elected in this period.
+    Taken(LeaderInfo),
 }
 
 /// What is left of a period is waited for if it is at most this part of it: cron is never on time to
 /// the second, and would miss every other period.
 const SOON: u32 = 20;
 
-impl Period {
-    pub(super) const fn new(every: Duration, candidate: Candidate) -> Self {
+impl Periodic {
+    /// A candidate that is elected only if nobody else was for this long.
+    #[must_use]
+    pub const fn new(candidate: Candidate, every: Duration) -> Self {
         Self { every, candidate }
     }
 
-    pub(super) const fn every(&self) -> Duration {
+    /// The period.
+    #[must_use]
+    pub const fn every(&self) -> Duration {
         self.every
     }
 
-    pub(super) const fn candidate(&self) -> &Candidate {
-        &self.candidate
+    /// Waits until elected, or until somebody else is seen to have been elected in this period. The last
+    /// twentieth of a period is waited for, which is told once: who began it, and how much is left.
+    ///
+    /// # Errors
+    /// As those of [`Candidate::campaign`].
+    pub async fn campaign(
+        &self,
+        wait: impl FnMut(&LeaderInfo, Duration) + Send,
+    ) -> Result<Turn, Error> {
+        let observer = self.candidate.observe();
+        tokio::select! {
+            biased;
+            elected = self.candidate.campaign_paced(self.pace()) => elected.map(Turn::Elected),
+            last = self.taken(observer.view(), wait) => Ok(Turn::Taken(last)),
+        }
     }
 
     /// The slot is gone for only when no period runs.
-    pub(super) fn pace(&self) -> Pace {
+    fn pace(&self) -> Pace {
         let period = self.clone();
         Arc::new(move |view| match period.running(view, unix_ms()) {
             None => Some(Duration::ZERO),
@@ -48,8 +91,11 @@ impl Period {
         })
     }
 
-    /// Waits until somebody else is seen to have been elected in this period.
-    pub(super) async fn taken(&self, mut views: watch::Receiver<Arc<View>>) -> LeaderInfo {
+    async fn taken(
+        &self,
+        mut views: watch::Receiver<Arc<View>>,
+        mut wait: impl FnMut(&LeaderInfo, Duration),
+    ) -> LeaderInfo {
         let mut is_told = false;
         loop {
             let view = views.borrow_and_update().clone();
@@ -58,10 +104,7 @@ impl Period {
                     return last;
                 }
                 if !std::mem::replace(&mut is_told, true) {
-                    let (name, since) = (&last.name, instant(last.elected_ms));
-                    say(format_args!(
-                        "waiting: {name} was last run at {since}, and can be again in {left:.0?}"
-                    ));
+                    wait(&last, left);
                 }
             }
             // The observer outlives this; if not, there is nothing more to see.
