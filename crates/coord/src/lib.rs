@@ -47,11 +47,15 @@ pub mod keeper;
 #[doc(hidden)]
 pub mod protocol;
 #[doc(hidden)]
+pub mod quarantine;
+#[doc(hidden)]
 pub mod repair;
 #[doc(hidden)]
 pub mod rules;
 #[doc(hidden)]
 pub mod time;
+#[doc(hidden)]
+pub mod transfer;
 #[doc(hidden)]
 pub mod wrong_times;
 

@@ -13,8 +13,8 @@ pub mod processor;
 
 pub use self::election::{
     Callbacks, Candidate, CandidateError, Clock, ElectionInfo, Elections, Elector, Forgotten,
-    LeaderInfo, LeaderLoss, Leadership, NotLeader, Observer, Pace, Periodic, Proof, Settings, SettingsError,
-    State, Turn, Variable, VariableError, View, run, run_until, store_url,
+    LeaderInfo, LeaderLoss, Leadership, NotLeader, Observer, Pace, Periodic, Proof, Settings,
+    SettingsError, State, Turn, Variable, VariableError, View, run, run_until, store_url,
 };
 
 /// The page of the crate, run as a test.

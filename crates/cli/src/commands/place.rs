@@ -4,7 +4,7 @@ use std::env;
 use std::sync::Arc;
 
 use frazil::coord::stores::file::Copied;
-use frazil::coord::{Meta, Scheme, Store, StoreUrl, Version, Versioned, pool_meta};
+use frazil::coord::{Meta, Scheme, Store, StoreUrl, Versioned, pool_meta};
 use frazil::store_or_default;
 use tokio::runtime::Runtime;
 
@@ -92,17 +92,4 @@ pub(super) fn warn_of_memory(url: &StoreUrl) {
         say("warning: memory: is of this process alone and ends with it: no other process sees \
              its workers, and IDs of two processes can be the same");
     }
-}
-
-/// The version to replace when a pool is created in a namespace that has none yet: that of the meta
-/// record that elections left there, or none.
-pub(crate) fn version_to_fill(meta: Option<&Versioned<Meta>>) -> Option<Version> {
-    meta.filter(|meta| meta.value.is_blank()).map(|meta| meta.version)
-}
-
-/// The meta record of a pool that is created where there were elections at most: their tokens go on to
-/// rise, those of forgotten ones too.
-pub(crate) fn over_blank(meta: Meta, known: Option<&Versioned<Meta>>) -> Meta {
-    let floor = known.map(|known| known.value.token_floor).unwrap_or_default();
-    Meta { token_floor: meta.token_floor.max(floor), ..meta }
 }

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use frazil::election::{
-    Candidate, Elections, LeaderInfo, Leadership, Observer, Periodic, Turn,
-};
+use frazil::election::{Candidate, Elections, LeaderInfo, Leadership, Observer, Periodic, Turn};
 use tokio::time::timeout;
 
 use super::reach::{Purpose, reach};
@@ -78,7 +76,9 @@ async fn elected_in_turn(
     let periodic = Periodic::new(candidate.clone(), every);
     let turn = periodic.campaign(|last, left| {
         let (name, since) = (&last.name, instant(last.elected_ms));
-        say(format_args!("waiting: {name} was last run at {since}, and can be again in {left:.0?}"));
+        say(format_args!(
+            "waiting: {name} was last run at {since}, and can be again in {left:.0?}"
+        ));
     });
     match waited_for(candidate, turn).await? {
         Turn::Elected(leadership) => Ok(Some(leadership)),

@@ -1,11 +1,11 @@
 //! `frazil store init`.
 
 use frazil::coord::stores::file::Copied;
+use frazil::coord::transfer::{over_blank, version_to_fill};
 use frazil::coord::{Group, Leasing, Put};
 
 use super::new_meta::RequestedMeta;
 use crate::args::InitArgs;
-use crate::commands::place::{over_blank, version_to_fill};
 use crate::output::{Data, Exit, Failure, say};
 
 pub(super) async fn run(args: &InitArgs) -> Result<(), Failure> {

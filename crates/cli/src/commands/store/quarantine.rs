@@ -4,18 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil::coord::rules::WINDOW_MAX_MS;
+use frazil::coord::quarantine::{forget_holders, longest_use_ms, raise};
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
-use frazil::coord::{Found, Group, Leasing, Meta, Presence, Put, Record, Scheme, Store, Versioned};
+use frazil::coord::{Leasing, Meta, Scheme, Store, Versioned};
 use serde::Serialize;
 
 use crate::args::QuarantineArgs;
 use crate::output::{Data, Exit, Failure, say};
 use crate::words::{Called, instant};
 
-/// Added to a window: clocks of different machines differ.
-pub(super) const SKEW_MS: u64 = 2000;
 /// A quarantine that nodes must wait for is not longer than a day; more is a mistyped unit.
 const LONGEST: Duration = Duration::from_hours(24);
 
@@ -31,13 +29,22 @@ pub(super) async fn run(args: &QuarantineArgs) -> Result<(), Failure> {
     }
     let (store, meta) = open(args).await?;
     args.loss.check(store.as_ref()).await?;
-    let window_ms = meta.value.window_ms.min(WINDOW_MAX_MS) + SKEW_MS;
-    let lasting_ms = args
-        .lasting
-        .map_or(window_ms, |lasting| u64::try_from(lasting.as_millis()).unwrap_or(u64::MAX));
-    let until = unix_ms().saturating_add(lasting_ms);
-    let until = raise(store.as_ref(), meta, until).await?;
-    forget_holders(store.as_ref()).await?;
+    let lasting_ms = args.lasting.map_or_else(
+        || longest_use_ms(meta.value.window_ms),
+        |lasting| u64::try_from(lasting.as_millis()).unwrap_or(u64::MAX),
+    );
+    let until = raise(store.as_ref(), meta, unix_ms().saturating_add(lasting_ms)).await?;
+    let until = until.ok_or_else(|| {
+        let why = "the namespace is gone: create it with frazil store init and run this again";
+        Failure::new(Exit::No, why)
+    })?;
+    for (slot, holder) in forget_holders(store.as_ref()).await? {
+        say(format_args!(
+            "{} is held by {holder:?}: if the store was restored from a backup, stop it and run this \
+             again",
+            Called(&slot)
+        ));
+    }
     args.loss.settle(store.as_ref()).await?;
     if args.adopt {
         // Only now: a copy without a quarantine must not look like any other directory.
@@ -84,52 +91,4 @@ async fn open(args: &QuarantineArgs) -> Result<(Arc<dyn Store>, Versioned<Meta>)
         Some(meta) => Ok((store, meta)),
         None => Err(args.place.no_namespace(&store)),
     }
-}
-
-/// Ends the tenures of holders that are not there. A store that was restored from a backup knows
-/// holders again that were succeeded since: they could go on over their successors' times.
-async fn forget_holders(store: &dyn Store) -> Result<(), Failure> {
-    for group in Group::ALL.iter().copied() {
-        for entry in store.list(group).await? {
-            let Found::Known(record) = entry.found else { continue };
-            if record.nonce.is_none() {
-                continue;
-            }
-            let held = entry.presence != Presence::Free;
-            let ended = Record { nonce: None, expires: None, ..record };
-            if held || store.put(&entry.slot, entry.version, &ended).await? == Put::Conflict {
-                say(format_args!(
-                    "{} is held by {:?}: if the store was restored from a backup, stop it and run \
-                     this again",
-                    Called(&entry.slot),
-                    ended.holder
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Raises the quarantine to a time; it is never lowered.
-pub(super) async fn raise(
-    store: &dyn Store,
-    mut meta: Versioned<Meta>,
-    until: u64,
-) -> Result<u64, Failure> {
-    while meta.value.quarantine < until {
-        let raised = Meta { quarantine: until, ..meta.value };
-        match store.put_meta(Some(meta.version), &raised).await? {
-            Put::Done(_) => return Ok(until),
-            Put::Conflict => match store.meta().await? {
-                Some(newer) => meta = newer,
-                None => {
-                    return Err(Failure::new(
-                        Exit::No,
-                        "the namespace is gone: create it with frazil store init and run this again",
-                    ));
-                }
-            },
-        }
-    }
-    Ok(meta.value.quarantine)
 }

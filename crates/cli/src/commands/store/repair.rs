@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use frazil::coord::keeper::repair_command;
+use frazil::coord::quarantine::longest_use_ms;
 use frazil::coord::rules::{WINDOW_MAX_MS, is_plainly_wrong};
 use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
+use frazil::coord::transfer::{over_blank, version_to_fill};
 use frazil::coord::{
     Claim, Group, Leasing, Meta, Put, SlotState, Store, UnixMs, Versioned, pool_meta, repair,
 };
 use serde::Serialize;
 
 use super::new_meta::RequestedMeta;
-use super::quarantine::SKEW_MS;
 use crate::args::RepairArgs;
-use crate::commands::place::{over_blank, version_to_fill};
 use crate::commands::workers::Pool;
 use crate::output::{Data, Exit, Failure, say};
 use crate::words::{count, instant};
@@ -114,5 +114,6 @@ fn create(args: &RepairArgs) -> Result<Meta, Failure> {
     };
     let meta = wish.meta()?;
     let window_ms = args.window.map_or(WINDOW_MAX_MS, |_| meta.window_ms);
-    Ok(Meta { quarantine: unix_ms().saturating_add(window_ms + SKEW_MS), ..meta })
+    let quarantine = unix_ms().saturating_add(longest_use_ms(window_ms));
+    Ok(Meta { quarantine, ..meta })
 }
