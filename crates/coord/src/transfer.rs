@@ -236,3 +236,6 @@ impl From<Error> for ImportError {
         Self::Store(error)
     }
 }
+
+#[cfg(test)]
+mod tests;
