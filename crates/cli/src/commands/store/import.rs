@@ -17,7 +17,7 @@ use crate::words::{Called, count, instant};
 
 /// What `--json` prints.
 #[derive(Serialize)]
-struct Told {
+struct ImportReport {
     records: usize,
     quarantine: u64,
     poisoned: Vec<u32>,
@@ -39,7 +39,7 @@ pub(super) async fn run(args: &ImportArgs) -> Result<(), Failure> {
     let poisoned = poisoned(store.as_ref()).await?;
     if args.json {
         let mut data = Data::new();
-        data.json(&Told { records, quarantine, poisoned })?;
+        data.json(&ImportReport { records, quarantine, poisoned })?;
         data.flush()?;
     }
     Ok(())
