@@ -47,7 +47,6 @@ check:
 	tools/tidy --self-test
 	tools/deny
 	tools/deny --self-test
-	tools/protoc --self-test
 	tools/mutants --check
 	tools/mutants --self-test
 	tools/picture --self-test

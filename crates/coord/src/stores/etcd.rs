@@ -19,7 +19,7 @@ mod watching;
 use std::fmt;
 
 use async_trait::async_trait;
-use etcd_client::{Compare, CompareOp, Txn, TxnOp};
+use frazil_etcd::{Compare, CompareResult, RequestOp, TxnRequest};
 use tokio::sync::watch;
 
 use self::endpoints::Endpoints;
@@ -82,21 +82,21 @@ impl EtcdStore {
         &self,
         act: Act,
         compares: Vec<Compare>,
-        writes: Vec<TxnOp>,
+        writes: Vec<RequestOp>,
     ) -> Result<Put, Error> {
         let call = self.remote.call(act.word());
         call.end(Snapshot::of_slots(&call, &self.keys, &[]).await)?;
-        let txn = Txn::new().when(compares).and_then(writes);
-        let answer = call.end(call.transact(RequestEffect::Writes, txn).await)?;
-        Ok(if answer.succeeded() { Put::Done(written(&answer)) } else { Put::Conflict })
+        let txn = TxnRequest { compare: compares, success: writes, failure: Vec::new() };
+        let answer = call.end(call.transact(RequestEffect::Writes, &txn).await)?;
+        Ok(if answer.succeeded { Put::Done(written(&answer)) } else { Put::Conflict })
     }
 }
 
 async fn probe(call: &Call<'_>, keys: &Keys) -> Result<Survey, Failure> {
-    let status = call.find_member().await?;
+    let (member, status) = call.find_member().await?;
     // Shows whether we may read, and where in its history the store is.
     Snapshot::of_slots(call, keys, &[]).await?;
-    Ok(Survey::take(call, &status).await)
+    Ok(Survey::take(call, &member.client, status).await)
 }
 
 #[async_trait]
@@ -134,19 +134,19 @@ impl Store for EtcdStore {
 
     async fn put_meta(&self, expected: Option<Version>, meta: &Meta) -> Result<Put, Error> {
         let (key, expected) = (self.keys.meta(), revision(expected.unwrap_or_default().0));
-        let is_expected = Compare::mod_revision(&*key, CompareOp::Equal, expected);
-        self.swap(Act::PutMeta, vec![is_expected], vec![TxnOp::put(key, json(meta), None)]).await
+        let is_expected = Compare::mod_revision(&*key, CompareResult::Equal, expected);
+        self.swap(Act::PutMeta, vec![is_expected], vec![RequestOp::put(key, json(meta))]).await
     }
 
     async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error> {
         if slot.group() == Group::Workers {
             return Ok(Put::Conflict);
         }
-        let nobody = Compare::create_revision(self.keys.own(slot), CompareOp::Equal, 0);
+        let nobody = Compare::create_revision(self.keys.own(slot), CompareResult::Equal, 0);
         let mut compares = self.at_version(slot, version);
         compares.push(nobody);
         let keys = [self.keys.record(slot), self.keys.born(slot)];
-        let deletions = keys.map(|key| TxnOp::delete(key, None));
+        let deletions = keys.map(RequestOp::delete);
         self.swap(Act::Forget, compares, deletions.into()).await
     }
 

@@ -21,10 +21,10 @@ use frazil_coord::{Group, NameError, Namespace, Scheme, Slot, StoreUrl, Token, e
 /// assert_eq!(elected.target, EtcdTarget::ValueIs("1794745654763".into()));
 /// assert_eq!(present.key, "/frazil/default/own/e/reports");
 /// assert_eq!(present.target, EtcdTarget::Exists);
-/// // With the crate `etcd-client`: Txn::new().when([
-/// //     Compare::value(elected.key, CompareOp::Equal, "1794745654763"),
-/// //     Compare::create_revision(present.key, CompareOp::Greater, 0),
-/// // ]).and_then([...])
+/// // With `frazil-etcd`; other clients have the same two: TxnRequest { compare: vec![
+/// //     Compare::value(elected.key, CompareResult::Equal, "1794745654763"),
+/// //     Compare::create_revision(present.key, CompareResult::Greater, 0),
+/// // ], success: ..., failure: vec![] }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,9 @@
 
 use std::collections::HashMap;
 
-use etcd_client::{Compare, CompareOp, PutOptions, Txn, TxnOp, TxnOpResponse, TxnResponse};
+use frazil_etcd::{
+    Compare, CompareResult, OperationResponse, PutRequest, RequestOp, TxnRequest, TxnResponse,
+};
 
 use super::EtcdStore;
 use super::failure::Failure;
@@ -40,7 +42,7 @@ struct Branch {
     /// Of the change.
     index: usize,
     conditions: Vec<Compare>,
-    operations: Vec<TxnOp>,
+    operations: Vec<RequestOp>,
 }
 
 impl EtcdStore {
@@ -57,7 +59,7 @@ impl EtcdStore {
             let branches = self.branches(changes, &leases, &learned, once);
             let indexes: Vec<usize> = branches.iter().map(|branch| branch.index).collect();
             let txn = self.transaction(commit, changes, branches, learned.claim);
-            let answer = match call.transact(RequestEffect::Writes, txn).await {
+            let answer = match call.transact(RequestEffect::Writes, &txn).await {
                 Err(Failure::NoLease) => {
                     for lease in leases.into_iter().flatten() {
                         self.leases.forget(call, lease).await;
@@ -66,12 +68,13 @@ impl EtcdStore {
                 }
                 answer => answer?,
             };
-            let (branch, found) = self.outcome(&answer, indexes.len());
+            let version = written(&answer);
+            let (branch, found) = self.outcome(answer, indexes.len());
             if let Some(branch) = branch {
                 // It is written, whatever meta looks like.
                 let unsure = |failure: Failure| Failure::Unanswered(failure.message().to_owned());
                 let look = found.look(&self.keys).map_err(unsure)?;
-                let (index, version) = (indexes[branch], written(&answer));
+                let index = indexes[branch];
                 return Ok(Committed::Done { index, version, expires: None, look });
             }
             if let Some(look) = self.conflict(call, changes, once, &found, &mut learned).await? {
@@ -108,24 +111,24 @@ impl EtcdStore {
         changes: &[Change],
         branches: Vec<Branch>,
         claim: i64,
-    ) -> Txn {
+    ) -> TxnRequest {
         let mut gets = Snapshot::gets(&self.keys, changes.iter().map(|change| &change.slot));
         let mut rest = gets.clone();
         for Branch { conditions, operations, .. } in branches.into_iter().rev() {
-            let tried = Txn::new().when(conditions).and_then(operations).or_else(rest);
-            rest = vec![TxnOp::txn(tried)];
+            let tried = TxnRequest { compare: conditions, success: operations, failure: rest };
+            rest = vec![tried.into()];
         }
         let mut conditions = Vec::new();
         if let Some(meta) = commit.meta {
             let meta = revision(meta.0);
-            conditions.push(Compare::mod_revision(self.keys.meta(), CompareOp::Equal, meta));
+            conditions.push(Compare::mod_revision(self.keys.meta(), CompareResult::Equal, meta));
         }
         if let Some(nonce) = commit.served_once() {
             let key = self.keys.claim(nonce);
-            conditions.push(Compare::mod_revision(&*key, CompareOp::Equal, claim));
-            gets.push(TxnOp::get(key, None));
+            conditions.push(Compare::mod_revision(&*key, CompareResult::Equal, claim));
+            gets.push(RequestOp::get(key));
         }
-        Txn::new().when(conditions).and_then(rest).or_else(gets)
+        TxnRequest { compare: conditions, success: rest, failure: gets }
     }
 
     fn branches(
@@ -139,18 +142,18 @@ impl EtcdStore {
         let mut branches = Vec::new();
         for (index, (change, lease)) in changes.iter().zip(leases).enumerate() {
             let own = self.keys.own(&change.slot);
-            let nobody = Compare::create_revision(&*own, CompareOp::Equal, 0);
+            let nobody = Compare::create_revision(&*own, CompareResult::Equal, 0);
             let as_read = self.as_read(change, learned.texts.get(&change.slot));
             let mut writes = self.writes(change, *lease);
-            writes.extend(claim.clone().map(|key| TxnOp::put(key, change.slot.to_string(), None)));
+            writes.extend(claim.clone().map(|key| RequestOp::put(key, change.slot.to_string())));
             if let (Present::Holder, Some(nonce)) = (change.present, change.nonce) {
-                let holder = Compare::value(own, CompareOp::Equal, nonce.to_string());
+                let holder = Compare::value(own, CompareResult::Equal, nonce.to_string());
                 let conditions = as_read.iter().cloned().chain([holder]).collect();
                 branches.push(Branch { index, conditions, operations: writes.clone() });
             }
             // Those who watch see that somebody came, or came back.
             let token = change.record.token.to_string();
-            writes.push(TxnOp::put(self.keys.born(&change.slot), token, None));
+            writes.push(RequestOp::put(self.keys.born(&change.slot), token));
             let conditions = as_read.into_iter().chain([nobody]).collect();
             branches.push(Branch { index, conditions, operations: writes });
         }
@@ -163,14 +166,14 @@ impl EtcdStore {
         let mut compares = self.at_version(&change.slot, change.version);
         let has_text = matches!(revisions(change.version), Revisions::Record(_));
         match text {
-            Some(text) => compares.push(Compare::value(key, CompareOp::Equal, &**text)),
+            Some(text) => compares.push(Compare::value(key, CompareResult::Equal, &**text)),
             // A text that is not there equals none, so a nonce in it never compares equal.
             None if has_text || change.nonce.is_some() => {
                 let start = beginning(change.nonce);
                 // No JSON has this byte.
                 let end = [&start[..], b"\xff"].concat();
-                compares.push(Compare::value(&*key, CompareOp::Greater, start));
-                compares.push(Compare::value(key, CompareOp::Less, end));
+                compares.push(Compare::value(&*key, CompareResult::Greater, start));
+                compares.push(Compare::value(key, CompareResult::Less, end));
             }
             None => {}
         }
@@ -179,7 +182,7 @@ impl EtcdStore {
 
     /// That the slot has a version.
     pub(super) fn at_version(&self, slot: &Slot, version: Version) -> Vec<Compare> {
-        let is_at = |key, at| Compare::mod_revision(key, CompareOp::Equal, at);
+        let is_at = |key, at| Compare::mod_revision(key, CompareResult::Equal, at);
         let (record, born) = (self.keys.record(slot), self.keys.born(slot));
         match revisions(version) {
             Revisions::Unused => vec![is_at(record, 0), is_at(born, 0)],
@@ -189,37 +192,37 @@ impl EtcdStore {
     }
 
     /// What makes a change, and reads meta.
-    fn writes(&self, change: &Change, lease: Option<i64>) -> Vec<TxnOp> {
+    fn writes(&self, change: &Change, lease: Option<i64>) -> Vec<RequestOp> {
         let Change { slot, record, .. } = change;
         let own = self.keys.own(slot);
         let presence = match lease {
             Some(lease) => {
                 let nonce = record.nonce.map(|nonce| nonce.to_string()).unwrap_or_default();
-                TxnOp::put(own, nonce, Some(PutOptions::new().with_lease(lease)))
+                PutRequest { key: own.into(), value: nonce.into(), lease }.into()
             }
-            None => TxnOp::delete(own, None),
+            None => RequestOp::delete(own),
         };
-        let text = TxnOp::put(self.keys.record(slot), json(record), None);
-        let mut writes = vec![TxnOp::get(self.keys.meta(), None), text, presence];
+        let text = RequestOp::put(self.keys.record(slot), json(record));
+        let mut writes = vec![RequestOp::get(self.keys.meta()), text, presence];
         // No slot carries the nonce that was read any more.
         let gone = change.nonce.filter(|read| record.nonce != Some(*read));
-        writes.extend(gone.map(|nonce| TxnOp::delete(self.keys.claim(nonce), None)));
+        writes.extend(gone.map(|nonce| RequestOp::delete(self.keys.claim(nonce))));
         writes
     }
 
     /// Which branch was carried out, if one was, and what was read.
-    fn outcome(&self, answer: &TxnResponse, branches: usize) -> (Option<usize>, Snapshot) {
-        let mut responses = answer.op_responses();
-        if answer.succeeded() {
+    fn outcome(&self, mut answer: TxnResponse, branches: usize) -> (Option<usize>, Snapshot) {
+        if answer.succeeded {
             for branch in 0..branches {
-                let Some(TxnOpResponse::Txn(tried)) = responses.pop() else { break };
-                responses = tried.op_responses();
-                if tried.succeeded() {
-                    return (Some(branch), Snapshot::of(&self.keys, responses));
+                let last = answer.responses.pop().and_then(|last| last.response);
+                let Some(OperationResponse::ResponseTxn(tried)) = last else { break };
+                answer = tried;
+                if answer.succeeded {
+                    return (Some(branch), Snapshot::of(&self.keys, answer));
                 }
             }
         }
-        (None, Snapshot::of(&self.keys, responses))
+        (None, Snapshot::of(&self.keys, answer))
     }
 
     /// What is there instead of what was read. `None`: something was learned, try again.

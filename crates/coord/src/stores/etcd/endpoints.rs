@@ -1,25 +1,24 @@
 //! The members of a cluster: addresses, TLS and login.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use etcd_client::{Certificate, Client, ConnectOptions, Identity, TlsOptions};
+use frazil_etcd::{Certificate, Client, ClientTlsConfig, Config, Identity, Login, Ping};
 
 use super::failure::Failure;
 use crate::error::{Error, ErrorKind};
-use crate::url::{PemFiles, Scheme, Secret, StoreUrl};
+use crate::url::{PemFiles, Scheme, StoreUrl};
 
-/// How often a connection that carries streams is probed. etcd closes a connection that is probed
-/// more often than every 5 s.
+/// How often a connection that carries streams is probed.
 const PROBE_EVERY: Duration = Duration::from_secs(10);
+
+/// The largest answer that is taken: the records of 65,536 workers at 1 KiB each.
+const ANSWER_MAX: usize = 64 << 20;
 
 /// How to reach each member of a cluster.
 pub(super) struct Endpoints {
     pub(super) url: StoreUrl,
-    tls: Option<TlsOptions>,
-    login: Option<(String, Secret)>,
-    /// The server asked for no login although there is one.
-    login_ignored: AtomicBool,
+    /// Of a connection for requests, but for the name in a certificate.
+    config: Config,
 }
 
 /// What a connection is for.
@@ -36,12 +35,17 @@ impl Endpoints {
         if url.scheme != Scheme::Etcd {
             return Err(url.unusable("it is not an etcd URL"));
         }
-        Ok(Self {
-            url: url.clone(),
-            tls: url.tls.then(|| tls_options(url)).transpose()?,
-            login: url.login()?,
-            login_ignored: AtomicBool::new(false),
-        })
+        let login = url
+            .login()?
+            .map(|(user, password)| Login { user, password: password.reveal().to_owned() });
+        let config = Config {
+            connect_timeout: url.timeout(),
+            ping: None,
+            tls: url.tls.then(|| tls_config(url)).transpose()?,
+            login,
+            answer_max: ANSWER_MAX,
+        };
+        Ok(Self { url: url.clone(), config })
     }
 
     /// How many members are known.
@@ -49,29 +53,19 @@ impl Endpoints {
         self.url.hosts.len().max(1)
     }
 
-    /// Whether the server asked for no login although there is one.
-    pub(super) fn is_login_ignored(&self) -> bool {
-        // Nothing else is published along with it.
-        self.login_ignored.load(Ordering::Relaxed)
-    }
-
-    /// Prepares a connection to one member, and logs in. Without a login nothing is sent yet.
-    pub(super) async fn open(&self, index: usize, usage: Use) -> Result<Client, Failure> {
+    /// Prepares a connection to one member. Nothing is sent yet.
+    pub(super) fn open(&self, index: usize, usage: Use) -> Result<Client, Failure> {
         let Some(address) = self.url.addresses().nth(index) else {
             return Err(Failure::Refused(ErrorKind::InvalidConfig, "no such member".into()));
         };
-        let options = self.options(index, usage);
-        let Some((user, password)) = &self.login else {
-            return Ok(Client::connect([address], Some(options)).await?);
-        };
-        let with_login = options.clone().with_user(user, password.reveal());
-        match Client::connect([&address], Some(with_login)).await {
-            Err(error) if Failure::is_auth_disabled(&error) => {
-                self.login_ignored.store(true, Ordering::Relaxed);
-                Ok(Client::connect([address], Some(options)).await?)
-            }
-            opened => Ok(opened?),
+        let mut config = self.config.clone();
+        if usage == Use::Streams {
+            config.ping = Some(Ping { every: PROBE_EVERY, timeout: self.url.timeout() });
         }
+        if let Some((host, _)) = self.url.hosts.get(index) {
+            config.tls = config.tls.map(|tls| tls.domain_name(host));
+        }
+        Ok(Client::new(&address, &config)?)
     }
 
     /// Adds what may be wrong with the URL to a connection that was broken off at its start.
@@ -89,33 +83,16 @@ impl Endpoints {
             other => other,
         }
     }
-
-    fn options(&self, index: usize, usage: Use) -> ConnectOptions {
-        // A member without a leader answers with an error instead of waiting for one.
-        let timeout = self.url.timeout();
-        let mut options =
-            ConnectOptions::new().with_require_leader(true).with_connect_timeout(timeout);
-        if usage == Use::Streams {
-            options = options
-                .with_keep_alive(PROBE_EVERY, timeout)
-                // etcd closes a connection that is probed while it carries nothing.
-                .with_keep_alive_while_idle(false);
-        }
-        match (&self.tls, self.url.hosts.get(index)) {
-            (Some(tls), Some((host, _))) => options.with_tls(tls.clone().domain_name(host)),
-            _ => options,
-        }
-    }
 }
 
-fn tls_options(url: &StoreUrl) -> Result<TlsOptions, Error> {
+fn tls_config(url: &StoreUrl) -> Result<ClientTlsConfig, Error> {
     let PemFiles { authorities, identity } = url.pem_files()?;
-    let options = match authorities {
-        Some(pem) => TlsOptions::new().ca_certificate(Certificate::from_pem(pem)),
-        None => TlsOptions::new().with_native_roots(),
+    let config = match authorities {
+        Some(pem) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem)),
+        None => ClientTlsConfig::new().with_native_roots(),
     };
     Ok(match identity {
-        Some((cert, key)) => options.identity(Identity::from_pem(cert, key)),
-        None => options,
+        Some((cert, key)) => config.identity(Identity::from_pem(cert, key)),
+        None => config,
     })
 }

@@ -1,9 +1,9 @@
-//! The meaning of the client library's errors: was anything done, and who can help?
+//! The meaning of the client's errors: was anything done, and who can help?
 
 use std::error::Error as Cause;
 use std::io;
 
-use etcd_client::Error as ClientError;
+use frazil_etcd::{Code, ConfigError, Status};
 
 use crate::error::ErrorKind;
 
@@ -12,8 +12,6 @@ use crate::error::ErrorKind;
 pub(super) enum Failure {
     /// Nothing was done; another member, or a later attempt, may do it.
     Undone(String),
-    /// The login has run out. Nothing was done.
-    Login(String),
     /// The lease does not exist any more. Nothing was done.
     NoLease,
     /// Nothing was done, and trying again would not help.
@@ -22,19 +20,6 @@ pub(super) enum Failure {
     Unanswered(String),
     /// The store went back in its history.
     Regressed,
-}
-
-/// The numbers of gRPC's status codes.
-mod code {
-    pub(super) const INVALID_ARGUMENT: i32 = 3;
-    pub(super) const NOT_FOUND: i32 = 5;
-    pub(super) const PERMISSION_DENIED: i32 = 7;
-    pub(super) const RESOURCE_EXHAUSTED: i32 = 8;
-    pub(super) const FAILED_PRECONDITION: i32 = 9;
-    pub(super) const UNIMPLEMENTED: i32 = 12;
-    pub(super) const UNAVAILABLE: i32 = 14;
-    pub(super) const DATA_LOSS: i32 = 15;
-    pub(super) const UNAUTHENTICATED: i32 = 16;
 }
 
 /// What etcd says when it has put no request to its cluster. Its other complaints of the same code,
@@ -54,7 +39,6 @@ impl Failure {
     pub(super) const fn kind(&self) -> ErrorKind {
         match self {
             Self::Undone(_) | Self::NoLease => ErrorKind::Unavailable,
-            Self::Login(_) => ErrorKind::Denied,
             Self::Refused(kind, _) => *kind,
             Self::Unanswered(_) => ErrorKind::Unknown,
             Self::Regressed => ErrorKind::Unsafe,
@@ -64,10 +48,7 @@ impl Failure {
     /// The message to report.
     pub(super) fn message(&self) -> &str {
         match self {
-            Self::Undone(why)
-            | Self::Login(why)
-            | Self::Refused(_, why)
-            | Self::Unanswered(why) => why,
+            Self::Undone(why) | Self::Refused(_, why) | Self::Unanswered(why) => why,
             Self::NoLease => "leases end as soon as they are granted",
             Self::Regressed => {
                 "the store went back in its history, or is another one: was it restored from a \
@@ -75,79 +56,63 @@ impl Failure {
             }
         }
     }
+}
 
-    /// Whether etcd says that it asks nobody for a login.
-    pub(super) fn is_auth_disabled(error: &ClientError) -> bool {
-        matches!(error, ClientError::GRpcStatus(status)
-            if status.message().contains("authentication is not enabled"))
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let root = causes(&error).last().map_or_else(String::new, ToString::to_string);
+        Self::Refused(ErrorKind::InvalidConfig, format!("{error}: {root}"))
     }
 }
 
-impl From<ClientError> for Failure {
-    fn from(error: ClientError) -> Self {
-        if let Some(failure) = tls_failure(&error) {
+impl From<Status> for Failure {
+    fn from(status: Status) -> Self {
+        if let Some(failure) = tls_failure(&status) {
             return failure;
         }
-        match error {
-            ClientError::GRpcStatus(status) => {
-                let unsent = causes(&status).any(is_connecting);
-                let why = match causes(&status).last() {
-                    Some(root) if root.to_string() != status.message() => {
-                        format!("{}: {root}", status.message())
-                    }
-                    _ => status.message().to_owned(),
-                };
-                of_status(status.code().into(), unsent, why)
+        let unsent = causes(&status).any(is_connecting);
+        let why = match causes(&status).last() {
+            Some(root) if root.to_string() != status.message() => {
+                format!("{}: {root}", status.message())
             }
-            ClientError::LeaseKeepAliveError(_) => Self::NoLease,
-            ClientError::InvalidArgs(why) | ClientError::EndpointError(why) => {
-                Self::Refused(ErrorKind::InvalidConfig, why)
-            }
-            ClientError::InvalidUri(error) => {
-                Self::Refused(ErrorKind::InvalidConfig, format!("not an address: {error}"))
-            }
-            // Only what prepares a connection gives this one.
-            ClientError::TransportError(error) => {
-                let why = causes(&error).last().map_or_else(String::new, ToString::to_string);
-                Self::Refused(ErrorKind::InvalidConfig, format!("{error}: {why}"))
-            }
-            other => Self::Unanswered(other.to_string()),
-        }
+            _ => status.message().to_owned(),
+        };
+        of_status(status.code(), unsent, why)
     }
 }
 
-fn of_status(code: i32, unsent: bool, why: String) -> Failure {
+fn of_status(code: Code, unsent: bool, why: String) -> Failure {
     let says = |part: &str| why.contains(part);
     match code {
-        code::UNAUTHENTICATED => Failure::Login(why),
-        code::INVALID_ARGUMENT if says("user name is empty") || says("auth store is old") => {
-            Failure::Login(why)
-        }
-        code::INVALID_ARGUMENT if says("authentication failed") => {
+        Code::Unauthenticated | Code::PermissionDenied | Code::FailedPrecondition => {
             Failure::Refused(ErrorKind::Denied, why)
         }
-        code::INVALID_ARGUMENT => Failure::Refused(ErrorKind::InvalidConfig, why),
-        code::NOT_FOUND if says("lease not found") => Failure::NoLease,
-        code::PERMISSION_DENIED | code::FAILED_PRECONDITION => {
+        // The last two are said to whoever has not logged in.
+        Code::InvalidArgument
+            if says("authentication failed")
+                || says("user name is empty")
+                || says("auth store is old") =>
+        {
             Failure::Refused(ErrorKind::Denied, why)
         }
+        Code::InvalidArgument => Failure::Refused(ErrorKind::InvalidConfig, why),
+        Code::NotFound if says("lease not found") => Failure::NoLease,
         // The disk quota is used up, or too many requests are under way.
-        code::RESOURCE_EXHAUSTED => Failure::Undone(why),
-        code::UNIMPLEMENTED => {
+        Code::ResourceExhausted => Failure::Undone(why),
+        Code::Unimplemented => {
             let why = format!("not an etcd with the v3 interface: {why}");
             Failure::Refused(ErrorKind::InvalidConfig, why)
         }
-        code::UNAVAILABLE if unsent || NOT_PROPOSED.iter().any(|part| says(part)) => {
+        Code::Unavailable if unsent || NOT_PROPOSED.iter().any(|part| says(part)) => {
             Failure::Undone(why)
         }
-        code::DATA_LOSS => Failure::Refused(ErrorKind::Corrupt, why),
+        Code::DataLoss => Failure::Refused(ErrorKind::Corrupt, why),
         _ => Failure::Unanswered(why),
     }
 }
 
 /// What TLS found wrong, if it did.
-fn tls_failure(error: &ClientError) -> Option<Failure> {
-    let ClientError::GRpcStatus(status) = error else { return None };
+fn tls_failure(status: &Status) -> Option<Failure> {
     for cause in causes(status) {
         let text = cause.to_string();
         // A server that checks certificates after the handshake says so on a connection that
@@ -190,38 +155,38 @@ fn causes<'a>(error: &'a (dyn Cause + 'static)) -> impl Iterator<Item = &'a (dyn
 mod tests {
     use super::*;
 
-    fn kind(code: i32, message: &str) -> ErrorKind {
+    fn kind(code: Code, message: &str) -> ErrorKind {
         of_status(code, false, message.into()).kind()
     }
 
     #[test]
     fn what_may_have_been_done_is_unknown() {
         for message in ["etcdserver: request timed out", "etcdserver: leader changed", "stopped"] {
-            assert_eq!(kind(code::UNAVAILABLE, message), ErrorKind::Unknown, "{message}");
+            assert_eq!(kind(Code::Unavailable, message), ErrorKind::Unknown, "{message}");
         }
-        for code in [1, 2, 4, 13] {
-            assert_eq!(kind(code, "Timeout expired"), ErrorKind::Unknown, "{code}");
+        for code in [Code::Cancelled, Code::Unknown, Code::DeadlineExceeded, Code::Internal] {
+            assert_eq!(kind(code, "Timeout expired"), ErrorKind::Unknown, "{code:?}");
         }
-        let failure = of_status(4, false, String::new()).of_read();
+        let failure = of_status(Code::DeadlineExceeded, false, String::new()).of_read();
         assert_eq!(failure.kind(), ErrorKind::Unavailable, "reading leaves nothing unknown");
     }
 
     #[test]
     fn what_was_not_proposed_is_unavailable() {
-        assert_eq!(kind(code::UNAVAILABLE, "etcdserver: no leader"), ErrorKind::Unavailable);
+        assert_eq!(kind(Code::Unavailable, "etcdserver: no leader"), ErrorKind::Unavailable);
         let full = "etcdserver: mvcc: database space exceeded";
-        assert_eq!(kind(code::RESOURCE_EXHAUSTED, full), ErrorKind::Unavailable);
-        let refused = of_status(code::UNAVAILABLE, true, "tcp connect error".into());
+        assert_eq!(kind(Code::ResourceExhausted, full), ErrorKind::Unavailable);
+        let refused = of_status(Code::Unavailable, true, "tcp connect error".into());
         assert_eq!(refused.kind(), ErrorKind::Unavailable);
     }
 
     #[test]
     fn what_the_server_forbids_is_denied() {
         for (code, message) in [
-            (code::INVALID_ARGUMENT, "etcdserver: authentication failed, invalid user ID"),
-            (code::INVALID_ARGUMENT, "etcdserver: user name is empty"),
-            (code::PERMISSION_DENIED, "etcdserver: permission denied"),
-            (code::UNAUTHENTICATED, "etcdserver: invalid auth token"),
+            (Code::InvalidArgument, "etcdserver: authentication failed, invalid user ID"),
+            (Code::InvalidArgument, "etcdserver: user name is empty"),
+            (Code::PermissionDenied, "etcdserver: permission denied"),
+            (Code::Unauthenticated, "etcdserver: invalid auth token"),
         ] {
             assert_eq!(kind(code, message), ErrorKind::Denied, "{message}");
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use etcd_client::{TxnOpResponse, TxnResponse};
+use frazil_etcd::{OperationResponse, TxnResponse};
 
 use crate::sync::lock;
 
@@ -31,8 +31,8 @@ impl History {
 
     /// To be told what the answer was. Whether the store has not gone back.
     pub(super) fn observe(&self, before: Position, answer: &TxnResponse) -> bool {
-        answer.header().is_none_or(|header| {
-            let now = Position { cluster: Some(header.cluster_id()), revision: header.revision() };
+        answer.header.is_none_or(|header| {
+            let now = Position { cluster: Some(header.cluster_id), revision: header.revision };
             self.advance(before, now, has_put(answer))
         })
     }
@@ -52,10 +52,11 @@ impl History {
 
 /// Whether a transaction, or one within it, has put a key.
 fn has_put(answer: &TxnResponse) -> bool {
-    answer.op_responses().iter().any(|response| match response {
-        TxnOpResponse::Put(_) => true,
-        TxnOpResponse::Txn(nested) => has_put(nested),
-        TxnOpResponse::Get(_) | TxnOpResponse::Delete(_) => false,
+    answer.responses.iter().any(|response| match &response.response {
+        Some(OperationResponse::ResponsePut(_)) => true,
+        Some(OperationResponse::ResponseTxn(nested)) => has_put(nested),
+        Some(OperationResponse::ResponseRange(_) | OperationResponse::ResponseDeleteRange(_))
+        | None => false,
     })
 }
 

@@ -69,19 +69,18 @@ fn whole_seconds(ttl: Duration) -> i64 {
 
 /// Granting twice does no harm: what nobody uses ends by itself.
 async fn grant(call: &Call<'_>, seconds: i64) -> Result<i64, Failure> {
-    call.request(RequestEffect::Reads, |member| {
-        let mut leases = member.client.lease_client();
-        async move { Ok(leases.grant(seconds, None).await?.id()) }
-    })
+    call.request(
+        RequestEffect::Reads,
+        |member| async move { member.client.grant_lease(seconds).await },
+    )
     .await
 }
 
 async fn keep_alive(call: &Call<'_>, id: i64) -> Result<(), Failure> {
-    call.request(RequestEffect::Reads, |member| {
-        let mut leases = member.client.lease_client();
-        // The first answer is in before this returns; dropping the stream ends it.
-        async move { Ok(leases.keep_alive(id).await.map(drop)?) }
-    })
+    call.request(
+        RequestEffect::Reads,
+        |member| async move { member.client.keep_lease_alive(id).await },
+    )
     .await
 }
 

@@ -1,6 +1,6 @@
 //! Other namespaces under the same root, found without reading what is in them.
 
-use etcd_client::{GetOptions, KeyValue, Txn, TxnOp, TxnOpResponse};
+use frazil_etcd::{KeyValue, OperationResponse, RangeRequest, TxnRequest};
 
 use super::keys::Keys;
 use super::remote::{Remote, RequestEffect};
@@ -20,13 +20,14 @@ pub(super) async fn find(
     let end = after(root);
     let mut from = root.to_owned();
     for _ in 0..most {
-        let only_key = GetOptions::new().with_range(end.as_str()).with_limit(1).with_keys_only();
-        let Some(first) = get(remote, &from, Some(only_key)).await? else { break };
-        let Some(name) = name_of(root, first.key()) else { break };
+        let range_end = end.clone().into();
+        let one = RangeRequest { key: from.into(), range_end, limit: 1, keys_only: true };
+        let Some(first) = get(remote, one).await? else { break };
+        let Some(name) = name_of(root, &first.key) else { break };
         if name != own.as_str()
             && let Ok(namespace) = name.parse()
-            && let Some(text) = get(remote, &format!("{root}{name}/meta"), None).await?
-            && let Ok(meta) = serde_json::from_slice(text.value())
+            && let Some(kv) = get(remote, RangeRequest::key(format!("{root}{name}/meta"))).await?
+            && let Ok(meta) = serde_json::from_slice(&kv.value)
         {
             found.push((namespace, meta));
         }
@@ -35,16 +36,12 @@ pub(super) async fn find(
     Ok(found)
 }
 
-async fn get(
-    remote: &Remote,
-    key: &str,
-    options: Option<GetOptions>,
-) -> Result<Option<KeyValue>, Error> {
+async fn get(remote: &Remote, range: RangeRequest) -> Result<Option<KeyValue>, Error> {
     let call = remote.call("list the namespaces");
-    let txn = Txn::new().and_then([TxnOp::get(key, options)]);
-    let answer = call.end(call.transact(RequestEffect::Reads, txn).await)?;
-    Ok(answer.op_responses().into_iter().find_map(|response| match response {
-        TxnOpResponse::Get(mut got) => got.take_kvs().into_iter().next(),
+    let txn = TxnRequest { success: vec![range.into()], ..TxnRequest::default() };
+    let answer = call.end(call.transact(RequestEffect::Reads, &txn).await)?;
+    Ok(answer.responses.into_iter().find_map(|response| match response.response {
+        Some(OperationResponse::ResponseRange(got)) => got.kvs.into_iter().next(),
         _ => None,
     }))
 }

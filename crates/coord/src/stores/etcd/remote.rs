@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use etcd_client::{Client, StatusResponse, Txn, TxnResponse};
+use frazil_etcd::{Client, StatusResponse, TxnRequest, TxnResponse};
 use tokio::task::JoinSet;
 
 use super::endpoints::{Endpoints, Use};
@@ -13,9 +13,6 @@ use super::history::History;
 use crate::error::Error;
 use crate::sync::lock;
 use crate::time::boot_time;
-
-/// The largest answer that is taken: the records of 65,536 workers at 1 KiB each.
-const ANSWER_MAX: usize = 64 << 20;
 
 /// How often a TLS connection that breaks off at its start is tried, when connecting. About every
 /// second one shows the reason, and each takes a millisecond or two.
@@ -88,12 +85,12 @@ impl Remote {
         *connection = Connection { client: Some(member.client), index: member.index, serial };
     }
 
-    async fn member(&self, connection: Connection) -> Result<Member, Failure> {
+    fn member(&self, connection: Connection) -> Result<Member, Failure> {
         let index = connection.index;
         if let Some(client) = connection.client {
             return Ok(Member { client, index });
         }
-        let client = self.endpoints.open(index, Use::Requests).await?;
+        let client = self.endpoints.open(index, Use::Requests)?;
         let mut current = lock(&self.connection);
         if current.serial == connection.serial {
             current.client = Some(client.clone());
@@ -102,10 +99,10 @@ impl Remote {
     }
 
     /// Gives up a connection, unless somebody did already.
-    fn leave(&self, serial: u64, step: usize) {
+    fn leave(&self, serial: u64) {
         let mut connection = lock(&self.connection);
         if connection.serial == serial {
-            let index = (connection.index + step) % self.endpoints.count();
+            let index = (connection.index + 1) % self.endpoints.count();
             *connection = Connection { client: None, index, serial: serial + 1 };
         }
     }
@@ -133,19 +130,17 @@ impl Call<'_> {
     }
 
     /// Asks all members, and takes the first that answers into use.
-    pub(super) async fn find_member(&self) -> Result<StatusResponse, Failure> {
+    pub(super) async fn find_member(&self) -> Result<(Member, StatusResponse), Failure> {
         let mut asked = self.probe_all();
         let mut said = Failure::Undone("no member answers".into());
         while let Some(answer) = asked.join_next().await {
             match answer {
                 Ok((_, Ok((member, status)))) => {
-                    self.remote.adopt(member);
-                    return Ok(status);
+                    self.remote.adopt(member.clone());
+                    return Ok((member, status));
                 }
                 // A refusal tells more than silence, whoever comes first.
-                Ok((_, Err(failure)))
-                    if !matches!(said, Failure::Refused(..) | Failure::Login(_)) =>
-                {
+                Ok((_, Err(failure))) if !matches!(said, Failure::Refused(..)) => {
                     said = self.remote.endpoints.hint(failure);
                 }
                 Ok((_, Err(_))) | Err(_) => {}
@@ -158,16 +153,11 @@ impl Call<'_> {
     pub(super) async fn transact(
         &self,
         nature: RequestEffect,
-        txn: Txn,
+        txn: &TxnRequest,
     ) -> Result<TxnResponse, Failure> {
         let before = self.remote.history.position();
-        let answer = self
-            .request(nature, |member| {
-                let txn = txn.clone();
-                let mut kv = member.client.kv_client().max_decoding_message_size(ANSWER_MAX);
-                async move { Ok(kv.txn(txn).await?) }
-            })
-            .await?;
+        let answer =
+            self.request(nature, |member| async move { member.client.txn(txn).await }).await?;
         match self.remote.history.observe(before, &answer) {
             true => Ok(answer),
             false => Err(Failure::Regressed),
@@ -175,14 +165,17 @@ impl Call<'_> {
     }
 
     /// Asks the member in use, and then the others as long as asking again does no harm.
-    pub(super) async fn request<T, F, R>(&self, nature: RequestEffect, ask: F) -> Result<T, Failure>
+    pub(super) async fn request<T, E, F, R>(
+        &self,
+        nature: RequestEffect,
+        ask: F,
+    ) -> Result<T, Failure>
     where
         F: Fn(Member) -> R,
-        R: Future<Output = Result<T, Failure>>,
+        R: Future<Output = Result<T, E>>,
+        Failure: From<E>,
     {
-        let members = self.remote.endpoints.count();
-        let mut untried = members;
-        let mut logged_in = false;
+        let mut untried = self.remote.endpoints.count();
         loop {
             let connection = lock(&self.remote.connection).clone();
             let serial = connection.serial;
@@ -192,26 +185,21 @@ impl Call<'_> {
                 }
                 RequestEffect::Writes => self.remaining(),
             };
-            let asking = async { ask(self.remote.member(connection).await?).await };
+            let asking = async { Ok(ask(self.remote.member(connection)?).await?) };
             let failure = match tokio::time::timeout(share, asking).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(failure)) => failure,
                 Err(_) => Failure::Unanswered(format!("no answer within {share:?}")),
             };
             let again = match &failure {
-                Failure::Login(_) => !std::mem::replace(&mut logged_in, true),
                 Failure::Undone(_) => untried > 1,
                 Failure::Unanswered(_) => untried > 1 && nature == RequestEffect::Reads,
                 Failure::NoLease | Failure::Refused(..) | Failure::Regressed => {
                     return Err(failure);
                 }
             };
-            if matches!(failure, Failure::Login(_)) {
-                self.remote.leave(serial, 0);
-            } else {
-                self.remote.leave(serial, 1);
-                untried -= 1;
-            }
+            self.remote.leave(serial);
+            untried -= 1;
             if !again {
                 return Err(if nature == RequestEffect::Reads {
                     failure.of_read()
@@ -238,8 +226,8 @@ async fn probe(endpoints: &Endpoints, index: usize) -> Probed {
     let mut tries = 0;
     loop {
         tries += 1;
-        let client = endpoints.open(index, Use::Requests).await?;
-        match client.maintenance_client().status().await.map_err(Failure::from) {
+        let client = endpoints.open(index, Use::Requests)?;
+        match client.status().await.map_err(Failure::from) {
             Err(Failure::Unanswered(_)) if endpoints.url.tls && tries < TLS_TRIES_MAX => {}
             Err(failure) => return Err(failure),
             Ok(status) => return Ok((Member { client, index }, status)),
@@ -257,7 +245,9 @@ mod tests {
         let url = "etcd://127.0.0.1:1,127.0.0.1:1?timeout=2s".parse().unwrap();
         let remote = Remote::new(Endpoints::new(&url).unwrap());
         let call = remote.call("write");
-        let error = call.end(call.transact(RequestEffect::Writes, Txn::new()).await).unwrap_err();
+        let error = call
+            .end(call.transact(RequestEffect::Writes, &TxnRequest::default()).await)
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use etcd_client::{GetOptions, KeyValue, Txn, TxnOp, TxnOpResponse, TxnResponse};
+use frazil_etcd::{KeyValue, OperationResponse, RangeRequest, RequestOp, TxnRequest, TxnResponse};
 
 use super::failure::Failure;
 use super::keys::{self, KeyTarget, Keys};
@@ -70,7 +70,7 @@ impl Snapshot {
             _ => {
                 let groups: BTreeSet<Group> = slots.iter().map(Slot::group).collect();
                 let whole = groups.into_iter().flat_map(|group| group_gets(keys, group));
-                [TxnOp::get(keys.meta(), None)].into_iter().chain(whole).collect()
+                [RequestOp::get(keys.meta())].into_iter().chain(whole).collect()
             }
         };
         Self::read(call, keys, gets).await
@@ -83,38 +83,37 @@ impl Snapshot {
         group: Group,
     ) -> Result<Self, Failure> {
         let [records, owns, borns] = group_gets(keys, group);
-        let gets = vec![TxnOp::get(keys.meta(), None), records, owns, borns];
+        let gets = vec![RequestOp::get(keys.meta()), records, owns, borns];
         Self::read(call, keys, gets).await
     }
 
     /// What reads meta and slots within a transaction.
-    pub(super) fn gets<'a>(keys: &Keys, slots: impl Iterator<Item = &'a Slot>) -> Vec<TxnOp> {
+    pub(super) fn gets<'a>(keys: &Keys, slots: impl Iterator<Item = &'a Slot>) -> Vec<RequestOp> {
         let of_slot = |slot| [keys.record(slot), keys.own(slot), keys.born(slot)];
         let all = [keys.meta()].into_iter().chain(slots.flat_map(of_slot));
-        all.map(|key| TxnOp::get(key, None)).collect()
+        all.map(RequestOp::get).collect()
     }
 
     /// One transaction that only reads: as of one revision, and confirmed by a majority.
-    async fn read(call: &Call<'_>, keys: &Keys, gets: Vec<TxnOp>) -> Result<Self, Failure> {
-        let answer = call.transact(RequestEffect::Reads, Txn::new().and_then(gets)).await?;
-        Ok(Self::of(keys, answer.op_responses()))
+    async fn read(call: &Call<'_>, keys: &Keys, gets: Vec<RequestOp>) -> Result<Self, Failure> {
+        let txn = TxnRequest { success: gets, ..TxnRequest::default() };
+        Ok(Self::of(keys, call.transact(RequestEffect::Reads, &txn).await?))
     }
 
     /// What the reads within a transaction have found.
-    pub(super) fn of(keys: &Keys, responses: Vec<TxnOpResponse>) -> Self {
+    pub(super) fn of(keys: &Keys, answer: TxnResponse) -> Self {
         let mut snapshot = Self::default();
-        for response in responses {
-            if let TxnOpResponse::Get(mut found) = response {
-                found.take_kvs().into_iter().for_each(|kv| snapshot.note(keys, kv));
+        for response in answer.responses {
+            if let Some(OperationResponse::ResponseRange(found)) = response.response {
+                found.kvs.into_iter().for_each(|kv| snapshot.note(keys, kv));
             }
         }
         snapshot
     }
 
     fn note(&mut self, keys: &Keys, kv: KeyValue) {
-        let (place, revision) = (keys.place(kv.key()), kv.mod_revision());
-        let (_, text) = kv.into_key_value();
-        match place {
+        let KeyValue { key, mod_revision: revision, value: text } = kv;
+        match keys.place(&key) {
             Some(KeyTarget::Meta) => self.meta = Some((revision, text)),
             Some(KeyTarget::Record(slot)) => self.note_cell(slot).record = Some((revision, text)),
             Some(KeyTarget::Own(slot)) => self.note_cell(slot).is_held = true,
@@ -171,12 +170,12 @@ impl Snapshot {
     }
 }
 
-fn group_gets(keys: &Keys, group: Group) -> [TxnOp; 3] {
-    let all = || GetOptions::new().with_prefix();
+fn group_gets(keys: &Keys, group: Group) -> [RequestOp; 3] {
+    let keys_only = |prefix| RangeRequest { keys_only: true, ..RangeRequest::prefix(prefix) };
     [
-        TxnOp::get(keys.records(group), Some(all())),
-        TxnOp::get(keys.owns(group), Some(all().with_keys_only())),
-        TxnOp::get(keys.borns(group), Some(all().with_keys_only())),
+        RangeRequest::prefix(keys.records(group)).into(),
+        keys_only(keys.owns(group)).into(),
+        keys_only(keys.borns(group)).into(),
     ]
 }
 
@@ -220,7 +219,7 @@ pub(super) fn revisions(version: Version) -> Revisions {
 
 /// The version of all that a successful transaction has written.
 pub(super) fn written(answer: &TxnResponse) -> Version {
-    version(answer.header().map_or(0, etcd_client::ResponseHeader::revision))
+    version(answer.header.map_or(0, |header| header.revision))
 }
 
 /// A revision of etcd as a version; etcd's are not negative.

@@ -1,6 +1,6 @@
 //! The survey of the cluster when connecting, and what that is worth.
 
-use etcd_client::StatusResponse;
+use frazil_etcd::{Client, StatusResponse};
 
 use super::remote::{Call, RequestEffect};
 use crate::finding::{Finding, sentences};
@@ -18,15 +18,14 @@ pub(super) struct Survey {
 
 impl Survey {
     /// Asks what the member's status does not say. What it keeps to itself is left open.
-    pub(super) async fn take(call: &Call<'_>, status: &StatusResponse) -> Self {
-        let asked = call.request(RequestEffect::Reads, |member| {
-            let mut cluster = member.client.cluster_client();
-            async move { Ok(cluster.member_list().await?.members().len()) }
+    pub(super) async fn take(call: &Call<'_>, client: &Client, status: StatusResponse) -> Self {
+        let asked = call.request(RequestEffect::Reads, |member| async move {
+            member.client.member_count().await
         });
         Self {
-            version: status.version().to_owned(),
+            version: status.version,
             members: asked.await.ok(),
-            login_ignored: call.remote.endpoints.is_login_ignored(),
+            login_ignored: client.is_login_ignored().await,
         }
     }
 
@@ -171,7 +170,7 @@ pub(super) async fn member_health(call: &Call<'_>) -> Vec<Finding> {
     let mut complaints: Vec<String> = replies
         .iter()
         .filter_map(|(_, reply)| reply.as_ref().ok())
-        .flat_map(|(_, status)| status.errors().iter().cloned())
+        .flat_map(|(_, status)| status.errors.iter().cloned())
         .collect();
     complaints.sort_unstable();
     complaints.dedup();

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use etcd_client::{Client, Compare, CompareOp, Txn, TxnOp};
 use frazil_coord::stores::etcd::EtcdStore;
 use frazil_coord::time::unix_ms;
 use frazil_coord::{
@@ -11,6 +10,7 @@ use frazil_coord::{
     Slot, Store, StoreUrl, Tenure, Token, Version,
 };
 use frazil_election::fence::{EtcdCompare, EtcdFence, EtcdTarget};
+use frazil_etcd::{Client, Compare, CompareResult, Config, RequestOp, TxnRequest};
 use frazil_rig::{Etcd, wait_until};
 
 const WINDOW_MS: u64 = 600_000;
@@ -31,7 +31,7 @@ impl Place {
         let Put::Done(meta) = store.put_meta(None, &meta()).await.unwrap() else {
             panic!("the namespace is new")
         };
-        let client = Client::connect([etcd.address()], None).await.unwrap();
+        let client = Client::new(&etcd.address(), &Config::default()).unwrap();
         Self { store, meta, client, fence: EtcdFence::new(&url, &namespace, "boss").unwrap() }
     }
 
@@ -68,23 +68,24 @@ impl Place {
         }
     }
 
-    async fn write(&mut self, token: Token) -> bool {
+    async fn write(&self, token: Token) -> bool {
         self.write_if(self.fence.compares(token).as_slice()).await
     }
 
-    async fn write_if(&mut self, compares: &[EtcdCompare]) -> bool {
-        let compares: Vec<_> = compares.iter().map(told).collect();
-        let txn = Txn::new().when(compares).and_then([TxnOp::put("guarded", "value", None)]);
-        self.client.txn(txn).await.unwrap().succeeded()
+    async fn write_if(&self, compares: &[EtcdCompare]) -> bool {
+        let compare = compares.iter().map(told).collect();
+        let success = vec![RequestOp::put("guarded", "value")];
+        let txn = TxnRequest { compare, success, failure: Vec::new() };
+        self.client.txn(&txn).await.unwrap().succeeded
     }
 }
 
-/// What a user of `etcd-client` does with the data.
+/// What a user of a client does with the data.
 fn told(compare: &EtcdCompare) -> Compare {
     let key = compare.key.as_str();
     match &compare.target {
-        EtcdTarget::ValueIs(value) => Compare::value(key, CompareOp::Equal, value.as_str()),
-        EtcdTarget::Exists => Compare::create_revision(key, CompareOp::Greater, 0),
+        EtcdTarget::ValueIs(value) => Compare::value(key, CompareResult::Equal, value.as_str()),
+        EtcdTarget::Exists => Compare::create_revision(key, CompareResult::Greater, 0),
     }
 }
 
@@ -105,7 +106,7 @@ fn meta() -> Meta {
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_present_leader_writes() {
     let etcd = Etcd::start().unwrap();
-    let mut place = Place::open(&etcd).await;
+    let place = Place::open(&etcd).await;
     assert!(!place.write(Token(0)).await && !place.write(Token(1)).await, "nobody leads yet");
     let ttl = Duration::from_secs(10);
     let first = place.elect("first", ttl).await;
@@ -128,7 +129,7 @@ async fn only_the_present_leader_writes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_whose_presence_lapsed_is_refused_before_there_is_another() {
     let etcd = Etcd::start().unwrap();
-    let mut place = Place::open(&etcd).await;
+    let place = Place::open(&etcd).await;
     let tenure = place.elect("silent", Duration::from_secs(2)).await;
     assert!(place.write(tenure.token).await);
     let own = "/frazil/default/own/e/boss";
