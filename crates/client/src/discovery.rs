@@ -173,10 +173,11 @@ mod tests {
         let builder = Client::builder().endpoints(given.iter().copied()).zone("east");
         let inner = builder.inner().unwrap();
         let state = Arc::clone(&inner.state());
-        let nodes = advertised.iter().map(|(url, zone)| ClusterNode {
-            advertise: Some((*url).to_owned()),
-            zone: zone.map(ToOwned::to_owned),
-            ..ClusterNode::default()
+        let nodes = advertised.iter().map(|(url, zone)| {
+            let mut node = ClusterNode::default();
+            node.advertise = Some((*url).to_owned());
+            node.zone = zone.map(ToOwned::to_owned);
+            node
         });
         let found = found(&inner, &state, nodes.collect());
         found.iter().map(|found| found.endpoint.text.to_string()).collect()

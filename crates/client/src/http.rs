@@ -283,8 +283,8 @@ fn refusal(target: &Target, answer: &Response<Bytes>) -> Error {
     if let Some(problem) = problem
         && let Ok(reason) = problem.reason.parse()
     {
-        let retry_after = problem.retry_after_ms.map(Duration::from_millis);
-        let error = ApiError { retry_after, ..ApiError::new(reason, problem.detail) };
+        let mut error = ApiError::new(reason, problem.detail);
+        error.retry_after = problem.retry_after_ms.map(Duration::from_millis);
         return Error::Refused { endpoint, error };
     }
     let status = answer.status().as_u16();

@@ -56,6 +56,7 @@ pub(crate) struct Shared {
 
 /// IDs of one lane, and the tenure that they were issued under.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Issued {
     /// The IDs.
     pub batch: Batch,

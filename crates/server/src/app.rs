@@ -64,6 +64,7 @@ pub struct App {
 
 /// Where a server listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Addrs {
     /// HTTP, if it does.
     pub http: Option<SocketAddr>,

@@ -5,6 +5,7 @@ use crate::{grpc, http, resp};
 
 /// A route, a call or a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Endpoint {
     /// `http`, `grpc` or `resp`.
     pub protocol: &'static str,

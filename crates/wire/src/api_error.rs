@@ -8,6 +8,7 @@ use crate::reason::Reason;
 
 /// Why a request failed, for every protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ApiError {
     /// The reason.
     pub reason: Reason,
@@ -27,6 +28,12 @@ impl ApiError {
     #[must_use]
     pub fn retry_after(self, wait: Duration) -> Self {
         Self { retry_after: Some(wait), ..self }
+    }
+
+    /// The same with other words.
+    #[must_use]
+    pub fn with_detail(self, detail: impl fmt::Display) -> Self {
+        Self { detail: detail.to_string(), ..self }
     }
 
     /// The same in milliseconds, at least one.

@@ -7,6 +7,7 @@ use crate::scopes::ScopeInfo;
 /// The nodes of a namespace, as one of them sees the store. Nodes of other versions may leave out
 /// what is not needed to find the nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Cluster {
     /// The namespace.
     pub namespace: String,
@@ -23,8 +24,22 @@ pub struct Cluster {
     pub scopes: Vec<ScopeInfo>,
 }
 
+impl Cluster {
+    /// The nodes of a namespace, and nothing else about it.
+    pub fn new(namespace: impl Into<String>, nodes: Vec<ClusterNode>) -> Self {
+        Self {
+            namespace: namespace.into(),
+            observed: String::new(),
+            nodes,
+            workers: WorkerCounts::default(),
+            scopes: Vec::new(),
+        }
+    }
+}
+
 /// A node that holds workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ClusterNode {
     /// Its name.
     pub name: String,
@@ -48,9 +63,17 @@ pub struct ClusterNode {
     pub workers: Vec<u32>,
 }
 
+impl ClusterNode {
+    /// A node of which only the name is known.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+}
+
 /// Workers by what they are good for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct WorkerCounts {
     /// All there are.
     pub capacity: u32,

@@ -6,13 +6,23 @@ use serde::{Deserialize, Serialize};
 
 /// Every election of the namespace, as a node sees the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Elections {
     /// By name.
     pub elections: Vec<Election>,
 }
 
+impl Elections {
+    /// These.
+    #[must_use]
+    pub const fn new(elections: Vec<Election>) -> Self {
+        Self { elections }
+    }
+}
+
 /// One election, as a node sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Election {
     /// Its name.
     pub name: String,
@@ -25,8 +35,17 @@ pub struct Election {
     pub leader_info: Option<Leader>,
 }
 
+impl Election {
+    /// An election without a leader.
+    pub fn new(name: impl Into<String>) -> Self {
+        let (name, instance_id) = (name.into(), String::new());
+        Self { name, is_leader: false, instance_id, leader_info: None }
+    }
+}
+
 /// Who leads an election.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Leader {
     /// How it is called in elections.
     pub instance: String,
@@ -50,4 +69,21 @@ pub struct Leader {
     /// What it says of itself.
     #[serde(default)]
     pub metadata: BTreeMap<String, String>,
+}
+
+impl Leader {
+    /// A leader of which nothing but its fencing token is known.
+    #[must_use]
+    pub fn new(token: u64) -> Self {
+        Self {
+            instance: String::new(),
+            host: String::new(),
+            pid: 0,
+            version: String::new(),
+            elected: String::new(),
+            renewed: String::new(),
+            token: token.to_string(),
+            metadata: BTreeMap::new(),
+        }
+    }
 }

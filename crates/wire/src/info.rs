@@ -7,6 +7,7 @@ use crate::scopes::ScopeInfo;
 
 /// What a node is, has and can do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Info {
     /// The version of the node.
     pub version: String,
@@ -32,8 +33,27 @@ pub struct Info {
     pub store: Option<StoreInfo>,
 }
 
+impl Info {
+    /// A node, its layout and its limits, and nothing else.
+    #[must_use]
+    pub fn new(node: NodeInfo, layout: LayoutInfo, limits: Limits) -> Self {
+        Self {
+            version: String::new(),
+            namespace: String::new(),
+            layout,
+            limits,
+            scopes: Vec::new(),
+            node,
+            lanes: Vec::new(),
+            clock: ClockInfo::default(),
+            store: None,
+        }
+    }
+}
+
 /// A layout, so that nobody needs to hard-code it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LayoutInfo {
     /// Its text.
     pub text: String,
@@ -53,6 +73,7 @@ pub struct LayoutInfo {
 
 /// What requests may ask for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Limits {
     /// The most IDs of one request.
     pub max_count: u32,
@@ -65,8 +86,17 @@ pub struct Limits {
     pub scopes: Vec<String>,
 }
 
+impl Limits {
+    /// At most so many IDs at once; nothing else is known.
+    #[must_use]
+    pub const fn new(max_count: u32) -> Self {
+        Self { max_count, max_body_bytes: 0, max_wait_ms: 0, scopes: Vec::new() }
+    }
+}
+
 /// The node itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct NodeInfo {
     /// Its name.
     pub name: String,
@@ -92,8 +122,25 @@ pub struct NodeInfo {
     pub warnings: Vec<String>,
 }
 
+impl NodeInfo {
+    /// A node of which only the name is known.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            region: None,
+            zone: None,
+            advertise: None,
+            state: String::new(),
+            reason: None,
+            issuable_seconds: 0.0,
+            warnings: Vec::new(),
+        }
+    }
+}
+
 /// A lane.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LaneInfo {
     /// How its lease is doing, in a word.
     pub state: String,
@@ -114,9 +161,24 @@ pub struct LaneInfo {
     pub seconds_left: f64,
 }
 
+impl LaneInfo {
+    /// A lane in a state.
+    pub fn new(state: impl Into<String>) -> Self {
+        Self {
+            state: state.into(),
+            detail: String::new(),
+            worker: None,
+            token: None,
+            horizon: None,
+            seconds_left: 0.0,
+        }
+    }
+}
+
 /// The node's clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct ClockInfo {
     /// What it shows.
     pub time: String,
@@ -128,6 +190,7 @@ pub struct ClockInfo {
 
 /// The store behind a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct StoreInfo {
     /// Its URL, without secrets.
     pub url: String,
@@ -138,9 +201,17 @@ pub struct StoreInfo {
     pub guarantees: Promises,
 }
 
+impl StoreInfo {
+    /// A store, and whether it answers.
+    pub fn new(url: impl Into<String>, up: bool) -> Self {
+        Self { url: url.into(), up, guarantees: Promises::default() }
+    }
+}
+
 /// What a store promises, and what voids it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Promises {
     /// How strong uniqueness is: conditional or unconditional.
     pub uniqueness: String,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A problem as RFC 9457 describes it (`application/problem+json`). What has no reason is not one of Frazil's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Problem {
     /// A name for this kind of problem.
     #[serde(rename = "type", default)]

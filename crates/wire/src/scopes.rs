@@ -21,6 +21,7 @@ pub enum ScopeKind {
 
 /// A scope that a node knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ScopeInfo {
     /// Its name.
     pub name: String,
@@ -31,8 +32,16 @@ pub struct ScopeInfo {
     pub leader: Option<ScopeLeader>,
 }
 
+impl ScopeInfo {
+    /// A scope without a leader.
+    pub fn new(name: impl Into<String>, kind: ScopeKind) -> Self {
+        Self { name: name.into(), kind, leader: None }
+    }
+}
+
 /// The node that issues the IDs of a strict scope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ScopeLeader {
     /// Its name.
     pub node: String,
@@ -41,6 +50,13 @@ pub struct ScopeLeader {
     pub advertise: Option<String>,
     /// The fencing token of its tenure, as a string.
     pub token: String,
+}
+
+impl ScopeLeader {
+    /// The node that leads a scope under a token.
+    pub fn new(node: impl Into<String>, token: u64) -> Self {
+        Self { node: node.into(), advertise: None, token: token.to_string() }
+    }
 }
 
 impl ScopeKind {

@@ -98,6 +98,7 @@ impl Census {
 
 /// How far this machine's clock is from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ClockSkew {
     /// How far it is ahead, in milliseconds; negative if it is behind. With peers: at least.
     pub ahead_ms: i64,
@@ -116,6 +117,7 @@ impl ClockSkew {
 
 /// Whose clock another one is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Judge {
     /// The store's own.
     Store,

@@ -11,6 +11,7 @@ use super::settings::Settings;
 /// A setting that the environment can give: its variable, and the one that other libraries use for
 /// the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Variable {
     /// How it is called.
     pub name: &'static str,

@@ -28,6 +28,7 @@ pub struct Proof {
 
 /// The leadership is over, or too near its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NotLeader {
     /// Why it is over; `None` if it is only too near its end.
     pub loss: Option<LeaderLoss>,

@@ -37,6 +37,7 @@ pub struct EtcdFence {
 
 /// One comparison of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EtcdCompare {
     /// The key.
     pub key: String,
@@ -55,6 +56,7 @@ pub enum EtcdTarget {
 
 /// Why an election cannot be compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NoEtcd {
     /// The URL is not one of etcd.
     OtherStore(String),

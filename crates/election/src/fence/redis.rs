@@ -37,6 +37,7 @@ pub struct FencedKey {
 
 /// A call of a script, as data.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RedisCall {
     /// The script, for `EVAL` or `SCRIPT LOAD`.
     pub script: &'static str,

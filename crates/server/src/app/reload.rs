@@ -114,6 +114,7 @@ pub enum Secrecy {
 
 /// A file that others can get at, and what changes that.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Exposed {
     /// What they can do.
     pub what: String,

@@ -108,13 +108,10 @@ async fn look(node: &Node) -> Result<Cluster, Error> {
         }
         None => (WorkerCounts::default(), Vec::new()),
     };
-    Ok(Cluster {
-        namespace: node.info().namespace.to_string(),
-        observed: rfc3339::Instant::from_unix_ms(now.cast_signed()).to_string(),
-        nodes,
-        workers,
-        scopes: Vec::new(),
-    })
+    let mut cluster = Cluster::new(node.info().namespace.to_string(), nodes);
+    cluster.observed = rfc3339::Instant::from_unix_ms(now.cast_signed()).to_string();
+    cluster.workers = workers;
+    Ok(cluster)
 }
 
 fn count(entries: &[Entry], meta: &Meta, judge: &Claim, history: &History) -> WorkerCounts {
@@ -126,15 +123,15 @@ fn count(entries: &[Entry], meta: &Meta, judge: &Claim, history: &History) -> Wo
     } else {
         (0, never_used)
     };
-    WorkerCounts {
-        capacity: tally.capacity(),
-        held,
-        free: free + ready,
-        blocked,
-        quarantined: quarantined + resting,
-        poisoned,
-        lost,
-    }
+    let mut counts = WorkerCounts::default();
+    counts.capacity = tally.capacity();
+    counts.held = held;
+    counts.free = free + ready;
+    counts.blocked = blocked;
+    counts.quarantined = quarantined + resting;
+    counts.poisoned = poisoned;
+    counts.lost = lost;
+    counts
 }
 
 fn nodes(entries: &[Entry], judge: &Claim, history: &History) -> Vec<ClusterNode> {
@@ -151,14 +148,14 @@ fn nodes(entries: &[Entry], judge: &Claim, history: &History) -> Vec<ClusterNode
         if let Some(at) = info(LISTEN) {
             listening.insert(record.holder.clone(), at);
         }
-        let node = nodes.entry(record.holder.clone()).or_insert_with(|| ClusterNode {
-            name: record.holder.clone(),
-            advertise: info(ADVERTISE),
-            region: info("region"),
-            zone: info("zone"),
-            host: info("host"),
-            version: info("version"),
-            workers: Vec::new(),
+        let node = nodes.entry(record.holder.clone()).or_insert_with(|| {
+            let mut node = ClusterNode::new(&record.holder);
+            node.advertise = info(ADVERTISE);
+            node.region = info("region");
+            node.zone = info("zone");
+            node.host = info("host");
+            node.version = info("version");
+            node
         });
         node.workers.push(worker);
     }
@@ -225,10 +222,10 @@ mod tests {
     fn addresses(nodes: &[(&str, Option<&str>, Option<&str>)]) -> Vec<Option<String>> {
         let listening = nodes.iter().filter_map(|(name, _, listen)| Some((*name, (*listen)?)));
         let listening = listening.map(|(name, at)| (name.to_owned(), at.to_owned())).collect();
-        let node = |(name, advertise, _): &(&str, Option<&str>, Option<&str>)| ClusterNode {
-            name: (*name).to_owned(),
-            advertise: advertise.map(ToOwned::to_owned),
-            ..ClusterNode::default()
+        let node = |(name, advertise, _): &(&str, Option<&str>, Option<&str>)| {
+            let mut node = ClusterNode::new(*name);
+            node.advertise = advertise.map(ToOwned::to_owned);
+            node
         };
         let mut nodes: Vec<ClusterNode> = nodes.iter().map(node).collect();
         fill_in_addresses(&mut nodes, &listening);

@@ -127,12 +127,12 @@ impl NodeElections {
                 let stats = self.stats.iter().find(|stats| stats.label == name);
                 let leader = standing.leader;
                 let is_led_by = |leader| stats.is_some_and(|stats| stats.is_led_by(leader));
-                Election {
-                    is_leader: leader.as_ref().is_some_and(is_led_by),
-                    name,
-                    instance_id: instance.to_owned(),
-                    leader_info: leader.map(described),
-                }
+                let is_leader = leader.as_ref().is_some_and(is_led_by);
+                let mut election = Election::new(name);
+                election.is_leader = is_leader;
+                election.instance_id = instance.to_owned();
+                election.leader_info = leader.map(described);
+                election
             }));
         }
         *looked = Some((boot_time(), seen.clone()));
@@ -310,16 +310,15 @@ fn clock(shared: &Arc<Shared>) -> Clock {
 }
 
 fn described(leader: LeaderInfo) -> frazil_wire::Leader {
-    frazil_wire::Leader {
-        instance: leader.instance,
-        host: leader.host,
-        pid: leader.pid,
-        version: leader.version,
-        elected: instant(leader.elected_ms),
-        renewed: instant(leader.renewed_ms),
-        token: leader.token.to_string(),
-        metadata: leader.metadata,
-    }
+    let mut described = frazil_wire::Leader::new(leader.token.0);
+    described.instance = leader.instance;
+    described.host = leader.host;
+    described.pid = leader.pid;
+    described.version = leader.version;
+    described.elected = instant(leader.elected_ms);
+    described.renewed = instant(leader.renewed_ms);
+    described.metadata = leader.metadata;
+    described
 }
 
 fn not_open() -> ApiError {

@@ -118,15 +118,15 @@ impl Scopes {
 
     /// What is told of them.
     pub(crate) fn infos(&self) -> Vec<ScopeInfo> {
-        let info = |(scope, strict): (&DeclaredScope, &Option<Arc<StrictScope>>)| ScopeInfo {
-            name: scope.name.clone(),
-            kind: scope.kind,
-            leader: strict.as_ref().and_then(|strict| strict.leader.borrow().clone()).map(
-                |leader| {
-                    let Leader { node, advertise, token, .. } = leader;
-                    ScopeLeader { node, advertise, token: token.to_string() }
-                },
-            ),
+        let info = |(scope, strict): (&DeclaredScope, &Option<Arc<StrictScope>>)| {
+            let leader = strict.as_ref().and_then(|strict| strict.leader.borrow().clone());
+            let mut info = ScopeInfo::new(&scope.name, scope.kind);
+            info.leader = leader.map(|Leader { node, advertise, token, .. }| {
+                let mut leader = ScopeLeader::new(node, token);
+                leader.advertise = advertise;
+                leader
+            });
+            info
         };
         self.declared.iter().zip(&self.strict).map(info).collect()
     }

@@ -250,8 +250,8 @@ async fn cluster(shared: &Shared, caller: &Caller) -> Result<Answer, ApiError> {
         ApiError::new(Reason::StoreUnavailable, "the store has not been reached yet")
             .retry_after(Duration::from_secs(1))
     })?;
-    let cluster = shared.cluster_cache.cluster(node).await?;
-    let cluster = frazil_wire::Cluster { scopes: shared.scopes.infos(), ..cluster };
+    let mut cluster = shared.cluster_cache.cluster(node).await?;
+    cluster.scopes = shared.scopes.infos();
     Ok(match caller.may(Permission::Read) {
         true => answer::json(&cluster),
         false => answer::json(&Addresses::from(cluster)),

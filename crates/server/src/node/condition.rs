@@ -7,6 +7,7 @@ use frazil::{NodeInfo, NotIssued};
 
 /// The states of a node. They drive readiness, metrics and logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum NodeState {
     /// It has issued nothing yet.
     Starting,
@@ -55,6 +56,7 @@ impl NodeState {
 
 /// A state with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Condition {
     /// The state.
     pub state: NodeState,

@@ -17,6 +17,7 @@ use crate::policy::keys::{Denied, Key, Keyring, public_id};
 
 /// What a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Permission {
     /// Nothing: probes, descriptions, and what keys are shown with.
     Nothing,

@@ -25,7 +25,7 @@ pub(crate) fn charge(caller: &Caller, count: usize) -> Result<Option<QuotaLeft>,
         caller.count_refused(&error, 1);
         let detail =
             format!("{count} IDs to take apart cost {cost} of the quota: {}", error.detail);
-        ApiError { detail, ..error }
+        error.with_detail(detail)
     })?;
     Ok(charged.map(|(_, left)| left))
 }

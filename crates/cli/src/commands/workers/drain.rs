@@ -70,7 +70,7 @@ async fn wait_until_free(
 
 /// What a node says that had nothing to release.
 fn nothing_held(name: &str) -> Drained {
-    Drained { node: name.to_owned(), state: "draining".into(), released: Vec::new() }
+    Drained::new(name, "draining", Vec::new())
 }
 
 fn end(args: &DrainArgs, drained: &Drained) -> Result<(), Failure> {

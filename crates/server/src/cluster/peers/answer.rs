@@ -54,9 +54,10 @@ pub(super) fn understood(
 
 fn forward_error(error: Error) -> ForwardError {
     match error {
-        Error::Refused { error, .. } => {
-            let retry_after = error.retry_after.map(|wait| wait.min(RETRY_AFTER_MAX));
-            ForwardError::Refused(ApiError { retry_after, detail: shown(&error.detail), ..error })
+        Error::Refused { mut error, .. } => {
+            error.retry_after = error.retry_after.map(|wait| wait.min(RETRY_AFTER_MAX));
+            error.detail = shown(&error.detail);
+            ForwardError::Refused(error)
         }
         other => ForwardError::Unreachable(shown(&format!("{other:#}"))),
     }
@@ -75,7 +76,8 @@ mod tests {
     use super::*;
 
     fn refusal(detail: &str, retry_after: Option<Duration>) -> ApiError {
-        let error = ApiError { retry_after, ..ApiError::new(Reason::Overloaded, detail) };
+        let mut error = ApiError::new(Reason::Overloaded, detail);
+        error.retry_after = retry_after;
         match forward_error(Error::Refused { endpoint: "http://x".into(), error }) {
             ForwardError::Refused(error) => error,
             other @ ForwardError::Unreachable(_) => panic!("{other:?}"),

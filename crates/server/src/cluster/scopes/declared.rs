@@ -11,6 +11,7 @@ pub(crate) const SCOPES_MAX: usize = 100;
 
 /// A scope that may be named.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DeclaredScope {
     /// Its name.
     pub name: String,

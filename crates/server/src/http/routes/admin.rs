@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use frazil::coord::{Found, Group, Presence};
 use frazil::{Moved, Node, NotRotated};
-use frazil_wire::{self as wire, ApiError, Drained, Reason, Rotated};
+use frazil_wire::{ApiError, Drained, Reason, Rotated};
 use hyper::Request;
 use hyper::body::Incoming;
 
@@ -38,8 +38,7 @@ pub(crate) async fn drain(
     let retiring = shared.shutdown.connections.spawn(shutdown::retire(shared.clone()));
     let released = retiring.await.map_err(|error| ApiError::new(Reason::Internal, error))?;
     audit(admin, "drain", &format_args!("released {released:?}"));
-    let (node, state) = (shared.name.clone(), NodeState::Draining.word().to_owned());
-    Ok(answer::json(&Drained { node, state, released }))
+    Ok(answer::json(&Drained::new(&shared.name, NodeState::Draining.word(), released)))
 }
 
 /// `POST /v1/node:rotate`: moves the node to other workers; IDs are issued meanwhile.
@@ -110,8 +109,8 @@ async fn moved(
         );
         if error.reason == Reason::NotFound { error } else { error.retry_after(LOOK_AGAIN) }
     })?;
-    let moved = moved.into_iter().map(|Moved { from, to, .. }| wire::Moved { from, to }).collect();
-    Ok(answer::json(&Rotated { node: shared.name.clone(), moved }))
+    let moved = moved.into_iter().map(|Moved { from, to, .. }| [from, to].into()).collect();
+    Ok(answer::json(&Rotated::new(&shared.name, moved)))
 }
 
 fn audit((remote, caller): AdminCaller<'_>, verb: &str, outcome: &dyn std::fmt::Display) {

@@ -13,7 +13,7 @@ use crate::http::route::Route;
 pub(crate) async fn all(shared: &Shared, request: &Request<Incoming>) -> Result<Answer, ApiError> {
     query::none(request.uri())?;
     let elections = shared.node_elections.all(&shared.name).await?;
-    Ok(answer::json(&Elections { elections }))
+    Ok(answer::json(&Elections::new(elections)))
 }
 
 pub(crate) async fn one(shared: &Shared, request: &Request<Incoming>) -> Result<Answer, ApiError> {

@@ -20,6 +20,7 @@ const TEXT: &str = "keys";
 
 /// The list as the store has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StoredKeys {
     /// Its text, as in a file of keys; `None` if there is none.
     pub text: Option<String>,
@@ -31,6 +32,7 @@ pub struct StoredKeys {
 
 /// Why the list cannot be had or written.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum StoredKeysError {
     /// The store failed.
     Store(Error),

@@ -286,11 +286,10 @@ async fn what_a_rogue_leader_says_reaches_clients_bounded_and_escaped() {
     let impostor = Impostor::lead(&place).await;
     let site = place.site("two", |_| {}).await;
     led_by(&site, "impostor").await;
-    let problem = frazil_wire::Problem {
-        detail: format!("\u{1b}[2J\u{9b}31m\u{202e}{}", "x".repeat(10_000)),
-        retry_after_ms: Some(u64::MAX),
-        ..frazil_wire::ApiError::new(frazil_wire::Reason::Overloaded, "").to_problem()
-    };
+    let detail = format!("\u{1b}[2J\u{9b}31m\u{202e}{}", "x".repeat(10_000));
+    let overloaded = frazil_wire::ApiError::new(frazil_wire::Reason::Overloaded, detail);
+    let mut problem = overloaded.to_problem();
+    problem.retry_after_ms = Some(u64::MAX);
     let body = serde_json::to_vec(&problem).unwrap();
     impostor.play(Script { status: 503, body, ..GOOD });
     let reply = site.post("/ids?scope=orders").await;
