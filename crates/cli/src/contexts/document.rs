@@ -104,7 +104,8 @@ impl Document {
         match name {
             Some(name) => {
                 self.find(name)?;
-                self.text.insert(CURRENT, value(name));
+                // Assigned, not inserted: what people wrote above it stays.
+                self.text[CURRENT] = value(name);
             }
             None => {
                 self.text.remove(CURRENT);
