@@ -15,7 +15,9 @@ use serde::de::DeserializeOwned;
 use crate::args::ServerArg;
 use crate::output::{Exit, Failure, say};
 
-pub(crate) use self::key::{check as check_key, read as read_key};
+pub(crate) use self::key::{
+    check as check_key, ignore_variable as ignore_key_variable, read as read_key,
+};
 pub(crate) use self::tls::client_config;
 
 /// A server answers within this, or is not there.

@@ -4,6 +4,8 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
 
@@ -82,10 +84,17 @@ impl Client {
     pub async fn keep_lease_alive(&self, id: i64) -> Result<(), Status> {
         let asked = LeaseKeepAliveRequest { id };
         let kept = self.ask(&asked, |channel, request| async move {
-            let request = request.map(tokio_stream::once);
+            let (asking, asked) = mpsc::channel(1);
+            let request = request.map(|one| {
+                // There is room for it.
+                let _ = asking.try_send(one);
+                ReceiverStream::new(asked)
+            });
             let mut answers =
                 LeaseClient::new(channel).lease_keep_alive(request).await?.into_inner();
             let answer = answers.message().await?;
+            // Not before: etcd's proxy takes the end of the requests for the end of the call.
+            drop(asking);
             answer.map(Response::new).ok_or_else(|| Status::unavailable("no answer"))
         });
         match kept.await?.ttl {

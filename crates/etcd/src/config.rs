@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 
-/// How a member is reached, and who asks.
-#[derive(Clone, Debug)]
+/// How a member is reached, and who asks. `Debug` shows no key.
+#[derive(Clone)]
 pub struct Config {
     /// How long a connection may take to be made. Requests have no limit of their own.
     pub connect_timeout: Duration,
@@ -44,6 +44,19 @@ pub struct Login {
 pub struct ConfigError {
     address: String,
     cause: tonic::transport::Error,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { connect_timeout, ping, tls, login, answer_max } = self;
+        f.debug_struct("Config")
+            .field("connect_timeout", connect_timeout)
+            .field("ping", ping)
+            .field("has_tls", &tls.is_some())
+            .field("login", login)
+            .field("answer_max", answer_max)
+            .finish()
+    }
 }
 
 impl Default for Config {

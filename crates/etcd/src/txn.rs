@@ -63,7 +63,10 @@ impl RangeRequest {
     /// Reads all keys that begin so.
     pub fn prefix(prefix: impl Into<Vec<u8>>) -> Self {
         let key = prefix.into();
-        Self { range_end: prefix_end(&key), key, ..Self::default() }
+        let range_end = prefix_end(&key);
+        // etcd takes no empty key here: the first that there can be.
+        let key = if key.is_empty() { vec![0] } else { key };
+        Self { range_end, key, ..Self::default() }
     }
 }
 

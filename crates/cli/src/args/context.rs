@@ -10,14 +10,14 @@ const CONTEXT_VARIABLE: &str = "FRAZIL_CONTEXT";
 const PRECEDENCE: &str = "\
 What is said in several places is taken from the first of these that says it:
   1. flags: --server, --store, --namespace, --key-file, --ca, --cert, --cert-key
-  2. --context NAME; the variables of those flags are not looked at then
+  2. --context NAME; the variables of those flags, and FRAZIL_KEY, are not looked at then
   3. the variables: FRAZIL_SERVER, FRAZIL_STORE, FRAZIL_KEY_FILE and so on, and FRAZIL_KEY
   4. the context that FRAZIL_CONTEXT names
   5. the context in use
   6. the default: a store under the state directory of this machine
 
-A server and what is needed to ask it (key, certificates) come from one place, and so do a
-store and its namespace: a context's key is never sent to a server that somebody else names.
+A context's key is never sent to a server that a flag or a variable names, and FRAZIL_KEY never to
+the server of a context that --context names.
 
 Which commands take what:
   next             the server; the store if there is none

@@ -11,6 +11,7 @@ use clap::{Arg, ArgMatches, Command};
 use super::layers::misused;
 use crate::contexts::{self, Context};
 use crate::output::Failure;
+use crate::remote;
 
 /// Arguments of `frazil next` whose variables do not count beside `--context`.
 pub(super) const PLACES: [&str; 4] = ["server", "store", "namespace", "worker"];
@@ -92,6 +93,9 @@ pub(super) fn under(command: Command, matches: ArgMatches) -> Result<ArgMatches,
             None => arg,
         }
     };
+    if given.is_context_typed {
+        remote::ignore_key_variable();
+    }
     let command = at(command, &path, &change);
     command.try_get_matches().map_err(|error| misused(&error))
 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use frazil_coord::Secret;
 
@@ -10,12 +11,24 @@ use crate::output::Failure;
 
 /// Where the key is looked for when no file is named.
 const KEY_VARIABLE: &str = "FRAZIL_KEY";
+/// Whether that variable counts: not beside `--context`, whose server is another than the one it is for.
+static IS_VARIABLE_IGNORED: AtomicBool = AtomicBool::new(false);
 /// A key is a line, not a disk image: what is longer is the wrong file.
 const KEY_BYTES_MAX: u64 = 4096;
+
+/// Leaves the environment's key out for the rest of the process.
+pub(crate) fn ignore_variable() {
+    // Relaxed: see `read`.
+    IS_VARIABLE_IGNORED.store(true, Ordering::Relaxed);
+}
 
 /// The key of a file, else of the environment, if there is one.
 pub(crate) fn read(file: Option<&Path>) -> Result<Option<Secret>, Failure> {
     let Some(path) = file.filter(|path| !path.as_os_str().is_empty()) else {
+        // Relaxed: set before anything is asked for.
+        if IS_VARIABLE_IGNORED.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         let key = std::env::var(KEY_VARIABLE).ok();
         return Ok(key.filter(|key| !key.is_empty()).map(Secret::new));
     };

@@ -154,6 +154,20 @@ fn a_key_is_shown_to_the_server_of_its_context_alone() {
 }
 
 #[test]
+fn the_key_of_the_environment_is_not_shown_to_a_context_that_is_named() {
+    let shell = Shell::new();
+    for (args, shown) in
+        [(&["next", "--context", "other"][..], None), (&["next"], Some(format!("Bearer {CANARY}")))]
+    {
+        let server = Counter::saying(404, "{}");
+        add(&shell, &["other", "--server", &server.url(), "--replace", "--use"]);
+        let mut next = command(&shell, args);
+        assert!(!next.env("FRAZIL_KEY", CANARY).output().unwrap().status.success());
+        assert_eq!(server.only().header("authorization"), shown.as_deref());
+    }
+}
+
+#[test]
 fn next_asks_the_server_of_a_context_unless_a_store_or_a_worker_is_named() {
     let shell = Shell::new();
     let server = Counter::saying(404, "{}");

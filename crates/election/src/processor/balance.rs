@@ -47,7 +47,7 @@ pub struct Balancer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BalanceStep {
     /// Nothing until something changes.
-    EvenLoads,
+    Even,
     /// Look again at this boot time.
     LookAt(Duration),
     /// Give this job away.
@@ -79,7 +79,7 @@ impl Balancer {
     ) -> BalanceStep {
         self.note(cluster, now);
         let (true, Some(to)) = (cluster.is_heaviest(node), cluster.lighter(node)) else {
-            return BalanceStep::EvenLoads;
+            return BalanceStep::Even;
         };
         let Balance { window, pause, min_hold } = self.balance;
         let calm = (self.nodes_since + window).max(self.holders_since + pause);
@@ -105,7 +105,7 @@ impl Balancer {
             }
             None => match own.values().min() {
                 Some(since) => BalanceStep::LookAt((*since + min_hold).max(now + pause)),
-                None => BalanceStep::EvenLoads,
+                None => BalanceStep::Even,
             },
         }
     }

@@ -235,7 +235,7 @@ impl Tenure<'_> {
                 job = %self.job.name,
                 "the work blocks its thread and cannot be aborted: the leadership is kept"
             );
-            self.tell(JobState::UnstoppableWork);
+            self.tell(JobState::Stuck);
             stuck.end().await;
         }
         self.step(Step::Stopped { aborted });

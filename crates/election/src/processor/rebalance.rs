@@ -30,7 +30,7 @@ pub(super) async fn run(
         let now = boot_time();
         let step = balancer.look(&parsed.cluster, &node.mark, &node.quota.running(), now);
         let pause = match step {
-            BalanceStep::EvenLoads => Duration::from_hours(24),
+            BalanceStep::Even => Duration::from_hours(24),
             BalanceStep::LookAt(at) => at.saturating_sub(now),
             BalanceStep::GiveAway(job) => {
                 // The leadership that was seen, and no other.

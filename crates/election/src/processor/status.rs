@@ -63,7 +63,7 @@ pub enum JobState {
     /// It was asked to stop and has not yet.
     Stopping,
     /// It was aborted and runs still: it blocks its thread. The leadership is kept.
-    UnstoppableWork,
+    Stuck,
     /// It failed too often here and is left to others for a while.
     HeldOff,
     /// The store refuses: see the error. It is tried again.
@@ -234,10 +234,7 @@ impl JobState {
     /// Whether this node has the leadership then.
     #[must_use]
     pub const fn leads(self) -> bool {
-        matches!(
-            self,
-            Self::Running | Self::Pausing | Self::Done | Self::Stopping | Self::UnstoppableWork
-        )
+        matches!(self, Self::Running | Self::Pausing | Self::Done | Self::Stopping | Self::Stuck)
     }
 
     /// The state in a word.
@@ -250,7 +247,7 @@ impl JobState {
             Self::Pausing => "pausing",
             Self::Done => "done",
             Self::Stopping => "stopping",
-            Self::UnstoppableWork => "stuck",
+            Self::Stuck => "stuck",
             Self::HeldOff => "held_off",
             Self::Refused => "refused",
             Self::Ended => "ended",
@@ -305,9 +302,7 @@ mod tests {
 
     #[test]
     fn every_word_is_the_one_in_json() {
-        for state in
-            [JobState::Delayed, JobState::HeldOff, JobState::UnstoppableWork, JobState::Ended]
-        {
+        for state in [JobState::Delayed, JobState::HeldOff, JobState::Stuck, JobState::Ended] {
             assert_eq!(serde_json::to_string(&state).unwrap(), format!("{:?}", state.word()));
         }
     }

@@ -6,15 +6,20 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::net::connection_limits::address_group;
 use crate::net::remote::Remote;
 
-/// The connections that have shown no key yet and hold something. Where one too many comes, the oldest of
-/// the address with the most of them is ended, and the new one begins when that has given back what it
-/// held.
+/// How long one too many waits for those before it: who has a key and has just connected is about to show
+/// it, and a crowd of such clients sends none of itself away.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// The connections that have shown no key yet and hold something. One too many waits a moment for a place;
+/// then the oldest of the address with the most of them is ended, and the new one begins when that has given
+/// back what it held.
 #[derive(Debug)]
 pub(crate) struct UnauthenticatedClients {
     /// The oldest first.
@@ -88,8 +93,9 @@ impl UnauthenticatedClients {
         remote: &Remote,
         cut: &Arc<Cut>,
     ) -> Option<UnauthenticatedPermit> {
-        let permit = match self.permits.clone().try_acquire_owned() {
-            Ok(permit) => permit,
+        let acquiring = self.permits.clone().acquire_owned();
+        let permit = match tokio::time::timeout(PATIENCE, acquiring).await {
+            Ok(permit) => permit.ok()?,
             Err(_) => {
                 self.end_one();
                 self.permits.clone().acquire_owned().await.ok()?

@@ -11,6 +11,7 @@ use frazil_wire::proto::{NextRequest, NextResponse};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::site::secured::Transport;
 use crate::site::{Site, reply, send};
 
 /// A limit that is soon reached.
@@ -161,6 +162,24 @@ async fn a_handshake_that_does_not_end_is_not_waited_for() {
     }
     soon.stop().await.unwrap();
     never.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_behind_tls_on_which_nothing_was_said_is_idle() {
+    let certificates = Certificates::generate().unwrap();
+    let site = Site::start_with(|config| {
+        config.tls = Transport::Tls.files(&certificates);
+        (config.limits.head_timeout, config.limits.idle_timeout) = (SOON, NEVER);
+    })
+    .await;
+    let connect = || Transport::Tls.connect(site.http(), &certificates, b"http/1.1");
+    let mut silent = connect().await;
+    let mut half = connect().await;
+    half.write_all(b"GET /livez HTTP/1.1\r\nhos").await.unwrap();
+    let (mut read, mut other) = (Vec::new(), Vec::new());
+    assert!(tokio::time::timeout(WATCH, half.read_to_end(&mut read)).await.is_ok());
+    assert!(tokio::time::timeout(CONTROL, silent.read_to_end(&mut other)).await.is_err());
+    site.stop().await.unwrap();
 }
 
 /// Clients that ask for megabytes and read none of them.

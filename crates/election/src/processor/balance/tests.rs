@@ -37,7 +37,7 @@ fn a_job_is_given_away_once_the_nodes_have_been_the_same_for_the_window() {
 fn the_lighter_node_gives_nothing_away() {
     let (cluster, _) = lopsided(4);
     let mut balancer = Balancer::new(Balance::default());
-    assert_eq!(balancer.look(&cluster, "b", &BTreeMap::new(), SETTLED), BalanceStep::EvenLoads);
+    assert_eq!(balancer.look(&cluster, "b", &BTreeMap::new(), SETTLED), BalanceStep::Even);
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_difference_of_one_is_even() {
     let (mut cluster, own) = lopsided(3);
     cluster.jobs.insert("job-0".into(), Some("b".into()));
     let mut balancer = Balancer::new(Balance::default());
-    assert_eq!(balancer.look(&cluster, "a", &own, SETTLED), BalanceStep::EvenLoads);
+    assert_eq!(balancer.look(&cluster, "a", &own, SETTLED), BalanceStep::Even);
 }
 
 #[test]

@@ -194,7 +194,7 @@ async fn a_job_that_blocks_its_thread_keeps_its_leadership_until_it_ends() {
         .start()
         .unwrap();
     let is_stuck = |status: &frazil_election::processor::Status| {
-        status.job("odd").unwrap().state == JobState::UnstoppableWork
+        status.job("odd").unwrap().state == JobState::Stuck
     };
     let mut status = running.status();
     tokio::time::timeout(PATIENCE, status.wait_for(is_stuck)).await.unwrap().unwrap();

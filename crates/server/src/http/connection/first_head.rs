@@ -72,9 +72,10 @@ async fn read_until(
     is_enough: impl Fn(&[u8]) -> bool,
 ) -> io::Result<Bytes> {
     let mut bytes = BytesMut::new();
-    while bytes.len() < most && !is_enough(&bytes) {
+    while bytes.len() < most {
         bytes.reserve(HEAD_USUAL_BYTES);
-        if stream.read_buf(&mut bytes).await? == 0 {
+        // Looked at only when something came: until then the connection is idle.
+        if stream.read_buf(&mut bytes).await? == 0 || is_enough(&bytes) {
             break;
         }
     }
