@@ -29,7 +29,7 @@ use crate::net::unauthenticated::Cut;
 const SPARE_GRACE: Duration = Duration::from_secs(1);
 /// Connections behind TLS that have sent no request yet, where a key is needed: each holds some ten
 /// kilobytes, and with half a long head twenty.
-pub(crate) const UNAUTHENTICATED_TLS_MAX: usize = 1000;
+pub(crate) const UNAUTHENTICATED_TLS_MAX: usize = 500;
 /// Headers that are read without a list of their own in memory.
 const HEADERS_USUAL: usize = 100;
 

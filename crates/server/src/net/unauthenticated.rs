@@ -94,11 +94,11 @@ impl UnauthenticatedClients {
         cut: &Arc<Cut>,
     ) -> Option<UnauthenticatedPermit> {
         let acquiring = self.permits.clone().acquire_owned();
-        let permit = match tokio::time::timeout(PATIENCE, acquiring).await {
-            Ok(permit) => permit.ok()?,
-            Err(_) => {
-                self.end_one();
-                self.permits.clone().acquire_owned().await.ok()?
+        tokio::pin!(acquiring);
+        let permit = loop {
+            match tokio::time::timeout(PATIENCE, &mut acquiring).await {
+                Ok(permit) => break permit.ok()?,
+                Err(_) => self.end_one(),
             }
         };
         let (connection, peer) = (remote.connection, address_group(remote.address));
