@@ -17,7 +17,7 @@ use crate::store::{Entry, Found, History, Presence, Store};
 pub struct PoolView {
     /// What all its nodes agree on.
     pub meta: Meta,
-    /// Why and until when the store lets nobody new in.
+    /// Why the store grants no new leases, and until when.
     pub guard: Option<Guard>,
     /// How many of them are good for what.
     pub counts: SlotCounts,
@@ -41,8 +41,8 @@ pub struct WorkerView {
     pub expires_in: Option<Duration>,
 }
 
-/// The namespace's meta record, unless there is none or nobody has leased workers there yet: then
-/// there are elections at most.
+/// The namespace's meta record. `None` if the namespace does not exist, or has elections but no worker
+/// was ever leased in it.
 ///
 /// # Errors
 /// The store cannot be read.

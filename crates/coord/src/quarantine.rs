@@ -10,7 +10,7 @@ use crate::store::{Found, Presence, Put, Store};
 /// Added to a window: clocks of different machines differ.
 const SKEW_MS: u64 = 2000;
 
-/// How long a holder that nobody knows of may still use times, in a namespace with this window.
+/// For how long a holder whose record was lost may still issue IDs, in a namespace with this window.
 #[must_use]
 pub fn longest_use_ms(window_ms: u64) -> u64 {
     window_ms.min(WINDOW_MAX_MS) + SKEW_MS

@@ -46,8 +46,8 @@ impl Part {
         }
     }
 
-    /// The arguments that are taken from a context. What is given decides: a server that somebody names has nothing to
-    /// do with a context's key, nor a store with its namespace.
+    /// The arguments that are taken from a context. Where the command line or a variable names the server, the
+    /// context's key is not among them; where one names the store, the context's namespace is not.
     fn taken(self, given: &TypedArguments<'_>, context: &Context) -> &'static [&'static str] {
         match self {
             _ if given.any(&["store"]) => &[],

@@ -57,7 +57,8 @@ pub(super) fn config_of(
     }
 }
 
-/// The same, without its store, of what makes sense: for those who look at the files that it names.
+/// The configuration without its store, and without scopes that cannot be parsed: enough to check the
+/// files that it names.
 pub(crate) fn readable_config(args: &ServeArgs) -> Config {
     let scopes = args.scopes.iter().filter_map(|text| DeclaredScope::parse(text).ok());
     config_of(args, None, scopes.collect())

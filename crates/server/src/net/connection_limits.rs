@@ -55,14 +55,14 @@ impl AllConnectionLimits {
 /// The limits of one listener.
 #[derive(Debug)]
 pub(crate) struct ConnectionLimits {
-    /// KeyOwner they are.
+    /// The name of the listener, for metrics and logs.
     pub(crate) listener: &'static str,
     pub(crate) listener_kind: ListenerKind,
     most: usize,
     most_per_peer: usize,
-    /// KeyOwner connections are those of others.
+    /// Addresses whose connections carry those of other clients.
     pub(crate) proxies: Arc<TrustedProxies>,
-    /// How long one of them may take to say whose.
+    /// How long a proxy may take to say for which client it connects.
     pub(crate) handshake_timeout: Duration,
     taken: Mutex<OpenConnections>,
 }

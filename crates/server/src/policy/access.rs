@@ -145,7 +145,7 @@ impl Authenticator {
         caller.check(permission, 1).map(|()| caller)
     }
 
-    /// KeyOwner connection it is by its certificate alone: nobody's where it has none, or one that
+    /// The caller that a connection's certificate alone stands for: nobody where it has none, or one that
     /// stands for no key.
     pub(crate) fn by_certificate(&self, remote: &Remote) -> Option<Caller> {
         // Nothing is refused yet: requests are, and they are counted.

@@ -40,7 +40,7 @@ impl RefusalKind {
     }
 }
 
-/// KeyOwner key was shown.
+/// The owner of a key that was shown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KeyOwner<'a> {
     Known(&'a Key),

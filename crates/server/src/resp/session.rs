@@ -35,7 +35,7 @@ impl Session {
         self.become_first(authenticator);
     }
 
-    /// KeyOwner it is before a key is shown: that of its certificate, if it has one.
+    /// Sets the caller before a key is shown: the one that the certificate stands for, if there is one.
     fn become_first(&mut self, authenticator: &Authenticator) {
         let caller = match authenticator.keys().is_none() {
             true => Some(Caller::Anybody),
@@ -81,7 +81,7 @@ impl Session {
         caller.check(permission, 1)
     }
 
-    /// KeyOwner it is, for so many commands.
+    /// The caller, for so many commands.
     pub(super) fn caller(
         &mut self,
         authenticator: &Authenticator,

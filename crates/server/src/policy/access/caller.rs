@@ -10,7 +10,7 @@ use crate::policy::audit::{self, KeyOwner, RefusalKind};
 use crate::policy::keys::{Denied, Key, Keyring, Quota, QuotaLeft, Role};
 use crate::policy::queue::Count;
 
-/// KeyOwner request it is.
+/// Who makes a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Caller {
     /// Nobody had to say.

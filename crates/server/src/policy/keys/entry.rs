@@ -31,7 +31,7 @@ pub enum Role {
 pub struct KeyEntry {
     /// The public part of the key's text; tells it from all others.
     pub id: String,
-    /// KeyOwner it is.
+    /// The name of its owner.
     pub name: String,
     /// What it may do.
     pub roles: Vec<Role>,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-/// KeyOwner a request is.
+/// Whom a request counts for when turns are shared out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
     /// The key's number; 0 for those who need none.
