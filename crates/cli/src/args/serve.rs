@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args as ClapArgs, ValueEnum};
+use frazil_log::{Filter, Form};
 use frazil_server::keys::KeySource;
 use frazil_server::{AddressRange, LaneCount};
 
 pub(crate) use self::limits::LimitArgs;
 use super::key::key_source;
 use super::{LayoutArg, PlaceArg, WorkersArg, duration};
-use crate::log::{Filter, Form};
 
 /// Names the configuration file where the flag does not.
 pub(crate) const CONFIG_VARIABLE: &str = "FRAZIL_CONFIG";
@@ -246,7 +246,7 @@ pub(crate) struct LogArgs {
     /// The level of single targets may follow, as `info,frazil_coord=debug,h2=trace`. Libraries are at
     /// warn unless named.
     #[arg(long, value_name = "LEVEL", default_value = "info", env = "FRAZIL_LOG",
-          value_parser = filter)]
+          value_parser = str::parse::<Filter>)]
     pub(crate) log: Filter,
     /// The form of the log: lines to read, or one JSON object per line.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Text,
@@ -264,10 +264,6 @@ pub(crate) enum RollbackArg {
     Refuse,
     /// Go on by elapsed time, with times ahead of the clock.
     Ride,
-}
-
-fn filter(text: &str) -> Result<Filter, String> {
-    text.parse()
 }
 
 fn address(text: &str) -> Result<Address, String> {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use frazil::coord::Scheme;
 use frazil::coord::keeper::FirstUse;
 use frazil::coord::time::boot_time;
+use frazil_log::{Fact, Log};
 use frazil_server::{App, Condition, Config};
 use tokio::sync::{Notify, watch};
 
@@ -19,7 +20,6 @@ use self::scratch::Scratch;
 use self::signals::{Call, Signals};
 use crate::args::ServeArgs;
 use crate::config::{self, Examined, Files, Settings, Wrong, server_config};
-use crate::log::{Fact, Log};
 use crate::output::{self, Exit, Failure, complain};
 
 /// How often the log is asked what it held back.
@@ -30,6 +30,7 @@ const ECHO: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(flags: &ServeArgs) -> Result<(), Failure> {
     let Examined { settings, problems, .. } = config::examine(flags, Files::Look)?;
+    crate::log::set_form(settings.args.log.log_format);
     let log = Log::start(&settings.args.log.log, settings.args.log.log_format);
     if !problems.is_empty() {
         return Err(Wrong::Problems(problems).into());

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use frazil_log::Log;
 use frazil_server::Reloader;
 use tokio::sync::Notify;
 
 use crate::args::ServeArgs;
 use crate::config::{self, Files, Settings};
-use crate::log::Log;
 
 /// What takes effect without a restart.
 const AT_ONCE: [&str; 1] = ["log.level"];

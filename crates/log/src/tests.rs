@@ -53,7 +53,7 @@ fn an_event_is_a_line_in_either_form() {
         tracing::info!(most = 7_u64, on = true, name = "a b", "it {}", "works");
         assert_eq!(
             sink.lines(),
-            ["2026-11-15T17:31:11.988Z INFO frazil::log::tests: it works most=7 on=true \
+            ["2026-11-15T17:31:11.988Z INFO frazil_log::tests: it works most=7 on=true \
               name=\"a b\""]
         );
     });

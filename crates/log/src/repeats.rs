@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
+use frazil_wire::words::count;
 use tracing::Level;
 use tracing::callsite::Identifier;
 
 use super::record::{Record, Value};
-use crate::words::count;
 
 /// Long enough that a storm is a few lines a minute, short enough that nobody waits for the count.
 const WINDOW: Duration = Duration::from_secs(10);

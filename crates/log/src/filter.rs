@@ -9,10 +9,22 @@ use tracing_subscriber::filter::Targets;
 /// A level for Frazil's own targets, and levels for those that are named. Libraries that are not
 /// named warn, as far as Frazil itself does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Filter {
+pub struct Filter {
     own: LevelFilter,
     named: Vec<(String, LevelFilter)>,
 }
+
+/// A text that is no [`Filter`], with what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidFilter(String);
+
+impl fmt::Display for InvalidFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for InvalidFilter {}
 
 impl Filter {
     /// Up to which level each target is logged: as the longest name says that it begins with.
@@ -25,23 +37,26 @@ impl Filter {
 }
 
 impl FromStr for Filter {
-    type Err = String;
+    type Err = InvalidFilter;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, InvalidFilter> {
         let mut own = None;
         let mut named: Vec<(String, LevelFilter)> = Vec::new();
         for part in text.split(',').map(str::trim) {
             let Some((target, word)) = part.split_once('=') else {
                 if own.replace(level(part)?).is_some() {
-                    return Err("name one level, and further ones as target=level".to_owned());
+                    return Err(InvalidFilter(
+                        "name one level, and further ones as target=level".into(),
+                    ));
                 }
                 continue;
             };
             if !is_target(target) {
-                return Err(format!("{target:?} is no target: write it as frazil_coord=debug"));
+                let why = format!("{target:?} is no target: write it as frazil_coord=debug");
+                return Err(InvalidFilter(why));
             }
             if named.iter().any(|(name, _)| name == target) {
-                return Err(format!("the target {target} is named twice"));
+                return Err(InvalidFilter(format!("the target {target} is named twice")));
             }
             named.push((target.to_owned(), level(word)?));
         }
@@ -53,7 +68,7 @@ fn is_target(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_:-".contains(&b))
 }
 
-fn level(word: &str) -> Result<LevelFilter, String> {
+fn level(word: &str) -> Result<LevelFilter, InvalidFilter> {
     match word.to_ascii_lowercase().as_str() {
         "off" => Ok(LevelFilter::OFF),
         "error" => Ok(LevelFilter::ERROR),
@@ -61,9 +76,11 @@ fn level(word: &str) -> Result<LevelFilter, String> {
         "info" => Ok(LevelFilter::INFO),
         "debug" => Ok(LevelFilter::DEBUG),
         "trace" => Ok(LevelFilter::TRACE),
-        _ => Err("write off, error, warn, info, debug or trace, and for single targets \
-                  target=level behind a comma"
-            .to_owned()),
+        _ => Err(InvalidFilter(
+            "write off, error, warn, info, debug or trace, and for single targets \
+             target=level behind a comma"
+                .into(),
+        )),
     }
 }
 
@@ -132,7 +149,7 @@ mod tests {
             ("a b=info", "no target"),
             ("h2=info,h2=warn", "twice"),
         ] {
-            let why = text.parse::<Filter>().unwrap_err();
+            let why = text.parse::<Filter>().unwrap_err().to_string();
             assert!(why.contains(part), "{text}: {why}");
         }
     }
