@@ -70,12 +70,12 @@ fuzz:
 	FUZZ_CASES=$(or $(FUZZ_CASES),100000) cargo test -p frazil-id -p frazil-coord -p frazil-server --test fuzz
 
 bench: deps
-	cargo run --release -p frazil-bench -- $(if $(QUICK),--quick)
-	cargo run --release -p frazil-bench-versus -- $(if $(QUICK),--quick)
-	cargo run --release -p frazil-bench-versus --features fast-rng -- $(if $(QUICK),--quick)
-	cargo run --release -p frazil-bench-leases -- $(if $(QUICK),--quick)
-	cargo build --release -p frazil-cli
-	cargo run --release -p frazil-bench-serving -- $(if $(QUICK),--quick)
+	cargo run --profile dist -p frazil-bench -- $(if $(QUICK),--quick)
+	cargo run --profile dist -p frazil-bench-versus -- $(if $(QUICK),--quick)
+	cargo run --profile dist -p frazil-bench-versus --features fast-rng -- $(if $(QUICK),--quick)
+	cargo run --profile dist -p frazil-bench-leases -- $(if $(QUICK),--quick)
+	cargo build --profile dist -p frazil-cli
+	cargo run --profile dist -p frazil-bench-serving -- $(if $(QUICK),--quick)
 
 # The proofs come first (E08, E11), then what is played. What is tested is the release build; mutants
 # are a debug build of a copy of the source.

@@ -106,7 +106,7 @@ fn frazil() -> std::io::Result<PathBuf> {
     match path.exists() {
         true => Ok(path),
         false => Err(std::io::Error::other(format!(
-            "{} is not there: cargo build --release -p frazil-cli",
+            "{} is not there: build it with cargo build --profile dist -p frazil-cli",
             path.display()
         ))),
     }

@@ -1,6 +1,7 @@
 //! The handle.
 
 use std::ops::{Range, RangeInclusive};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -198,12 +199,12 @@ fn from_variables(variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> Resu
     })
 }
 
+/// A call that has not begun. Boxed, so that it is compiled here and not in every crate that makes one.
+type Call<T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>;
+
 /// Runs a call where there are timers and connections: here, or in the runtime that the client was
 /// made in.
-async fn in_task<T: Send + 'static>(
-    inner: &Arc<Inner>,
-    call: impl Future<Output = Result<T, Error>> + Send + 'static,
-) -> Result<T, Error> {
+async fn in_task<T: Send + 'static>(inner: &Arc<Inner>, call: Call<T>) -> Result<T, Error> {
     if tokio::runtime::Handle::try_current().is_ok() {
         return call.await;
     }
@@ -220,63 +221,71 @@ async fn in_task<T: Send + 'static>(
 }
 
 /// Joins those who wait, until there is an ID of this process.
-async fn wait(inner: Arc<Inner>) -> Result<Id, Error> {
-    let began = Instant::now();
-    let within = inner.options.deadline;
-    loop {
-        // Somebody else's request may have brought some, and a child begins anew here.
-        let state = Arc::clone(&inner.state());
-        if let Some(id) = inner.take() {
-            return Ok(id);
-        }
-        let place = state.waiters().join()?;
-        if place.must_fetch {
-            fetch::start(&inner, &state);
-        }
-        let outcome = match timeout_at(began + within, place.outcome).await {
-            Ok(Ok(outcome)) => outcome,
-            // Whoever fetched is gone.
-            Ok(Err(_)) => {
-                tokio::task::yield_now().await;
-                continue;
+fn wait(inner: Arc<Inner>) -> Call<Id> {
+    Box::pin(async move {
+        let began = Instant::now();
+        let within = inner.options.deadline;
+        loop {
+            // Somebody else's request may have brought some, and a child begins anew here.
+            let state = Arc::clone(&inner.state());
+            if let Some(id) = inner.take() {
+                return Ok(id);
             }
-            Err(_) => Err(Error::Late { within, last: state.last_failure() }),
-        };
-        // It must not be the parent's.
-        if state.mark.is_here() {
-            state.note(&Event::Waited { latency: began.elapsed() });
-            return outcome;
+            let place = state.waiters().join()?;
+            if place.must_fetch {
+                fetch::start(&inner, &state);
+            }
+            let outcome = match timeout_at(began + within, place.outcome).await {
+                Ok(Ok(outcome)) => outcome,
+                // Whoever fetched is gone.
+                Ok(Err(_)) => {
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+                Err(_) => Err(Error::Late { within, last: state.last_failure() }),
+            };
+            // It must not be the parent's.
+            if state.mark.is_here() {
+                state.note(&Event::Waited { latency: began.elapsed() });
+                return outcome;
+            }
         }
-    }
+    })
 }
 
-async fn batch(inner: Arc<Inner>, count: usize) -> Result<Vec<Id>, Error> {
-    let deadline = deadline(inner.options.deadline);
-    loop {
+fn batch(inner: Arc<Inner>, count: usize) -> Call<Vec<Id>> {
+    Box::pin(async move {
+        let deadline = deadline(inner.options.deadline);
+        loop {
+            let state = Arc::clone(&inner.state());
+            state.check_open()?;
+            let ids = call::exactly(&inner, &state, count, deadline).await?;
+            // What the parent asked for is the parent's.
+            if state.mark.is_here() {
+                return Ok(ids);
+            }
+        }
+    })
+}
+
+fn info(inner: Arc<Inner>) -> Call<ServerInfo> {
+    Box::pin(async move {
         let state = Arc::clone(&inner.state());
         state.check_open()?;
-        let ids = call::exactly(&inner, &state, count, deadline).await?;
-        // What the parent asked for is the parent's.
-        if state.mark.is_here() {
-            return Ok(ids);
+        call::info(&inner, &state, deadline(inner.options.deadline)).await
+    })
+}
+
+fn other(inner: Arc<Inner>, ask: Ask) -> Call<Answer> {
+    Box::pin(async move {
+        let state = Arc::clone(&inner.state());
+        state.check_open()?;
+        let within = ask.within.unwrap_or(inner.options.deadline);
+        match call::other(&inner, &state, ask, deadline(within)).await {
+            Err(Error::Late { last, .. }) => Err(Error::Late { within, last }),
+            answered => answered,
         }
-    }
-}
-
-async fn info(inner: Arc<Inner>) -> Result<ServerInfo, Error> {
-    let state = Arc::clone(&inner.state());
-    state.check_open()?;
-    call::info(&inner, &state, deadline(inner.options.deadline)).await
-}
-
-async fn other(inner: Arc<Inner>, ask: Ask) -> Result<Answer, Error> {
-    let state = Arc::clone(&inner.state());
-    state.check_open()?;
-    let within = ask.within.unwrap_or(inner.options.deadline);
-    match call::other(&inner, &state, ask, deadline(within)).await {
-        Err(Error::Late { last, .. }) => Err(Error::Late { within, last }),
-        answered => answered,
-    }
+    })
 }
 
 fn deadline(within: Duration) -> Instant {

@@ -1,5 +1,6 @@
 //! The opening of a store by its URL.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind};
@@ -31,7 +32,15 @@ pub async fn look(url: &StoreUrl, namespace: &Namespace) -> Result<Arc<dyn Store
     enter(url, namespace, OpenMode::Look).await
 }
 
-async fn enter(
+/// A store to be. Boxed, so that the clients of all stores are compiled here and not again in every crate
+/// that opens one.
+type Opening<'a> = Pin<Box<dyn Future<Output = Result<Arc<dyn Store>, Error>> + Send + 'a>>;
+
+fn enter<'a>(url: &'a StoreUrl, namespace: &'a Namespace, open_mode: OpenMode) -> Opening<'a> {
+    Box::pin(connect(url, namespace, open_mode))
+}
+
+async fn connect(
     url: &StoreUrl,
     namespace: &Namespace,
     open_mode: OpenMode,

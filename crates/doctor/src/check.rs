@@ -1,5 +1,6 @@
 //! The time that a check may take, and the thread that it may block.
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -9,6 +10,9 @@ use crate::finding::Finding;
 /// No check takes longer: what has not answered by then hangs. More than the time-out of a store by
 /// default.
 const CHECK_MAX: Duration = Duration::from_secs(15);
+
+/// A check that has not begun. Boxed, so that it is compiled here and not in every crate that runs it.
+pub type Check<'a> = Pin<Box<dyn Future<Output = Vec<Finding>> + Send + 'a>>;
 
 /// What a check finds within the time that it may take.
 pub async fn within_limit(

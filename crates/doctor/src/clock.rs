@@ -6,6 +6,7 @@ use frazil_coord::keeper::CLOCK_BOUND_MS;
 use frazil_coord::time::{KernelClock, boot_time, kernel_clock, unix_time};
 use frazil_coord::{Error, Leasing, Store};
 
+use crate::check::Check;
 use crate::finding::Finding;
 use crate::store::failed;
 
@@ -52,30 +53,33 @@ fn judge_clock(clock: Option<KernelClock>) -> Finding {
 }
 
 /// How the clock agrees with the store's: the check `store-clock`.
-pub async fn store_clock(store: &dyn Store) -> Vec<Finding> {
-    const CHECK: &str = "store-clock";
-    let row = match compare(store).await {
-        Err(error) => failed(CHECK, &error),
-        Ok(None) => Finding::skipped(CHECK, "this store has no clock of its own"),
-        Ok(Some(Difference { ahead_ms, unsure })) => {
-            let side = if ahead_ms < 0 { "behind" } else { "ahead of" };
-            let apart = ahead_ms.unsigned_abs();
-            let detail = format!("{apart} ms {side} the store's, within {}", ms(unsure));
-            let fix = format!("set the clock right here or on the store's machine; {DISCIPLINE}");
-            match apart {
-                _ if apart > CLOCK_BOUND_MS => Finding::fail(
-                    CHECK,
-                    format!("{detail}: beyond {CLOCK_BOUND_MS} ms no worker is leased"),
-                    fix,
-                ),
-                _ if u128::from(apart) > ERROR_MAX.as_millis() + unsure.as_millis() => {
-                    Finding::warn(CHECK, detail, fix)
+pub fn store_clock<'a>(store: &'a dyn Store) -> Check<'a> {
+    Box::pin(async move {
+        const CHECK: &str = "store-clock";
+        let row = match compare(store).await {
+            Err(error) => failed(CHECK, &error),
+            Ok(None) => Finding::skipped(CHECK, "this store has no clock of its own"),
+            Ok(Some(Difference { ahead_ms, unsure })) => {
+                let side = if ahead_ms < 0 { "behind" } else { "ahead of" };
+                let apart = ahead_ms.unsigned_abs();
+                let detail = format!("{apart} ms {side} the store's, within {}", ms(unsure));
+                let fix =
+                    format!("set the clock right here or on the store's machine; {DISCIPLINE}");
+                match apart {
+                    _ if apart > CLOCK_BOUND_MS => Finding::fail(
+                        CHECK,
+                        format!("{detail}: beyond {CLOCK_BOUND_MS} ms no worker is leased"),
+                        fix,
+                    ),
+                    _ if u128::from(apart) > ERROR_MAX.as_millis() + unsure.as_millis() => {
+                        Finding::warn(CHECK, detail, fix)
+                    }
+                    _ => Finding::ok(CHECK, detail),
                 }
-                _ => Finding::ok(CHECK, detail),
             }
-        }
-    };
-    vec![row]
+        };
+        vec![row]
+    })
 }
 
 /// How far our clock is ahead of another.

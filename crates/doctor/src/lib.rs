@@ -34,7 +34,7 @@ mod store;
 mod timing;
 
 pub use self::advice::{Advised, next_step_after};
-pub use self::check::{apart, within_limit};
+pub use self::check::{Check, apart, within_limit};
 pub use self::clock::{clock, store_clock};
 pub use self::descriptors::{DescriptorNeeds, descriptors};
 pub use self::directory::directory;

@@ -10,6 +10,7 @@ use frazil_coord::{ErrorKind, Group, Meta, Store, neighbours, pool_meta};
 use frazil_wire::printable;
 use frazil_wire::words::{count, instant, span};
 
+use crate::check::Check;
 use crate::finding::Finding;
 use crate::node_settings::NodeSettings;
 use crate::store::failed;
@@ -19,17 +20,19 @@ const NAMESPACE: &str = "namespace";
 const LAST_WORKER: u64 = (1 << 16) - 1;
 
 /// Whether the nodes of the namespace agree with these settings: the check `namespace`.
-pub async fn namespace(node: &NodeSettings, store: &dyn Store) -> Vec<Finding> {
-    match pool_meta(store).await {
-        Err(error) => vec![failed(NAMESPACE, &error)],
-        Ok(Some(meta)) => {
-            let mut rows = judge(node, &meta.value);
-            let workers = (meta.value.first_worker, meta.value.last_worker);
-            rows.extend(overlapping(node, store, workers).await);
-            rows
+pub fn namespace<'a>(node: &'a NodeSettings, store: &'a dyn Store) -> Check<'a> {
+    Box::pin(async move {
+        match pool_meta(store).await {
+            Err(error) => vec![failed(NAMESPACE, &error)],
+            Ok(Some(meta)) => {
+                let mut rows = judge(node, &meta.value);
+                let workers = (meta.value.first_worker, meta.value.last_worker);
+                rows.extend(overlapping(node, store, workers).await);
+                rows
+            }
+            Ok(None) => vec![missing(node, store).await],
         }
-        Ok(None) => vec![missing(node, store).await],
-    }
+    })
 }
 
 async fn missing(node: &NodeSettings, store: &dyn Store) -> Finding {

@@ -6,6 +6,7 @@ use frazil_coord::{Census, PoolView, SlotCounts, SlotState, Store, keeper, pool_
 use frazil_wire::printable;
 use frazil_wire::words::{count, instant};
 
+use crate::check::Check;
 use crate::finding::Finding;
 use crate::node_settings::NodeSettings;
 use crate::store::failed;
@@ -15,21 +16,23 @@ const POOL: &str = "pool";
 const NAMED_MAX: usize = 4;
 
 /// Whether a worker can be had, and which somebody has to repair: the check `pool`.
-pub async fn pool(node: &NodeSettings, store: &dyn Store) -> Vec<Finding> {
-    let now = unix_ms();
-    let meta = match pool_meta(store).await {
-        Err(error) => return vec![failed(POOL, &error)],
-        Ok(None) => return vec![Finding::skipped(POOL, "there is no namespace yet")],
-        Ok(Some(meta)) => meta,
-    };
-    match PoolView::read(store, meta, now).await {
-        Err(error) => vec![failed(POOL, &error)],
-        Ok(pool) => {
-            let mut rows = vec![room(&pool, now)];
-            rows.extend(broken(node, &pool));
-            rows
+pub fn pool<'a>(node: &'a NodeSettings, store: &'a dyn Store) -> Check<'a> {
+    Box::pin(async move {
+        let now = unix_ms();
+        let meta = match pool_meta(store).await {
+            Err(error) => return vec![failed(POOL, &error)],
+            Ok(None) => return vec![Finding::skipped(POOL, "there is no namespace yet")],
+            Ok(Some(meta)) => meta,
+        };
+        match PoolView::read(store, meta, now).await {
+            Err(error) => vec![failed(POOL, &error)],
+            Ok(pool) => {
+                let mut rows = vec![room(&pool, now)];
+                rows.extend(broken(node, &pool));
+                rows
+            }
         }
-    }
+    })
 }
 
 /// Whether a worker can be had, and how many more.

@@ -7,6 +7,7 @@ use frazil_coord::time::boot_time;
 use frazil_coord::{Error, ErrorKind, Leasing, Severity, Store};
 
 use crate::advice::next_step_after;
+use crate::check::Check;
 use crate::clock::ms;
 use crate::finding::Finding;
 use crate::login::described;
@@ -104,16 +105,18 @@ fn remedy(kind: ErrorKind, text: &str) -> &'static str {
 const GUARANTEES: &str = "guarantees";
 
 /// What the store promises as it is set up, and what weakens that: the check `guarantees`.
-pub async fn guarantees(node: &NodeSettings, store: &dyn Store) -> Vec<Finding> {
-    let promised = store.guarantees();
-    let detail = format!("{}: uniqueness is {}", promised.store, promised.uniqueness.word());
-    let mut rows = vec![Finding::ok(GUARANTEES, detail)];
-    match store.diagnose(&node.effective_timing()).await {
-        Ok(findings) => rows.extend(findings.into_iter().map(|found| match found.severity {
-            Severity::Warning => Finding::warn(GUARANTEES, found.what, found.fix),
-            _ => Finding::fail(GUARANTEES, found.what, found.fix),
-        })),
-        Err(error) => rows.push(failed(GUARANTEES, &error)),
-    }
-    rows
+pub fn guarantees<'a>(node: &'a NodeSettings, store: &'a dyn Store) -> Check<'a> {
+    Box::pin(async move {
+        let promised = store.guarantees();
+        let detail = format!("{}: uniqueness is {}", promised.store, promised.uniqueness.word());
+        let mut rows = vec![Finding::ok(GUARANTEES, detail)];
+        match store.diagnose(&node.effective_timing()).await {
+            Ok(findings) => rows.extend(findings.into_iter().map(|found| match found.severity {
+                Severity::Warning => Finding::warn(GUARANTEES, found.what, found.fix),
+                _ => Finding::fail(GUARANTEES, found.what, found.fix),
+            })),
+            Err(error) => rows.push(failed(GUARANTEES, &error)),
+        }
+        rows
+    })
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -233,6 +234,15 @@ impl Builder {
     /// # Errors
     /// If the store cannot be opened.
     pub async fn begin(self) -> Result<Node, StartError> {
+        self.boxed().await
+    }
+
+    /// Boxed, so that a start is compiled here and not in every crate that starts a node.
+    fn boxed(self) -> Pin<Box<dyn Future<Output = Result<Node, StartError>> + Send>> {
+        Box::pin(self.begin_here())
+    }
+
+    async fn begin_here(self) -> Result<Node, StartError> {
         let url = self.checked_url()?;
         let store = self.store.open(url.as_ref(), &self.namespace).await?;
         let holder = self.holder.clone().unwrap_or_else(default_holder);

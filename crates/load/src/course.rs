@@ -1,5 +1,6 @@
 //! The course of a measurement of a server.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,11 +34,18 @@ const SECOND: Duration = Duration::from_secs(1);
 pub async fn measure(plan: Plan, observer: &mut impl Observer) -> Result<Report, Error> {
     let (plan, mut notes) = (Arc::new(plan), Vec::new());
     let course = tokio::select! {
-        course = Course::prepare(&plan, &mut notes) => course,
+        course = prepared(&plan, &mut notes) => course,
         () = observer.interrupted() => return Err(Error::Interrupted),
     };
     notes.iter().for_each(|note| observer.note(note));
     course?.run(observer).await
+}
+
+/// A course to be. Boxed, so that the clients are compiled here and not in every crate that measures.
+type Preparing<'a> = Pin<Box<dyn Future<Output = Result<Course, Error>> + Send + 'a>>;
+
+fn prepared<'a>(plan: &'a Arc<Plan>, notes: &'a mut Vec<String>) -> Preparing<'a> {
+    Box::pin(Course::prepare(plan, notes))
 }
 
 /// Everything that takes part.
@@ -189,9 +197,18 @@ impl Course {
     /// are an outage only if they were all that came in the last second: a server that is asked for
     /// too much refuses now and then.
     async fn outage(&self, times: Times) -> Option<Outage> {
-        if !self.sum.ends_in_failure() {
-            return None;
+        match self.sum.ends_in_failure() {
+            true => self.last_look(times).await,
+            false => None,
         }
+    }
+
+    /// Boxed as [`Preparing`] is.
+    fn last_look(&self, times: Times) -> Pin<Box<dyn Future<Output = Option<Outage>> + Send + '_>> {
+        Box::pin(self.look_at_last(times))
+    }
+
+    async fn look_at_last(&self, times: Times) -> Option<Outage> {
         let place = self.plan.connections + 1;
         let sender = || self.verifier.as_ref().map(|verifier| verifier.sender(place));
         let fault = probe::last_look(&self.plan, sender).await.err()?;

@@ -7,6 +7,7 @@ pub(crate) mod shutdown;
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -107,12 +108,19 @@ pub(crate) struct Shared {
     trouble: arc_swap::ArcSwapOption<String>,
 }
 
+/// A server that runs.
+type Running<'a> = Pin<Box<dyn Future<Output = Result<(), RunError>> + Send + 'a>>;
+
 impl App {
     /// Takes the addresses to listen on. Nothing is answered before [`run`](Self::run).
     ///
     /// # Errors
     /// If an address cannot be had, or the configuration makes no sense.
-    pub async fn bind(mut config: Config) -> Result<Self, BindError> {
+    pub async fn bind(config: Config) -> Result<Self, BindError> {
+        Self::bound(config)
+    }
+
+    fn bound(mut config: Config) -> Result<Self, BindError> {
         check_scopes(&config.scopes)?;
         check_listeners(&config)?;
         config.node.check().map_err(BindError::Node)?;
@@ -184,7 +192,19 @@ impl App {
     ///
     /// # Errors
     /// If the node cannot start, or refused for longer than it may.
-    pub async fn run(self, signal: impl Future<Output = ()>) -> Result<(), RunError> {
+    pub async fn run(self, signal: impl Future<Output = ()> + Send) -> Result<(), RunError> {
+        self.boxed(std::pin::pin!(signal)).await
+    }
+
+    /// Boxed, so that the server is compiled here and not in every crate that runs one.
+    fn boxed<'a>(self, signal: Pin<&'a mut (dyn Future<Output = ()> + Send + 'a)>) -> Running<'a> {
+        Box::pin(self.serve(signal))
+    }
+
+    async fn serve(
+        self,
+        signal: Pin<&mut (dyn Future<Output = ()> + Send + '_)>,
+    ) -> Result<(), RunError> {
         let Self { config, http, grpc, resp, admin, threads, shared, condition, .. } = self;
         let shutdown = shared.shutdown.clone();
         let mut listeners = tokio::task::JoinSet::new();

@@ -1,6 +1,7 @@
 //! Opening a store and its namespace, and what the failures mean to the shell.
 
 use std::env;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use frazil::coord::stores::file::Copied;
@@ -10,6 +11,9 @@ use tokio::runtime::Runtime;
 
 use crate::args::{PlaceArg, STORE_VARIABLE};
 use crate::output::{Exit, Failure, say};
+
+/// A command that waits for a store. Boxed: what runs it is compiled once for all commands.
+pub(super) type Running<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + 'a>>;
 
 /// Everything that waits for a store runs on this.
 pub(super) fn runtime() -> Result<Runtime, Failure> {

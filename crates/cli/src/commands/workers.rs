@@ -13,18 +13,18 @@ mod watch;
 pub(super) use self::pool::Pool;
 pub(super) use self::view::View;
 
-use super::place;
+use super::place::{self, Running};
 use crate::args::WorkersCommand;
 use crate::output::Failure;
 
 pub(crate) fn run(command: &WorkersCommand) -> Result<(), Failure> {
-    let runtime = place::runtime()?;
-    match command {
-        WorkersCommand::Ls(args) => runtime.block_on(ls::run(args)),
-        WorkersCommand::Watch(args) => runtime.block_on(watch::run(args)),
-        WorkersCommand::Drain(args) => runtime.block_on(drain::run(args)),
-        WorkersCommand::Rotate(args) => runtime.block_on(rotate::run(args)),
-        WorkersCommand::Release(args) => runtime.block_on(rotate::release(args)),
-        WorkersCommand::Repair(args) => runtime.block_on(repair::run(args)),
-    }
+    let run: Running<'_> = match command {
+        WorkersCommand::Ls(args) => Box::pin(ls::run(args)),
+        WorkersCommand::Watch(args) => Box::pin(watch::run(args)),
+        WorkersCommand::Drain(args) => Box::pin(drain::run(args)),
+        WorkersCommand::Rotate(args) => Box::pin(rotate::run(args)),
+        WorkersCommand::Release(args) => Box::pin(rotate::release(args)),
+        WorkersCommand::Repair(args) => Box::pin(repair::run(args)),
+    };
+    place::runtime()?.block_on(run)
 }
