@@ -50,6 +50,7 @@ check:
 	tools/mutants --check
 	tools/mutants --self-test
 	tools/picture --self-test
+	tools/programs --self-test
 
 fix:
 	cargo fmt --all

@@ -56,7 +56,7 @@ impl Server {
             if let (Some(cert), Some(key)) = (&args.trust.cert, &args.trust.cert_key) {
                 settings = settings.identity(cert, key);
             }
-        } else if key.is_some() && !is_loopback(base) {
+        } else if key.is_some() && !frazil_server::is_loopback(base) {
             say("warning: the key is sent without encryption: use https");
         }
         let has_key = key.is_some();
@@ -242,15 +242,6 @@ fn checked(url: &str) -> Result<&str, Failure> {
     Ok(url.trim_end_matches('/'))
 }
 
-/// Whether what is sent there stays on this machine.
-pub(crate) fn is_loopback(base: &str) -> bool {
-    let authority = base.split_once("://").map_or(base, |(_, rest)| rest);
-    let authority = authority.split('/').next().unwrap_or_default();
-    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-}
-
 #[cfg(test)]
 mod tests {
     use frazil_coord::Secret;
@@ -267,19 +258,6 @@ mod tests {
                 panic!("{bad}")
             };
             assert!(!message.contains("canary"), "{message}");
-        }
-    }
-
-    #[test]
-    fn only_this_machine_is_loopback() {
-        for (base, expected) in [
-            ("http://127.0.0.1:7780", true),
-            ("http://localhost:1/x", true),
-            ("http://[::1]:7780", true),
-            ("http://10.0.0.7:7780", false),
-            ("http://localhost.example", false),
-        ] {
-            assert_eq!(is_loopback(base), expected, "{base}");
         }
     }
 

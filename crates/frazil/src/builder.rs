@@ -28,7 +28,7 @@ pub(crate) const LANES_MAX: usize = 64;
 /// How long a start waits for workers by default: longer than a new namespace takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The workers of a pool: more than anybody runs, and few enough to be looked at one by one.
-const POOL_MAX: u64 = 1 << 16;
+const POOL_MAX: u32 = 1 << 16;
 
 /// A node to start. The defaults: one lane, the default layout and namespace, and the file store
 /// under the user's [state directory](crate::state_directory()).
@@ -262,19 +262,14 @@ impl Builder {
         if let Some(url) = &mut url {
             self.check_timeout(url)?;
         }
-        let last = self.last_worker();
+        let last = last_worker(&self.layout);
         let fixed = url.as_ref().and_then(fixed_worker).map(|number| number..=number);
         match fixed.as_ref().or(self.workers.as_ref()) {
-            Some(workers) if workers.is_empty() || u64::from(*workers.end()) > last => {
+            Some(workers) if workers.is_empty() || *workers.end() > last => {
                 Err(StartError::Workers { workers: workers.clone(), last })
             }
             _ => Ok(url),
         }
-    }
-
-    /// The last worker of the largest pool.
-    fn last_worker(&self) -> u64 {
-        self.layout.last_worker().min(POOL_MAX - 1)
     }
 
     /// A request must not take so long that the lease lapses behind it.
@@ -333,13 +328,18 @@ impl Builder {
             timing: if fixed.is_some() { fixed_timing(&self.layout) } else { self.timing },
             layout: layout_mark(&self.layout),
             workers: fixed.map(|number| (number, number)).or(workers),
-            last_worker: u32::try_from(self.last_worker()).unwrap_or(u32::MAX),
+            last_worker: last_worker(&self.layout),
             first_use: self.first_use.unwrap_or_else(|| first_use(url)),
             holder: holder.to_owned(),
             info,
             favourite: None,
         }
     }
+}
+
+/// The last worker of the largest pool that a layout has room for.
+pub(crate) fn last_worker(layout: &Layout) -> u32 {
+    u32::try_from(layout.last_worker()).unwrap_or(u32::MAX).min(POOL_MAX - 1)
 }
 
 /// What a namespace's meta record says of a layout.

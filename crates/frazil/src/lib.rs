@@ -60,6 +60,8 @@ mod lanes;
 #[cfg(not(any(loom, shuttle)))]
 mod losses;
 #[cfg(not(any(loom, shuttle)))]
+mod new_namespace;
+#[cfg(not(any(loom, shuttle)))]
 mod node;
 #[cfg(not(any(loom, shuttle)))]
 mod rotation;
@@ -95,6 +97,7 @@ pub use self::{
     clock::{DisciplinedClock, Steps},
     fixed::{fixed_timing, fixed_worker},
     info::{LaneInfo, NodeInfo},
+    new_namespace::{InvalidNamespace, NewNamespace},
     node::{Issued, Node, NotIssued},
     rotation::{Moved, NotRotated},
     start_error::StartError,

@@ -27,7 +27,7 @@ pub enum StartError {
         /// The range.
         workers: RangeInclusive<u32>,
         /// The last worker of the layout.
-        last: u64,
+        last: u32,
     },
     /// The durations do not go together.
     Timing(TimingError),

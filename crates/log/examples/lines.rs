@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         tracing::warn!(error = "connection refused", "the store is away");
         tracing::debug!(attempt, "not written: the filter says info");
     }
-    tracing::info!(worker = 7, "the lease is ours");
+    tracing::info!(target: "frazil_example", worker = 7, "the lease is ours");
     log.finish();
     Ok(())
 }

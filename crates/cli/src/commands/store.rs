@@ -4,7 +4,6 @@ mod export;
 mod forget_replica;
 mod import;
 mod init;
-mod new_meta;
 mod quarantine;
 mod repair;
 mod show;

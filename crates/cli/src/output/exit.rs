@@ -2,9 +2,9 @@
 
 use std::io;
 
-use frazil::NotIssued;
 use frazil::coord::ErrorKind;
 use frazil::coord::keeper::{Refusal, Waiting};
+use frazil::{InvalidNamespace, NotIssued};
 use frazil_doctor::Advised;
 use frazil_id::NotReady;
 use frazil_server::keys::StoredKeysError;
@@ -93,6 +93,17 @@ impl From<frazil::StartError> for Failure {
             ) => Self::new(Exit::Refused, error),
             Start::NoWorker(_) | Start::Thread(_) => Self::new(Exit::Unavailable, error),
             _ => Self::usage(error),
+        }
+    }
+}
+
+impl From<InvalidNamespace> for Failure {
+    fn from(error: InvalidNamespace) -> Self {
+        match error {
+            InvalidNamespace::NoRandomness(why) => {
+                Self::new(Exit::Unavailable, format_args!("no random bits: {why}"))
+            }
+            error => Self::usage(error),
         }
     }
 }

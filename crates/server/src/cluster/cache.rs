@@ -23,7 +23,7 @@ use crate::cluster::scopes::ADVERTISE;
 const FRESH: Duration = Duration::from_secs(1);
 /// Where a node listens for HTTP, in the records of its workers.
 pub(crate) const LISTEN: &str = "listen";
-/// The same where it is administered, if that is apart: the command line looks there.
+/// The same where it is administered, if that is apart.
 pub(crate) const ADMIN: &str = "admin";
 /// How old the numbers of metrics may be.
 const FRESH_ENOUGH: Duration = Duration::from_secs(10);

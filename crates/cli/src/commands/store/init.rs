@@ -1,22 +1,19 @@
 //! `frazil store init`.
 
+use frazil::NewNamespace;
 use frazil::coord::stores::file::Copied;
 use frazil::coord::transfer::{over_blank, version_to_fill};
 use frazil::coord::{Group, Leasing, Put};
 
-use super::new_meta::RequestedMeta;
 use crate::args::InitArgs;
 use crate::output::{Data, Exit, Failure, say};
 
 pub(super) async fn run(args: &InitArgs) -> Result<(), Failure> {
     let url = args.place.url()?;
-    let wish = RequestedMeta {
-        url: &url,
-        layout: &args.layout.layout,
-        workers: args.workers,
-        window: args.window,
-    };
-    let meta = wish.meta()?;
+    let meta = NewNamespace::new(&url, &args.layout.layout)
+        .workers(args.workers.workers)
+        .window(args.window)
+        .meta()?;
     let store = args.place.open(Copied::Refuse).await?;
     let known = store.meta().await?;
     let blank = version_to_fill(known.as_ref());

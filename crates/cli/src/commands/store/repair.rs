@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use frazil::NewNamespace;
 use frazil::coord::keeper::repair_command;
 use frazil::coord::quarantine::longest_use_ms;
 use frazil::coord::rules::{WINDOW_MAX_MS, is_plainly_wrong};
@@ -13,7 +14,6 @@ use frazil::coord::{
 };
 use serde::Serialize;
 
-use super::new_meta::RequestedMeta;
 use crate::args::RepairArgs;
 use crate::commands::workers::Pool;
 use crate::output::{Data, Exit, Failure, say};
@@ -106,13 +106,10 @@ async fn open(args: &RepairArgs) -> Result<(Arc<dyn Store>, Versioned<Meta>, boo
 /// longest there is must pass.
 fn create(args: &RepairArgs) -> Result<Meta, Failure> {
     let url = args.place.url()?;
-    let wish = RequestedMeta {
-        url: &url,
-        layout: &args.layout.layout,
-        workers: args.workers,
-        window: args.window,
-    };
-    let meta = wish.meta()?;
+    let meta = NewNamespace::new(&url, &args.layout.layout)
+        .workers(args.workers.workers)
+        .window(args.window)
+        .meta()?;
     let window_ms = args.window.map_or(WINDOW_MAX_MS, |_| meta.window_ms);
     let quarantine = unix_ms().saturating_add(longest_use_ms(window_ms));
     Ok(Meta { quarantine, ..meta })

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use frazil::coord::time::unix_ms;
 use frazil::coord::{Meta, SlotState, Store, Versioned};
+use frazil_server::AdminAddress;
 
 use super::pool::Pool;
 use super::view::View;
 use crate::args::{PlaceArg, TargetArg};
 use crate::output::{Exit, Failure};
-use crate::remote::{Server, is_loopback};
+use crate::remote::Server;
 use crate::words::printable;
 
 /// A store that is looked at again and again.
@@ -26,32 +27,6 @@ pub(super) struct NodeView {
     pub(super) workers: Vec<u32>,
     /// Where it says that it is administered.
     addresses: BTreeSet<AdminAddress>,
-}
-
-/// Where a node says that it is administered.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum AdminAddress {
-    /// From here.
-    Here(String),
-    /// From the machine of this name alone.
-    Only { host: String, url: String },
-}
-
-impl AdminAddress {
-    /// On a listener of its own, where others are told to go, or where it listens: the first that is
-    /// reached from a machine.
-    fn of(info: &BTreeMap<String, String>, this_host: &str) -> Option<Self> {
-        let host = info.get("host").map_or("", String::as_str);
-        let urls = match info.get("admin") {
-            Some(admin) => vec![admin],
-            None => ["advertise", "listen"].iter().filter_map(|name| info.get(*name)).collect(),
-        };
-        let is_reached = |url: &&&String| host == this_host || !is_loopback(url);
-        match urls.iter().find(is_reached) {
-            Some(url) => Some(Self::Here((*url).clone())),
-            None => urls.first().map(|url| Self::Only { host: host.into(), url: (*url).clone() }),
-        }
-    }
 }
 
 /// The nodes of a namespace by name, those included that hold nothing any more.
@@ -126,12 +101,14 @@ impl NodeView {
         let mut all = self.addresses.iter();
         match (all.next(), all.next()) {
             (Some(AdminAddress::Here(url)), None) => Ok(url),
-            (Some(AdminAddress::Only { host, url }), None) => Err(Failure::usage(format_args!(
-                "{name} is reached at {} from the machine {} alone: run this there, or start the \
+            (Some(AdminAddress::OnlyFrom { host, url }), None) => {
+                Err(Failure::usage(format_args!(
+                    "{name} is reached at {} from the machine {} alone: run this there, or start the \
                  node with --advertise URL or --admin ADDR that are reached from here",
-                printable(url),
-                printable(host)
-            ))),
+                    printable(url),
+                    printable(host)
+                )))
+            }
             (None, _) => Err(Failure::usage(format_args!(
                 "{name} does not say where it is reached: start it with --advertise URL, or name \
                  its address with --server"
@@ -182,30 +159,4 @@ pub(super) fn listed(workers: &[u32]) -> String {
     let numbers: Vec<_> = workers.iter().map(ToString::to_string).collect();
     let thing = if workers.len() == 1 { "worker" } else { "workers" };
     format!("{thing} {}", numbers.join(", "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_node_is_administered_where_it_says_and_on_loopback_from_its_own_machine_alone() {
-        let here = |url: &str| Some(AdminAddress::Here(url.to_owned()));
-        let only = |url: &str| Some(AdminAddress::Only { host: "m1".into(), url: url.to_owned() });
-        let (near, far, admin) = ("http://127.0.0.1:1", "http://n1.example:1", "http://[::1]:2");
-        for (info, host, expected) in [
-            (&[("listen", near)][..], "m1", here(near)),
-            (&[("listen", near)], "m2", only(near)),
-            (&[("listen", near), ("advertise", far)], "m2", here(far)),
-            (&[("listen", near), ("advertise", near)], "m2", only(near)),
-            (&[("listen", far), ("advertise", near)], "m2", here(far)),
-            (&[("listen", near), ("advertise", far), ("admin", admin)], "m1", here(admin)),
-            (&[("listen", near), ("advertise", far), ("admin", admin)], "m2", only(admin)),
-            (&[], "m1", None),
-        ] {
-            let info = info.iter().copied().chain([("host", "m1")]);
-            let info = info.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            assert_eq!(AdminAddress::of(&info, host), expected, "{info:?} from {host}");
-        }
-    }
 }
