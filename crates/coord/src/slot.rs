@@ -121,8 +121,8 @@ impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{:?} cannot name a slot: use 1 to {NAME_MAX} letters, digits, '.', '_', '-' or ':', \
-             and a plain number for a worker",
+            "{:?} is not a valid name: use 1 to {NAME_MAX} letters, digits, '.', '_', '-' or ':', and a \
+             plain number for a worker",
             self.0
         )
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::crypto::aws_lc_rs;
+use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
@@ -73,7 +73,7 @@ fn with_pair(
 type Builder = rustls::ConfigBuilder<rustls::ClientConfig, rustls::WantsVerifier>;
 
 fn builder() -> Result<Builder, Failure> {
-    rustls::ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    rustls::ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| Failure::usage(format_args!("TLS cannot be spoken: {error}")))
 }

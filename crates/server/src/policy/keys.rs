@@ -15,8 +15,8 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use aws_lc_rs::constant_time::verify_slices_are_equal;
 use frazil::coord::time::unix_ms;
+use subtle::ConstantTimeEq;
 
 pub use self::entry::{KeyEntry, Role};
 pub use self::file::{KeysError, parse, read};
@@ -144,8 +144,10 @@ impl Keyring {
             return Err(Denied::Unread);
         }
         let key = id_of(text).and_then(|id| self.by_id.get(id)).ok_or(Denied::Unknown)?;
-        verify_slices_are_equal(&hash(text), &key.hash).map_err(|_| Denied::Unknown)?;
-        key.check_expiry().map(|()| key)
+        match bool::from(hash(text).ct_eq(&key.hash)) {
+            true => key.check_expiry().map(|()| key),
+            false => Err(Denied::Unknown),
+        }
     }
 
     /// The key whose public id a text has, whether or not it is that key's text.

@@ -32,7 +32,7 @@ fn what_does_not_go_together_is_refused_before_anything_is_done() {
         assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &[][..]), "{said}");
         assert!(said.contains(text), "{flags:?}: {said}");
     }
-    shell.fails(&["elect", "a/b", "--", "true"], 2, &["cannot name a slot"]);
+    shell.fails(&["elect", "a/b", "--", "true"], 2, &["is not a valid name"]);
     shell.fails(&["elect", "frazil:cluster", "--", "true"], 2, &["Frazil's own"]);
     shell.fails(&["elect", "demo"], 2, &["CMD"]);
     for flag in ["--wait", "--hold", "--every"] {

@@ -133,7 +133,7 @@ fn exchange(
 
 /// A server's side of TLS; with `client_ca` only clients with a certificate of it get in.
 pub(crate) fn tls(cert: &Path, key: &Path, client_ca: Option<&Path>) -> ServerConfig {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let certs = |path: &Path| -> Vec<CertificateDer<'static>> {
         CertificateDer::pem_file_iter(path).unwrap().map(Result::unwrap).collect()
     };

@@ -73,7 +73,7 @@ impl Settings {
             return Err(bad(NO_PASSWORD.into()));
         }
         // Redis is not asked for rustls's default elsewhere; whoever installed one first is right.
-        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let _ = rustls::crypto::ring::default_provider().install_default();
         Ok(Self {
             prefix: prefix(url).map_err(&bad)?,
             timeout: url.timeout(),

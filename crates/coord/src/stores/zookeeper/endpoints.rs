@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use rustls::crypto::aws_lc_rs;
+use rustls::crypto::ring;
 use zookeeper_client as zk;
 
 use crate::error::Error;
@@ -87,7 +87,7 @@ impl Endpoints {
 
 fn pem_files(url: &StoreUrl) -> Result<PemFiles, Error> {
     // Fails if there is a default already, which is as good.
-    let _ = aws_lc_rs::default_provider().install_default();
+    let _ = ring::default_provider().install_default();
     let mut files = url.pem_files()?;
     if files.authorities.is_none() {
         files.authorities =

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::io;
 
-use aws_lc_rs::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
-use aws_lc_rs::rand;
+use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
+use ring::rand::{SecureRandom, SystemRandom};
 
 /// Bytes of a hash.
 pub(super) const HASH_BYTES: usize = SHA256_OUTPUT_LEN;
@@ -28,7 +28,7 @@ impl NewKey {
     pub fn mint() -> io::Result<Self> {
         let (mut id, mut secret) = ([0; ID_BYTES], [0; SECRET_BYTES]);
         for bytes in [id.as_mut_slice(), secret.as_mut_slice()] {
-            rand::fill(bytes).map_err(|_| io::Error::other("no random bits"))?;
+            SystemRandom::new().fill(bytes).map_err(|_| io::Error::other("no random bits"))?;
         }
         Ok(Self { text: format!("{PREFIX}{}_{}", hex(&id), hex(&secret)) })
     }
