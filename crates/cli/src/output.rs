@@ -30,8 +30,9 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// An error is printed with all that it rests on.
     pub(crate) fn new(exit: Exit, why: impl Display) -> Self {
-        Self::Message(exit, why.to_string())
+        Self::Message(exit, format!("{why:#}"))
     }
 
     pub(crate) fn usage(why: impl Display) -> Self {

@@ -209,8 +209,7 @@ impl Drop for Engines {
 
 impl Engine {
     fn start() -> Result<Self, Error> {
-        let bad =
-            |error| Error::invalid(format_args!("no thread is to be had for the client: {error}"));
+        let bad = |error| Error::invalid("no thread is to be had for the client").because(error);
         let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(bad)?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();

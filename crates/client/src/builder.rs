@@ -366,7 +366,7 @@ mod tests {
             good().discover_every(Duration::ZERO),
         ] {
             let error = bad.build().unwrap_err();
-            assert!(matches!(error, Error::Invalid(_)) && !error.is_retryable(), "{error}");
+            assert!(matches!(error, Error::Invalid { .. }) && !error.is_retryable(), "{error}");
         }
         good().build().unwrap();
     }

@@ -306,8 +306,8 @@ mod tests {
             }
         };
         from_variables(set("http://a, http://b:1", "")).unwrap().build().unwrap();
-        assert!(matches!(from_variables(|_| None), Err(Error::Invalid(_))));
-        assert!(matches!(from_variables(set("", "")), Err(Error::Invalid(_))));
+        assert!(matches!(from_variables(|_| None), Err(Error::Invalid { .. })));
+        assert!(matches!(from_variables(set("", "")), Err(Error::Invalid { .. })));
         assert!(from_variables(set("http://a,,", "")).unwrap().build().is_err());
         let error = from_variables(set("http://a", "/nowhere")).unwrap().build().unwrap_err();
         assert!(error.to_string().contains("/nowhere"), "{error}");

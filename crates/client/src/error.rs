@@ -36,6 +36,8 @@ pub enum Error {
         endpoint: Arc<str>,
         /// What is wrong with it.
         why: Arc<str>,
+        /// What that was noticed by, if it was an error.
+        cause: Option<Arc<dyn std::error::Error + Send + Sync>>,
         /// The status of an HTTP answer.
         status: Option<u16>,
         /// After how long to ask again, if that was said.
@@ -65,8 +67,13 @@ pub enum Error {
     },
     /// The client was closed.
     Closed,
-    /// A setting makes no sense.
-    Invalid(Arc<str>),
+    /// A setting makes no sense, or what it names is of no use.
+    Invalid {
+        /// Which, and what to do.
+        why: Arc<str>,
+        /// What happened when it was used.
+        cause: Option<Arc<dyn std::error::Error + Send + Sync>>,
+    },
     /// Which layout the IDs have is not known yet.
     NoLayout,
     /// An ID of another layout.
@@ -102,7 +109,7 @@ impl Error {
             | Self::Late { .. }
             | Self::Resting { .. } => true,
             Self::Closed
-            | Self::Invalid(_)
+            | Self::Invalid { .. }
             | Self::NoLayout
             | Self::OutsideLayout(_)
             | Self::Time(_) => false,
@@ -122,7 +129,7 @@ impl Error {
     }
 
     pub(crate) fn invalid(why: impl fmt::Display) -> Self {
-        Self::Invalid(why.to_string().into())
+        Self::Invalid { why: why.to_string().into(), cause: None }
     }
 
     pub(crate) fn unreachable(
@@ -141,9 +148,21 @@ impl Error {
         Self::Broken {
             endpoint: endpoint.clone(),
             why: why.to_string().into(),
+            cause: None,
             status: None,
             retry_after: None,
         }
+    }
+
+    /// The same, with what it rests on.
+    pub(crate) fn because(
+        mut self,
+        error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        if let Self::Broken { cause, .. } | Self::Invalid { cause, .. } = &mut self {
+            *cause = Some(Arc::from(error.into()));
+        }
+        self
     }
 }
 
@@ -195,7 +214,7 @@ impl Error {
                  and check that the servers run"
             ),
             Self::Closed => f.write_str("the client was closed. Make another one"),
-            Self::Invalid(why) => f.write_str(why),
+            Self::Invalid { why, .. } => f.write_str(why),
             Self::NoLayout => f.write_str(
                 "the layout is not known yet: call info() first, or give it with layout()",
             ),
@@ -208,7 +227,9 @@ impl Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Unreachable { cause, .. } => Some(&**cause),
+            Self::Unreachable { cause, .. }
+            | Self::Broken { cause: Some(cause), .. }
+            | Self::Invalid { cause: Some(cause), .. } => Some(&**cause),
             Self::Late { last: Some(last), .. } | Self::Resting { last: Some(last), .. } => {
                 Some(&**last)
             }

@@ -7,7 +7,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use frazil_id::{Id, Layout};
+use frazil_id::{Id, Layout, LayoutError};
 use frazil_wire::ApiError;
 use frazil_wire::proto::id_service_client::IdServiceClient;
 use frazil_wire::proto::{Form, InfoRequest, NextRequest, NextResponse, Run};
@@ -64,11 +64,8 @@ impl Channels {
         let mut stub = self.stub(target)?;
         let info =
             stub.info(request).await.map_err(|status| self.failed(target, status))?.into_inner();
-        let layout = info.layout.parse().map_err(|error| {
-            Error::broken(
-                &target.endpoint.text,
-                format_args!("its layout is not understood: {error}"),
-            )
+        let layout = info.layout.parse().map_err(|error: LayoutError| {
+            Error::broken(&target.endpoint.text, "its layout is not understood").because(error)
         })?;
         Ok(ServerInfo {
             version: info.version,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use frazil_id::{Id, Layout};
+use frazil_id::{Id, Layout, LayoutError};
 use frazil_wire::{ApiError, Info, Problem, query_value};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::client::conn::http1::{SendRequest, handshake};
@@ -122,17 +122,20 @@ impl Connections {
         if answer.status() != StatusCode::OK {
             return Err(refusal(target, &answer));
         }
-        let nonsense = |why: &dyn std::fmt::Display| {
-            Error::broken(
-                &target.endpoint.text,
-                format_args!("what it says of itself is not understood: {why}"),
-            )
+        let nonsense = |error: Box<dyn std::error::Error + Send + Sync>| {
+            let why = "what it says of itself is not understood";
+            Error::broken(&target.endpoint.text, why).because(error)
         };
-        let info: Info = serde_json::from_slice(answer.body()).map_err(|error| nonsense(&error))?;
+        let info: Info =
+            serde_json::from_slice(answer.body()).map_err(|error| nonsense(error.into()))?;
         Ok(ServerInfo {
             version: info.version,
             namespace: info.namespace,
-            layout: info.layout.text.parse().map_err(|error| nonsense(&error))?,
+            layout: info
+                .layout
+                .text
+                .parse()
+                .map_err(|error: LayoutError| nonsense(error.into()))?,
             node: info.node.name,
             state: info.node.state,
             max_count: info.limits.max_count,
@@ -182,7 +185,9 @@ impl Connections {
         };
         let (head, body) = answer.into_parts();
         let read = Limited::new(body, most).collect().await;
-        let body = read.map_err(|error| Error::broken(name, error))?.to_bytes();
+        let body = read
+            .map_err(|error| Error::broken(name, "its answer cannot be read").because(error))?
+            .to_bytes();
         self.keep(sender);
         Ok(Response::from_parts(head, body))
     }
@@ -247,15 +252,20 @@ fn request(target: &Target, method: Method, path: &str) -> Result<Request<Empty<
     if let Some(key) = &target.key {
         request = request.header(AUTHORIZATION, key.current().header());
     }
-    request.body(Empty::new()).map_err(Error::invalid)
+    request.body(Empty::new()).map_err(unwritten)
 }
 
 /// What no other request has had, also not one of a process that this one was forked from.
 fn nonce() -> Result<HeaderValue, Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|error| Error::invalid(format_args!("the system has no random bits: {error}")))?;
-    HeaderValue::from_str(&format!("{:032x}", u128::from_ne_bytes(bytes))).map_err(Error::invalid)
+        .map_err(|error| Error::invalid("the system has no random bits").because(error))?;
+    HeaderValue::from_str(&format!("{:032x}", u128::from_ne_bytes(bytes)))
+        .map_err(|error| unwritten(error.into()))
+}
+
+fn unwritten(error: hyper::http::Error) -> Error {
+    Error::invalid("the request cannot be written").because(error)
 }
 
 /// Refuses an answer to another request, before anything else of it is believed.
@@ -295,6 +305,7 @@ fn refusal(target: &Target, answer: &Response<Bytes>) -> Error {
     Error::Broken {
         endpoint,
         why: why.into(),
+        cause: None,
         status: Some(status),
         retry_after: retry_after::read(answer.headers(), clock::unix),
     }

@@ -33,20 +33,17 @@ impl Key {
     }
 
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
-        let bad = |why: &dyn fmt::Display| {
-            Error::invalid(format_args!("the key file {} {why}", path.display()))
-        };
-        let length = std::fs::metadata(path)
-            .map_err(|error| bad(&format_args!("cannot be read: {error}")))?
-            .len();
+        let bad = |why: &str| Error::invalid(format_args!("the key file {} {why}", path.display()));
+        let length =
+            std::fs::metadata(path).map_err(|error| bad("cannot be read").because(error))?.len();
         if length > KEY_BYTES_MAX {
-            return Err(bad(&"is no key: write the key alone into it, as one line"));
+            return Err(bad("is no key: write the key alone into it, as one line"));
         }
         let mut text = String::new();
         std::fs::File::open(path)
             .and_then(|file| file.take(KEY_BYTES_MAX).read_to_string(&mut text))
-            .map_err(|error| bad(&format_args!("cannot be read: {error}")))?;
-        Self::new(&text).map_err(|error| bad(&format_args!("is of no use: {error}")))
+            .map_err(|error| bad("cannot be read").because(error))?;
+        Self::new(&text).map_err(|error| bad("is of no use").because(error))
     }
 
     /// As the header `Authorization` has it.

@@ -37,9 +37,7 @@ impl Trust {
             None => config.with_no_client_auth(),
             Some(identity) => {
                 let (chain, key) = identity.read()?;
-                config.with_client_auth_cert(chain, key).map_err(|error| {
-                    identity.bad(&format_args!("they do not go together: {error}"))
-                })?
+                config.with_client_auth_cert(chain, key).map_err(|error| identity.bad(error))?
             }
         };
         let speaking = |protocol: &[u8]| {
@@ -63,32 +61,34 @@ impl Trust {
 impl Identity {
     fn read(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), Error> {
         let chain = CertificateDer::pem_file_iter(&self.cert).and_then(Iterator::collect);
-        let chain: Vec<_> = chain.map_err(|error| self.bad(&error))?;
+        let chain: Vec<_> = chain.map_err(|error| self.bad(error))?;
         if chain.is_empty() {
-            return Err(self.bad(&"there is no certificate in PEM form"));
+            return Err(self.bad("there is no certificate in PEM form"));
         }
-        let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|error| self.bad(&error))?;
+        let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|error| self.bad(error))?;
         Ok((chain, key))
     }
 
-    fn bad(&self, why: &dyn std::fmt::Display) -> Error {
+    fn bad(&self, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
         let (cert, key) = (self.cert.display(), self.key.display());
-        Error::invalid(format_args!(
-            "the certificate {cert} with the key {key} is of no use: {why}"
-        ))
+        Error::invalid(format_args!("the certificate {cert} with the key {key} is of no use"))
+            .because(why)
     }
 }
 
 fn file_roots(path: &Path) -> Result<RootCertStore, Error> {
-    let bad = |why: &dyn std::fmt::Display| {
-        Error::invalid(format_args!("the authorities in {} are of no use: {why}", path.display()))
+    let bad = |why: Box<dyn std::error::Error + Send + Sync>| {
+        Error::invalid(format_args!("the authorities in {} are of no use", path.display()))
+            .because(why)
     };
     let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| bad(&error))? {
-        roots.add(certificate.map_err(|error| bad(&error))?).map_err(|error| bad(&error))?;
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| bad(error.into()))? {
+        roots
+            .add(certificate.map_err(|error| bad(error.into()))?)
+            .map_err(|error| bad(error.into()))?;
     }
     if roots.is_empty() {
-        return Err(bad(&"it has no certificate in PEM form"));
+        return Err(bad("it has no certificate in PEM form".into()));
     }
     Ok(roots)
 }

@@ -105,7 +105,7 @@ impl std::error::Error for Violation {}
 
 impl From<frazil_coord::Error> for Violation {
     fn from(error: frazil_coord::Error) -> Self {
-        Self(error.to_string())
+        Self(format!("{error:#}"))
     }
 }
 

@@ -31,6 +31,6 @@ async fn outage_is_an_error(bench: &Bench<'_>) -> Result<(), Violation> {
 /// Fails the case unless the error says that trying again may help.
 fn is_outage<T: std::fmt::Debug>(act: &str, got: Result<T, Error>) -> Result<(), Violation> {
     let error = want!(got, Err(error) => error);
-    ensure!(error.kind().is_retryable(), "{act} said {error}");
+    ensure!(error.kind().is_retryable(), "{act} said {error:#}");
     Ok(())
 }

@@ -69,7 +69,7 @@ pub use self::lease::{Census, Forgotten, Loss, Settling, Tenure};
 pub use self::metered::{Metered, Operations, Outcome};
 pub use self::namespace::{Namespace, NamespaceError};
 pub use self::new_namespace::FirstUse;
-pub use self::nonce::{Nonce, NonceError};
+pub use self::nonce::{NoRandomBits, Nonce, NonceError};
 pub use self::open::{look, open};
 pub use self::record::{FORMAT, Meta, Record, Token, UnixMs, Version, Versioned};
 pub use self::replicas::ForgottenReplica;
@@ -84,6 +84,7 @@ pub use self::url::{PASSWORD_VARIABLE, PemFiles, Scheme, Secret, StoreUrl, UrlEr
 // What operators' commands and the other crates of Frazil need of it.
 #[doc(hidden)]
 pub use self::{
+    error::write_causes,
     lease::{Acquired, Ask, Choice, Claim, Extended, Guard, Released},
     namespace::etcd_prefix,
     neighbours::{Neighbour, neighbours, warn_of_neighbours},

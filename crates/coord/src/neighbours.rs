@@ -76,7 +76,9 @@ async fn warn(store: &dyn Store, setup: &Setup) {
             }
         }
         // The lease will tell what is wrong with the store.
-        Err(error) => tracing::debug!(%error, "other namespaces were not looked at"),
+        Err(error) => {
+            tracing::debug!(error = %format_args!("{error:#}"), "other namespaces were not looked at")
+        }
     }
 }
 

@@ -3,8 +3,11 @@
 use std::fmt;
 use std::io;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+use crate::error::write_causes;
 
 /// 128 random bits, minted for each acquisition. Names of hosts and process ids repeat in
 /// containers, and a forked process copies a generator in memory; the operating system's bits do
@@ -16,6 +19,10 @@ pub struct Nonce(u128);
 /// The text is not 32 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NonceError;
+
+/// The operating system gives no random bits.
+#[derive(Clone, Debug)]
+pub struct NoRandomBits(Arc<io::Error>);
 
 impl Nonce {
     /// A new one from the operating system.
@@ -86,6 +93,33 @@ impl fmt::Display for NonceError {
 }
 
 impl std::error::Error for NonceError {}
+
+impl From<io::Error> for NoRandomBits {
+    fn from(error: io::Error) -> Self {
+        Self(Arc::new(error))
+    }
+}
+
+impl fmt::Display for NoRandomBits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the operating system gives no random bits")?;
+        if f.alternate() { write_causes(f, self) } else { Ok(()) }
+    }
+}
+
+impl std::error::Error for NoRandomBits {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&*self.0)
+    }
+}
+
+impl PartialEq for NoRandomBits {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_string() == other.0.to_string()
+    }
+}
+
+impl Eq for NoRandomBits {}
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Reason};
 use crate::nonce::Nonce;
 
 /// The format of records and meta that this code writes, and the newest that it reads.
@@ -149,7 +149,7 @@ pub(crate) fn json(value: &impl Serialize) -> String {
 pub(crate) fn parse_meta<T: DeserializeOwned>(
     text: &[u8],
     removal: impl fmt::Display,
-) -> Result<T, (ErrorKind, String)> {
+) -> Result<T, (ErrorKind, Reason)> {
     /// What every format has.
     #[derive(Deserialize)]
     struct Format {
@@ -157,16 +157,16 @@ pub(crate) fn parse_meta<T: DeserializeOwned>(
     }
     let corrupt = |error: serde_json::Error| {
         let why = format!(
-            "meta: {error}; remove it ({removal}), then run frazil store repair with the --layout \
+            "meta cannot be read: remove it ({removal}), then run frazil store repair with the --layout \
              and the --workers of the namespace: it is created anew, in quarantine"
         );
-        (ErrorKind::Corrupt, why)
+        (ErrorKind::Corrupt, Reason::new(why, error))
     };
     // First, since nothing else is known of a newer format.
     let Format { format } = serde_json::from_slice(text).map_err(&corrupt)?;
     if format > FORMAT {
         let why = format!("meta has format {format}, and this program knows up to {FORMAT}");
-        return Err((ErrorKind::NewerFormat, why + ": use a newer one"));
+        return Err((ErrorKind::NewerFormat, (why + ": use a newer one").into()));
     }
     serde_json::from_slice(text).map_err(corrupt)
 }

@@ -229,7 +229,15 @@ impl fmt::Display for ImportError {
     }
 }
 
-impl std::error::Error for ImportError {}
+impl std::error::Error for ImportError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // Its text is that of the error, so what comes next is what that rests on.
+            Self::Store(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 impl From<Error> for ImportError {
     fn from(error: Error) -> Self {

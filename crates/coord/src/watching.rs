@@ -87,7 +87,9 @@ impl Watching {
         self.failures = self.failures.saturating_add(1);
         match store.watch(&self.watched).await {
             Ok(changes) => self.changes = Some(changes),
-            Err(error) => tracing::debug!(%error, "no watch on the store"),
+            Err(error) => {
+                tracing::debug!(error = %format_args!("{error:#}"), "no watch on the store")
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use frazil_coord::StoreUrl;
+use frazil_coord::{StoreUrl, write_causes};
 use frazil_election::processor::ProcessorError;
 
 /// Why there is no demonstration, or none any more.
@@ -27,7 +27,10 @@ impl fmt::Display for Error {
             }
             Self::Store(error) => error.fmt(f),
             Self::Processor(error) => error.fmt(f),
-            Self::Terminal(error) => write!(f, "the terminal cannot be drawn on: {error}"),
+            Self::Terminal(_) => {
+                f.write_str("the terminal cannot be drawn on")?;
+                if f.alternate() { write_causes(f, self) } else { Ok(()) }
+            }
         }
     }
 }

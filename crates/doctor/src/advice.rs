@@ -23,7 +23,7 @@ impl fmt::Display for Advised<'_> {
 #[must_use]
 pub fn next_step_after(error: &Error) -> Option<&'static str> {
     let is_local = ["file:", "static:"].iter().any(|name| error.store().starts_with(name));
-    next_step(error.kind(), is_local, &error.to_string())
+    next_step(error.kind(), is_local, &format!("{error:#}"))
 }
 
 fn next_step(kind: ErrorKind, is_local: bool, text: &str) -> Option<&'static str> {

@@ -55,7 +55,7 @@ async fn missing(node: &NodeSettings, store: &dyn Store) -> Finding {
 
 fn judge(node: &NodeSettings, meta: &Meta) -> Vec<Finding> {
     if let Some(refusal) = setup(node).disagreement(meta) {
-        return vec![Finding::fail(NAMESPACE, printable(&refusal.to_string()), fix(&refusal))];
+        return vec![Finding::fail(NAMESPACE, printable(&format!("{refusal:#}")), fix(&refusal))];
     }
     let (budget, window) = (node.effective_timing().outage_budget, meta.window_ms);
     let name = node.namespace.as_str();
@@ -92,7 +92,7 @@ async fn overlapping(node: &NodeSettings, store: &dyn Store, workers: (u32, u32)
         Err(error) if error.kind() == ErrorKind::Denied => {
             vec![Finding::ok(
                 NAMESPACE,
-                format!("other namespaces of the store cannot be seen: {error}"),
+                format!("other namespaces of the store cannot be seen: {error:#}"),
             )]
         }
         Err(error) => vec![failed(NAMESPACE, &error)],

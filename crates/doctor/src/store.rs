@@ -73,7 +73,7 @@ fn judge_trips(node: &NodeSettings, store: &str, trips: [Duration; READS]) -> Fi
 
 /// The finding of an error of the store.
 pub(crate) fn failed(check: &'static str, error: &Error) -> Finding {
-    let text = error.to_string();
+    let text = format!("{error:#}");
     let fix = match next_step_after(error) {
         Some(step) => step,
         None => remedy(error.kind(), &text),

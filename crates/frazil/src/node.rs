@@ -432,6 +432,10 @@ impl fmt::Display for NotIssued {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotReady(why) => why.fmt(f),
+            Self::NoWorker(LeaseState::Refused(refusal)) => {
+                f.write_str("no ID without a worker: ")?;
+                refusal.fmt(f)
+            }
             Self::NoWorker(state) => write!(f, "no ID without a worker: {state}"),
             Self::Forked => f.write_str(FORKED),
             Self::Unusable(fault) => fault.fmt(f),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use frazil_coord::keeper::{Refusal, Waiting};
 use frazil_coord::rules::REQUEST_MAX;
-use frazil_coord::{Error, TimingError, UrlError};
+use frazil_coord::{Error, TimingError, UrlError, write_causes};
 
 use crate::builder::LANES_MAX;
 
@@ -84,7 +84,10 @@ impl fmt::Display for StartError {
                 )
             }
             Self::Options(error) => error.fmt(f),
-            Self::Thread(_) => f.write_str("no thread for the leases: see how many there may be"),
+            Self::Thread(_) => {
+                f.write_str("no thread for the leases: see how many there may be")?;
+                if f.alternate() { write_causes(f, self) } else { Ok(()) }
+            }
             Self::Store(error) => error.fmt(f),
             Self::Refused(refusal) => refusal.fmt(f),
             Self::NoWorker(waiting) => write!(f, "no worker in time, waiting for {waiting}"),

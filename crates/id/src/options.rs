@@ -176,7 +176,10 @@ impl fmt::Display for StartError {
                 "the layout ends in {left:?} and at least {least:?} is asked for: move to a layout \
                  with more time bits"
             ),
-            Self::Clock(_) => f.write_str("the clock cannot be used"),
+            Self::Clock(why) => {
+                f.write_str("the clock cannot be used")?;
+                if f.alternate() { write!(f, ": {why}") } else { Ok(()) }
+            }
         }
     }
 }

@@ -228,7 +228,7 @@ impl App {
             () = signal => Ok(()),
             end = keep(&shared, &config, &condition) => end,
         };
-        let reason = outcome.as_ref().err().map(ToString::to_string);
+        let reason = outcome.as_ref().err().map(|error| format!("{error:#}"));
         // Who was drained before it was stopped has given balancers their time.
         let was_drained = shutdown.draining.is_cancelled();
         shutdown.draining.cancel();
@@ -263,9 +263,9 @@ async fn keep(
     condition: &watch::Sender<Condition>,
 ) -> Result<(), RunError> {
     let tell = |error: &StartError| {
-        let told = shared.trouble.swap(Some(Arc::new(error.to_string())));
-        if told.is_none_or(|told| *told != error.to_string()) {
-            tracing::warn!(%error, "cannot open the store, and tries again every second");
+        let told = shared.trouble.swap(Some(Arc::new(format!("{error:#}"))));
+        if told.is_none_or(|told| *told != format!("{error:#}")) {
+            tracing::warn!(error = %format_args!("{error:#}"), "cannot open the store, and tries again every second");
         }
     };
     let opening = open::open(&config.node, tell);

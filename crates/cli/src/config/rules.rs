@@ -93,17 +93,17 @@ impl Findings<'_> {
         };
         let node = Node::builder().store_url(memory).layout(args.layout.layout);
         if let Err(error) = node.clone().options(options(args)).check() {
-            self.add(&["clock.max_ahead", "node.layout"], error.to_string());
+            self.add(&["clock.max_ahead", "node.layout"], format!("{error:#}"));
         }
         if let Some((first, last)) = args.workers.workers
             && let Err(error) = node.clone().workers(first..=last).check()
         {
-            self.add(&["node.workers", "node.layout"], error.to_string());
+            self.add(&["node.workers", "node.layout"], format!("{error:#}"));
         }
         if let Some(worker) = args.worker
             && let Err(error) = node.workers(worker..=worker).check()
         {
-            self.add(&["node.worker", "node.layout"], error.to_string());
+            self.add(&["node.worker", "node.layout"], format!("{error:#}"));
         }
     }
 
@@ -146,11 +146,11 @@ impl Findings<'_> {
             Err(error @ StartError::Timeout { .. }) => {
                 self.add(
                     &["store.url", "lease.ttl"],
-                    format!("{error}; lower timeout= in the URL"),
+                    format!("{error:#}; lower timeout= in the URL"),
                 );
             }
             Err(error @ StartError::Workers { .. }) if !self.is_set("node.worker") => {
-                self.add(&["store.url", "node.layout"], error.to_string());
+                self.add(&["store.url", "node.layout"], format!("{error:#}"));
             }
             _ => {}
         }
@@ -163,7 +163,7 @@ impl Findings<'_> {
         for text in &args.scopes {
             match DeclaredScope::parse(text) {
                 Ok(scope) => scopes.push(scope),
-                Err(error) => wrong.push(error.to_string()),
+                Err(error) => wrong.push(format!("{error:#}")),
             }
         }
         let mut config = config_of(args, store.cloned(), scopes);
@@ -175,7 +175,7 @@ impl Findings<'_> {
         });
         wrong.into_iter().for_each(|why| self.add(&["node.scopes"], why));
         for problem in config.problems() {
-            self.add(&problem.settings, problem.error.to_string());
+            self.add(&problem.settings, format!("{:#}", problem.error));
         }
     }
 

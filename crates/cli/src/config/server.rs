@@ -67,7 +67,7 @@ pub(crate) fn readable_config(args: &ServeArgs) -> Config {
 /// The scopes that requests may name.
 fn scopes(args: &ServeArgs) -> Result<Vec<DeclaredScope>, String> {
     let parsed = args.scopes.iter().map(|text| DeclaredScope::parse(text));
-    parsed.collect::<Result<_, _>>().map_err(|error| error.to_string())
+    parsed.collect::<Result<_, _>>().map_err(|error| format!("{error:#}"))
 }
 
 /// The store: the one that is named, the fixed worker's, or the default one.
@@ -79,7 +79,7 @@ pub(crate) fn store_url(args: &ServeArgs) -> Result<StoreUrl, String> {
     let named: Option<StoreUrl> = named
         .map(|text| text.parse())
         .transpose()
-        .map_err(|why: frazil::coord::UrlError| why.to_string())?;
+        .map_err(|why: frazil::coord::UrlError| format!("{why:#}"))?;
     let mut url = frazil::store_or_default(named)
         .ok_or_else(|| "there is no state directory: set FRAZIL_STATE_DIR or HOME".to_owned())?;
     if let Some(file) = args.store_password_file.as_deref()

@@ -32,7 +32,11 @@ pub(super) fn is_broken_off(error: &Error) -> bool {
 
 /// The words for it: the deepest cause has the reason, the others say what was done meanwhile.
 pub(super) fn cause(error: &Error) -> String {
-    causes(error).last().map_or_else(|| error.to_string(), |cause| cause.to_string())
+    match error {
+        // What was not understood, or is of no use, is said by themselves.
+        Error::Broken { .. } | Error::Invalid { .. } => format!("{error:#}"),
+        _ => causes(error).last().map_or_else(|| error.to_string(), ToString::to_string),
+    }
 }
 
 fn of_tls(error: &Error) -> Option<&rustls::Error> {

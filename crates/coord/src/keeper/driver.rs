@@ -59,7 +59,7 @@ impl<T: Holder> Driver<T> {
                 Ok(false) => {}
                 // No random bits: nothing can be claimed, and nothing more is risked.
                 Err(refusal) => {
-                    tracing::error!(%refusal, "the lease ends");
+                    tracing::error!(refusal = %format_args!("{refusal:#}"), "the lease ends");
                     self.plan.refuse(refusal);
                     return self.finish();
                 }
@@ -184,7 +184,7 @@ impl<T: Holder> Driver<T> {
             }
             Answer::Repaired(answer) => {
                 if let Err(error) = answer {
-                    tracing::warn!(%error, "lost records were not repaired");
+                    tracing::warn!(error = %format_args!("{error:#}"), "lost records were not repaired");
                 }
                 self.plan.repaired();
             }
@@ -240,7 +240,7 @@ async fn ask(
         Next::Extend(tenure, ask) => {
             let answer = store.extend(&tenure, &ask).await;
             if let Err(error) = &answer {
-                tracing::debug!(%error, slot = %tenure.slot, "a heartbeat failed");
+                tracing::debug!(error = %format_args!("{error:#}"), slot = %tenure.slot, "a heartbeat failed");
             }
             Answer::Extended(tenure, answer)
         }
@@ -289,6 +289,6 @@ async fn read_meta(store: &dyn Store, leases_workers: bool) -> (Result<Look, Err
 /// # Errors
 /// If the operating system gives no random bits.
 pub fn present(holder: &impl Holder) -> Result<Now, Refusal> {
-    let nonce = Nonce::mint().map_err(|error| Refusal::NoRandomBits(error.to_string()))?;
+    let nonce = Nonce::mint().map_err(|error| Refusal::NoRandomBits(error.into()))?;
     Ok(Now { boot: boot_time(), unix: holder.now(), last: holder.last(), nonce })
 }

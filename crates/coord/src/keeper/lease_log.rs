@@ -74,7 +74,9 @@ impl LeaseLog {
             return;
         }
         match &status.trouble {
-            Some(error) => tracing::info!(waited_s, %error, "waiting for {what}"),
+            Some(error) => {
+                tracing::info!(waited_s, error = %format_args!("{error:#}"), "waiting for {what}")
+            }
             None => tracing::info!(waited_s, "waiting for {what}"),
         }
     }

@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind};
 use crate::keeper::Grant;
 use crate::lease::{Census, Loss};
 use crate::namespace::Namespace;
+use crate::nonce::NoRandomBits;
 use crate::record::UnixMs;
 use crate::time::Utc;
 
@@ -155,7 +156,7 @@ pub enum Refusal {
         there: (u32, u32),
     },
     /// The operating system gives no random bits.
-    NoRandomBits(String),
+    NoRandomBits(NoRandomBits),
 }
 
 impl LeaseStatus {
@@ -222,7 +223,7 @@ impl fmt::Display for LeaseState {
             Self::Replacing(loss, waiting) => {
                 write!(f, "the worker was lost ({loss}), waiting for {waiting}")
             }
-            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Refused(refusal) => write!(f, "{refusal:#}"),
             Self::Released => f.write_str("released"),
         }
     }
@@ -248,7 +249,9 @@ impl fmt::Display for Waiting {
                 )
             }
             Self::Clock(skew) => write!(f, "this machine's clock, {skew}"),
-            Self::Settling(error) => write!(f, "a worker that was taken over to be safe: {error}"),
+            Self::Settling(error) => {
+                write!(f, "a worker that was taken over to be safe: {error:#}")
+            }
         }
     }
 }
@@ -316,14 +319,21 @@ impl fmt::Display for Refusal {
                 "the namespace leases workers {} to {}, not {} to {}: use that range",
                 there.0, there.1, here.0, here.1
             ),
-            Self::NoRandomBits(error) => {
-                write!(f, "the operating system gives no random bits: {error}")
-            }
+            Self::NoRandomBits(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for Refusal {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // Their text is that of what they hold, so what comes next is what that rests on.
+            Self::Store(error) => error.source(),
+            Self::NoRandomBits(error) => error.source(),
+            Self::OtherLayout { .. } | Self::OtherWorkers { .. } => None,
+        }
+    }
+}
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {

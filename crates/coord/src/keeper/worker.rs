@@ -115,7 +115,9 @@ impl Holder for Worker {
         match answer {
             Ok(Released::Done) => self.lease_log.released(tenure, last),
             Ok(Released::NotHeld) => {}
-            Err(error) => tracing::warn!(%error, "a worker is not released yet"),
+            Err(error) => {
+                tracing::warn!(error = %format_args!("{error:#}"), "a worker is not released yet")
+            }
         }
     }
 

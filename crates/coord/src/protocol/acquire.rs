@@ -231,7 +231,7 @@ async fn attempt<S: Store + ?Sized>(
         }
         Err(error) if error.kind() == ErrorKind::Unknown && attempts.len() == 1 => {
             let Entry { slot, version, .. } = attempts.swap_remove(0).entry;
-            tracing::warn!(%error, %slot, "it is not known yet whether the slot was taken");
+            tracing::warn!(error = %format_args!("{error:#}"), %slot, "it is not known yet whether the slot was taken");
             Ok(Attempted::Answer(Acquired::Unsure(slot, version)))
         }
         // The same claim, repeated, gets the slot that it got before, if it did.
@@ -264,7 +264,7 @@ async fn hold<S: Store + ?Sized>(
             Ok(true) => has_settled = true,
             Ok(false) => return Ok(Acquired::Unsure(taken.slot, taken.read)),
             Err(error) => {
-                tracing::warn!(%error, slot = %taken.slot, "whether the takeover lasts is not known yet");
+                tracing::warn!(error = %format_args!("{error:#}"), slot = %taken.slot, "whether the takeover lasts is not known yet");
                 return Ok(Acquired::Unsettled(taken.slot, taken.read, error));
             }
         }

@@ -28,7 +28,7 @@ pub(super) async fn extend<S: Store + ?Sized>(
         let committed = match store.commit(&commit).await {
             // It no longer vouches for what it has acknowledged.
             Err(error) if error.kind() == ErrorKind::Unsafe => {
-                tracing::warn!(%error, slot = %tenure.slot, "the slot is given up");
+                tracing::warn!(error = %format_args!("{error:#}"), slot = %tenure.slot, "the slot is given up");
                 return Ok(Extended::Lost(Loss::Regressed));
             }
             committed => committed?,
@@ -61,7 +61,7 @@ pub(super) async fn extend<S: Store + ?Sized>(
 /// Ends the presence of a tenure that is over, so that nobody waits for it. Its horizon stays.
 async fn leave<S: Store + ?Sized>(store: &S, tenure: &Tenure) {
     if let Err(error) = release(store, tenure, tenure.horizon).await {
-        tracing::warn!(%error, slot = %tenure.slot, "a slot that is lost may look held for a while");
+        tracing::warn!(error = %format_args!("{error:#}"), slot = %tenure.slot, "a slot that is lost may look held for a while");
     }
 }
 

@@ -32,8 +32,7 @@ pub use self::directory::Copied;
 pub(crate) use self::directory::OpenMode;
 pub(crate) use self::guarantees::Purpose;
 use self::shared::Shared;
-use crate::error::Failure;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Failure, Reason};
 use crate::finding::{Finding, sentences};
 use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
@@ -127,7 +126,7 @@ impl From<io::Error> for Failure {
             io::ErrorKind::InvalidInput => ErrorKind::InvalidConfig,
             _ => ErrorKind::Unavailable,
         };
-        Self::Definite(kind, error.to_string())
+        Self::Definite(kind, Reason::of(error))
     }
 }
 
@@ -137,7 +136,7 @@ async fn blocking<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         // Only the end of the runtime cancels a blocking task.
-        Err(error) => Err(Error::new(ErrorKind::Unknown, "work", "file", error)),
+        Err(error) => Err(Error::of(ErrorKind::Unknown, "work", "file", Reason::of(error))),
     }
 }
 

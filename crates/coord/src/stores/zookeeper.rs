@@ -30,8 +30,7 @@ use self::guarantees::Setup;
 use self::paths::Paths;
 use self::session::{Get, Session};
 use self::tree::Tree;
-use crate::error::Failure;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Failure, Reason};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
@@ -72,8 +71,8 @@ impl ZooKeeperStore {
 
     async fn enter(url: &StoreUrl, namespace: &Namespace, writes: bool) -> Result<Self, Error> {
         let fail = |failure: Failure| failure.into_error("connect", url);
-        let invalid = |why| fail(Failure::Definite(ErrorKind::InvalidConfig, why));
-        let paths = Paths::new(url, namespace).map_err(invalid)?;
+        let invalid = |why: Reason| fail(Failure::Definite(ErrorKind::InvalidConfig, why));
+        let paths = Paths::new(url, namespace).map_err(|why| invalid(why.into()))?;
         let endpoints = Endpoints::new(url)?;
         let deadline = tokio::time::Instant::now() + endpoints.timeout;
         let late = || Failure::unavailable("no server answered within the time-out");
@@ -86,7 +85,7 @@ impl ZooKeeperStore {
             Ok(Err(zk::Error::AuthFailed)) => return Err(fail(zk::Error::AuthFailed.into())),
             Ok(Err(zk::Error::Timeout)) | Err(_) => return Err(fail(late())),
             // All else is said before anything is sent: of certificates and keys.
-            Ok(Err(other)) => return Err(invalid(other.to_string())),
+            Ok(Err(other)) => return Err(invalid(Reason::of(other))),
         };
         let setup = Setup::look(&client, &endpoints, deadline).await;
         let tree = Tree::new(Session::new(endpoints, client), paths, writes);
@@ -110,7 +109,7 @@ impl ZooKeeperStore {
                     "presence for {ttl:?} is wanted and a session lasts {lasts:?}: raise the \
                      option session of the URL, and maxSessionTimeout of the servers if need be"
                 );
-                Err(Failure::Definite(ErrorKind::InvalidConfig, why))
+                Err(Failure::Definite(ErrorKind::InvalidConfig, why.into()))
             }
             PresenceChange::For(_) | PresenceChange::Ended => Ok(()),
         }

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Read};
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::write_causes;
 use crate::record::{FORMAT, Meta, Record};
 use crate::slot::{Group, Slot};
 
@@ -54,7 +55,7 @@ pub enum ExportError {
         /// Which, from 1.
         number: usize,
         /// Why.
-        why: String,
+        cause: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The first line is missing.
     NoMeta,
@@ -85,17 +86,17 @@ impl Export {
             if text.is_empty() {
                 break;
             }
-            let wrong = |why: &str| ExportError::Line { number, why: why.to_owned() };
-            match serde_json::from_slice(&text).map_err(|error| wrong(&error.to_string()))? {
-                _ if end.is_some() => return Err(wrong("something after the end")),
+            let wrong = |cause| ExportError::Line { number, cause };
+            match serde_json::from_slice(&text).map_err(|error| wrong(error.into()))? {
+                _ if end.is_some() => return Err(wrong("something after the end".into())),
                 ExportLine::End { records } => end = Some(records),
                 ExportLine::Meta(_) if meta.is_some() => {
-                    return Err(wrong("a second meta record"));
+                    return Err(wrong("a second meta record".into()));
                 }
                 ExportLine::Meta(read) => meta = Some(read),
                 ExportLine::Record { group, name, record } => {
                     let slot = Slot::named(group, &name);
-                    records.push((slot.map_err(|error| wrong(&error.to_string()))?, record));
+                    records.push((slot.map_err(|error| wrong(error.into()))?, record));
                 }
             }
         }
@@ -130,8 +131,8 @@ impl Meta {
 impl fmt::Display for ExportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable(error) => write!(f, "the export cannot be read: {error}"),
-            Self::Line { number, why } => write!(f, "line {number} of the export: {why}"),
+            Self::Unreadable(_) => f.write_str("the export cannot be read"),
+            Self::Line { number, .. } => write!(f, "line {number} of the export makes no sense"),
             Self::NoMeta => {
                 f.write_str("the export has no meta record: give what frazil store export printed")
             }
@@ -143,8 +144,17 @@ impl fmt::Display for ExportError {
                 "the export was written by a newer version of frazil: import it with that",
             ),
             Self::NoWorkers => f.write_str("the export's range of workers is empty: export again"),
-        }
+        }?;
+        if f.alternate() { write_causes(f, self) } else { Ok(()) }
     }
 }
 
-impl std::error::Error for ExportError {}
+impl std::error::Error for ExportError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Unreadable(error) => Some(error),
+            Self::Line { cause, .. } => Some(&**cause),
+            _ => None,
+        }
+    }
+}

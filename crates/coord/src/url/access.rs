@@ -49,7 +49,7 @@ impl StoreUrl {
     fn pem(&self, option: &str, has: &str) -> Result<Option<String>, Error> {
         let Some(path) = self.option(option) else { return Ok(None) };
         let bytes = fs::read(path).map_err(|error| {
-            self.unusable(format_args!("{option} {path:?} cannot be read: {error}"))
+            self.unusable(format_args!("{option} {path:?} cannot be read")).with_source(error)
         })?;
         // What stands between the parts of PEM may be in any encoding.
         let text = String::from_utf8_lossy(&bytes).into_owned();

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use super::StoreUrl;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Reason};
 
 /// Where the password is looked for when the URL has none.
 pub const PASSWORD_VARIABLE: &str = "FRAZIL_STORE_PASSWORD";
@@ -49,8 +49,8 @@ impl StoreUrl {
         }
         if let Some(path) = self.option("password_file") {
             let read = password_of(path).map_err(|why| {
-                let why = format_args!("password_file {path:?} {why}");
-                Error::new(ErrorKind::InvalidConfig, "read the password", self, why)
+                let why = why.with_subject(format_args!("password_file {path:?}"));
+                Error::of(ErrorKind::InvalidConfig, "read the password", self, why)
             });
             return Ok(Some(Secret(read?)));
         }
@@ -59,13 +59,14 @@ impl StoreUrl {
 }
 
 /// The password in a file, or what is wrong with the file.
-fn password_of(path: &str) -> Result<String, String> {
-    let unreadable = |error: io::Error| format!("cannot be read: {error}");
+fn password_of(path: &str) -> Result<String, Reason> {
+    let unreadable = |error: io::Error| Reason::new("cannot be read", error);
     let mut text = String::new();
     let file = File::open(path).map_err(unreadable)?;
     file.take(PASSWORD_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > PASSWORD_BYTES_MAX {
-        return Err(format!("has more than {PASSWORD_BYTES_MAX} bytes: write the password alone"));
+        let long = format!("has more than {PASSWORD_BYTES_MAX} bytes: write the password alone");
+        return Err(long.into());
     }
     match text.trim_end_matches(['\r', '\n']) {
         "" => Err("is empty: write the password into it, as one line".into()),

@@ -170,7 +170,7 @@ impl Campaign {
         }
         self.told.waiting = kind;
         if let Some(error) = status.trouble.as_ref().filter(|_| !self.told.trouble) {
-            tracing::debug!(%slot, %error, "the store is in trouble");
+            tracing::debug!(%slot, error = %format_args!("{error:#}"), "the store is in trouble");
         }
         self.told.trouble = status.trouble.is_some();
     }
@@ -299,7 +299,7 @@ impl Holder for Campaign {
 
     fn released(&mut self, tenure: &Tenure, _last: UnixMs, answer: &Result<Released, Error>) {
         if let Err(error) = answer {
-            tracing::debug!(%error, slot = %tenure.slot, "a release failed");
+            tracing::debug!(error = %format_args!("{error:#}"), slot = %tenure.slot, "a release failed");
         }
         if let Stage::Over(done) = &mut self.stage
             && let Some(told) = done.take()

@@ -172,7 +172,7 @@ impl ElectorTask {
         let ended = self.elect(&mut stopped).await;
         if let Err(error) = &ended {
             let election = self.candidate.name();
-            tracing::error!(%error, election, "this candidate campaigns no more");
+            tracing::error!(error = %format_args!("{error:#}"), election, "this candidate campaigns no more");
         }
         self.call(Call::Close);
         // Panics of callbacks are caught: it ends by itself, or with the runtime.

@@ -83,7 +83,7 @@ where
         let (done, is_last) = lead(&leadership, stop.as_mut(), working).await;
         if let Err(error) = leadership.resign().await {
             let election = candidate.name();
-            tracing::warn!(%error, election, "the next leader may have to wait for the TTL");
+            tracing::warn!(error = %format_args!("{error:#}"), election, "the next leader may have to wait for the TTL");
         }
         if is_last {
             return Ok(Some(done));

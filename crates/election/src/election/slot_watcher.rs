@@ -135,7 +135,7 @@ impl WatchTask {
                 next
             }
             Err(error) => {
-                tracing::debug!(%error, "the elections cannot be looked at");
+                tracing::debug!(error = %format_args!("{error:#}"), "the elections cannot be looked at");
                 let pause = self.pause;
                 self.pause = (pause * 2).min(PAUSE_MAX);
                 pause

@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use frazil_coord::Token;
+use frazil_coord::{Token, write_causes};
 
 use super::WriteOutcome;
 
@@ -176,7 +176,8 @@ impl fmt::Display for FenceError {
                  the present leader into it",
                 path.display()
             ),
-        }
+        }?;
+        if f.alternate() { write_causes(f, self) } else { Ok(()) }
     }
 }
 

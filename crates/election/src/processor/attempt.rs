@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use frazil_coord::write_causes;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{sleep, timeout};
@@ -101,7 +102,12 @@ impl UnstoppableWork {
 fn judged<R>(ended: Result<Result<(), BoxError>, JoinError>) -> Ended<R> {
     match ended {
         Ok(Ok(())) => Ended::Done,
-        Ok(Err(error)) => Ended::Failed(error.to_string()),
+        Ok(Err(error)) => {
+            let mut text = error.to_string();
+            // A string takes whatever is written.
+            let _ = write_causes(&mut text, &*error);
+            Ended::Failed(text)
+        }
         Err(error) => match error.try_into_panic() {
             Ok(panic) => Ended::Failed(format!("it panicked: {}", panicked::words(panic.as_ref()))),
             // Only the runtime's own end cancels it.

@@ -82,8 +82,8 @@ impl Job {
             next = match won {
                 Ok(leadership) => self.lead(leadership, &mut failures).await,
                 Err(error) => {
-                    tracing::error!(job = %self.name, %error, "the store refuses this job");
-                    self.node.reporter.failed(&self.name, None, &error.to_string());
+                    tracing::error!(job = %self.name, error = %format_args!("{error:#}"), "the store refuses this job");
+                    self.node.reporter.failed(&self.name, None, &format!("{error:#}"));
                     Next::Campaign(REFUSED_PAUSE, JobState::Refused)
                 }
             };
@@ -307,7 +307,7 @@ async fn release(node: &Node, name: &str, leadership: Leadership) {
     match leadership.resign().await {
         Ok(()) => node.reporter.step(name, token, Step::Released),
         Err(error) => {
-            tracing::warn!(job = name, %error, "the next leader may have to wait for the TTL");
+            tracing::warn!(job = name, error = %format_args!("{error:#}"), "the next leader may have to wait for the TTL");
             node.reporter.step(name, token, Step::Lost);
         }
     }

@@ -64,8 +64,8 @@ async fn join(node: &Node) -> (u32, Leadership) {
             Ok(Some(joined)) => return joined,
             Ok(None) => {}
             Err(error) => {
-                tracing::warn!(%error, app = node.app, "this node cannot join the others");
-                node.reporter.trouble(Some(error.to_string()));
+                tracing::warn!(error = %format_args!("{error:#}"), app = node.app, "this node cannot join the others");
+                node.reporter.trouble(Some(format!("{error:#}")));
                 sleep(REFUSED_PAUSE).await;
             }
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use frazil_coord::{Group, NameError, Slot};
+use frazil_coord::{Group, NameError, NoRandomBits, Slot};
 
 use super::node::job_slot;
 use super::options::Options;
@@ -31,7 +31,7 @@ pub enum ProcessorError {
         most: Duration,
     },
     /// The operating system gives no random bits.
-    NoRandomBits(String),
+    NoRandomBits(NoRandomBits),
 }
 
 pub(super) fn check(app: &str, options: &Options) -> Result<(), ProcessorError> {
@@ -73,11 +73,17 @@ impl fmt::Display for ProcessorError {
                 "a stop budget of {budget:?} would stop jobs that are renewed in time: use at \
                  most {most:?}, or a longer TTL"
             ),
-            Self::NoRandomBits(error) => {
-                write!(f, "the operating system gives no random bits: {error}")
-            }
+            Self::NoRandomBits(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for ProcessorError {}
+impl std::error::Error for ProcessorError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // Its text is that of what it holds, so what comes next is what that rests on.
+            Self::NoRandomBits(error) => error.source(),
+            _ => None,
+        }
+    }
+}

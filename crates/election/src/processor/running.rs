@@ -52,8 +52,7 @@ impl Running {
         processor: Processor,
         names: BTreeSet<String>,
     ) -> Result<Self, ProcessorError> {
-        let mark =
-            Nonce::mint().map_err(|error| ProcessorError::NoRandomBits(error.to_string()))?;
+        let mark = Nonce::mint().map_err(|error| ProcessorError::NoRandomBits(error.into()))?;
         let Processor { elections, app, jobs, options } = processor;
         let reporter = StatusReporter::new(Status {
             app: app.clone(),

@@ -17,7 +17,10 @@ fn chain(error: &dyn Error) -> Vec<String> {
 fn all() -> Vec<Box<dyn Error>> {
     let behind = NotReady::Closed;
     let clock = GeneratorError::Clock(behind);
-    let store = || coord::Error::new(ErrorKind::Denied, "read", "memory:", "no password");
+    let store = || {
+        coord::Error::new(ErrorKind::Denied, "read", "memory:", "no password")
+            .with_source(io::Error::other("not let in"))
+    };
     let timing = Timing { heartbeat: std::time::Duration::ZERO, ..Timing::default() };
     let refusal = || Refusal::Store(store());
     vec![
@@ -66,6 +69,16 @@ fn a_cause_is_found_however_deep_it_is() {
     }
     let thread = StartError::Thread(io::Error::other("no more"));
     assert_eq!(chain(&thread).last().unwrap(), "no more");
+}
+
+#[test]
+fn the_long_form_says_each_cause_once() {
+    for error in all() {
+        let (texts, whole) = (chain(&*error), format!("{error:#}"));
+        for text in &texts {
+            assert_eq!(whole.matches(text.as_str()).count(), 1, "{text} in {whole}");
+        }
+    }
 }
 
 #[tokio::test]

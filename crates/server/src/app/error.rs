@@ -6,6 +6,8 @@ use std::{fmt, io};
 
 use frazil::StartError;
 use frazil::coord::keeper::Refusal;
+use frazil::coord::write_causes;
+use frazil::election::SettingsError;
 
 use crate::cluster::peers::PeersError;
 use crate::cluster::scopes::SCOPES_MAX;
@@ -38,7 +40,7 @@ pub enum BindError {
     /// Other nodes cannot be asked as it is told.
     Peers(PeersError),
     /// Leaders cannot be elected with such a TTL.
-    ElectionTtl(String),
+    ElectionTtl(SettingsError),
     /// A scope is declared twice.
     ScopeTwice(String),
     /// More scopes than there can be.
@@ -64,10 +66,10 @@ pub enum BindError {
 impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Listen { protocol, address, error } => write!(
+            Self::Listen { protocol, address, .. } => write!(
                 f,
-                "{protocol} cannot listen on {address}: {error}; choose another address, or port 0 \
-                 for a free one"
+                "{protocol} cannot listen on {address} (choose another address, or port 0 for a \
+                 free one)"
             ),
             Self::Scope(name) => write!(
                 f,
@@ -90,7 +92,7 @@ impl fmt::Display for BindError {
                  peer, and name its file with --peer-key-file",
             ),
             Self::Peers(error) => error.fmt(f),
-            Self::ElectionTtl(why) => write!(f, "leaders cannot be elected so: {why}"),
+            Self::ElectionTtl(_) => f.write_str("leaders cannot be elected so"),
             Self::ScopeTwice(name) => write!(f, "the scope {name} is declared twice"),
             Self::TooManyScopes(count) => {
                 write!(f, "{count} scopes are too many: declare at most {SCOPES_MAX}")
@@ -119,7 +121,13 @@ impl fmt::Display for BindError {
             Self::Keys(error) => error.fmt(f),
             Self::Tls(error) => error.fmt(f),
             Self::Node(error) => error.fmt(f),
-            Self::Threads(error) => write!(f, "the threads that serve cannot be started: {error}"),
+            Self::Threads(_) => f.write_str("the threads that serve cannot be started"),
+        }?;
+        match self {
+            Self::Listen { .. } | Self::ElectionTtl(_) | Self::Threads(_) if f.alternate() => {
+                write_causes(f, self)
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -132,7 +140,8 @@ impl std::error::Error for BindError {
             Self::Keys(error) => error.source(),
             Self::Tls(error) => error.source(),
             Self::Node(error) => error.source(),
-            // The text has the cause, since it says what to do about it.
+            Self::Listen { error, .. } | Self::Threads(error) => Some(error),
+            Self::ElectionTtl(error) => Some(error),
             _ => None,
         }
     }

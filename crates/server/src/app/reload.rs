@@ -52,7 +52,7 @@ impl Reloader {
         if let Some(tls) = &self.shared.tls {
             match tls.reload() {
                 Ok(()) => done.push("the certificate".to_owned()),
-                Err(error) => problems.push(error.to_string()),
+                Err(error) => problems.push(format!("{error:#}")),
             }
         }
         self.shared.scopes.peers().reload(&mut done, &mut problems);

@@ -91,7 +91,7 @@ impl NodeElections {
         }
         let settings = settings(config, address);
         for settings in [&settings, &for_scopes(&settings)] {
-            settings.checked().map_err(|bad| BindError::ElectionTtl(bad.to_string()))?;
+            settings.checked().map_err(BindError::ElectionTtl)?;
         }
         let labels = strict().map(|scope| format!("{SCOPE_LABEL}{}", scope.name));
         let labels = std::iter::once(CLUSTER.to_owned()).chain(labels);
@@ -224,7 +224,9 @@ async fn opened(config: &ElectionConfig) -> Elections {
         match Elections::open(&config.url, &config.namespace, &config.settings).await {
             Ok(elections) => return elections,
             // The node says what is wrong with its store.
-            Err(error) => tracing::debug!(%error, "the store cannot be opened for elections yet"),
+            Err(error) => {
+                tracing::debug!(error = %format_args!("{error:#}"), "the store cannot be opened for elections yet")
+            }
         }
         tokio::time::sleep(open::RETRY).await;
     }
@@ -240,7 +242,7 @@ fn candidate(
     let candidate = elections.candidate_for(slot, settings.clone());
     // Names and settings were looked at before the server began.
     candidate
-        .inspect_err(|error| tracing::error!(%error, name, "cannot take part in an election"))
+        .inspect_err(|error| tracing::error!(error = %format_args!("{error:#}"), name, "cannot take part in an election"))
         .ok()
 }
 

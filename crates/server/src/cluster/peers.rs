@@ -7,6 +7,7 @@ mod warnings;
 use std::fmt;
 use std::time::Duration;
 
+use frazil::coord::write_causes;
 use frazil_client::Error;
 use frazil_client::between_nodes::{IdsRequest, NodeFiles, Nodes};
 use frazil_id::Layout;
@@ -45,8 +46,8 @@ pub(crate) struct ForwardRequest<'a> {
 }
 
 /// Why other nodes cannot be asked as the configuration says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PeersError(String);
+#[derive(Clone, Debug)]
+pub struct PeersError(Error);
 
 impl Peers {
     pub(crate) fn new(config: &Config) -> Result<Self, PeersError> {
@@ -71,7 +72,7 @@ impl Peers {
             match reloaded {
                 Ok(true) => done.push(what.to_owned()),
                 Ok(false) => {}
-                Err(error) => problems.push(PeersError::from(error).to_string()),
+                Err(error) => problems.push(format!("{:#}", PeersError::from(error))),
             }
         }
     }
@@ -98,14 +99,19 @@ pub(crate) fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
 
 impl From<Error> for PeersError {
     fn from(error: Error) -> Self {
-        Self(format!("what is shown to other nodes, or which are trusted: {error}"))
+        Self(error)
     }
 }
 
 impl fmt::Display for PeersError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str("other nodes cannot be asked: what is shown to them, or which are trusted")?;
+        if f.alternate() { write_causes(f, self) } else { Ok(()) }
     }
 }
 
-impl std::error::Error for PeersError {}
+impl std::error::Error for PeersError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}

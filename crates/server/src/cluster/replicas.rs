@@ -40,7 +40,9 @@ pub(crate) async fn run(shared: &Shared) {
         match node.store().missing_replicas().await {
             Ok(seen) => shared.replicas.note(seen, |replica| command(shared, replica)),
             // What cannot be seen now is what it was.
-            Err(error) => tracing::debug!(%error, "cannot ask the store about its replicas"),
+            Err(error) => {
+                tracing::debug!(error = %format_args!("{error:#}"), "cannot ask the store about its replicas")
+            }
         }
         tokio::time::sleep(LOOK).await;
     }

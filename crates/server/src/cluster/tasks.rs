@@ -62,7 +62,7 @@ pub(crate) async fn lead(
             None => return,
             Some(Ok(leadership)) => leadership,
             Some(Err(error)) => {
-                tracing::error!(%error, "cannot take part in the election of the cluster's leader, and tries again");
+                tracing::error!(error = %format_args!("{error:#}"), "cannot take part in the election of the cluster's leader, and tries again");
                 draining.run_until_cancelled(tokio::time::sleep(TRY_AGAIN)).await;
                 continue;
             }
@@ -84,7 +84,7 @@ pub(crate) async fn lead(
         stats.lead(false);
         tracing::info!("this node no longer leads the cluster");
         if let Err(error) = leadership.resign().await {
-            tracing::warn!(%error, "could not resign in the store: the next leader of the cluster waits for the TTL");
+            tracing::warn!(error = %format_args!("{error:#}"), "could not resign in the store: the next leader of the cluster waits for the TTL");
         }
     }
 }
@@ -93,7 +93,7 @@ pub(crate) async fn lead(
 async fn run_task(shared: Arc<Shared>, proof: Proof, task: &'static ClusterTask) {
     while proof.is_leader() {
         if let Err(error) = (task.round)(&shared, &proof).await {
-            tracing::warn!(%error, "a cluster task failed, and runs again later: {}", task.name);
+            tracing::warn!(error = %format_args!("{error:#}"), "a cluster task failed, and runs again later: {}", task.name);
         }
         tokio::time::sleep(task.every).await;
     }

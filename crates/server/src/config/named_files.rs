@@ -117,7 +117,7 @@ fn of_tls(files: &TlsFiles, now: UnixMs) -> Vec<Finding> {
         )),
         Err(error) => findings.push(Finding::fail(
             CHECK,
-            error.to_string(),
+            format!("{error:#}"),
             "name a certificate and its own private key as PEM: --tls-cert, --tls-key, \
              --tls-client-ca",
         )),

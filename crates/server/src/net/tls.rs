@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use frazil::coord::write_causes;
 use rustls::RootCertStore;
 use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, ring};
@@ -46,8 +47,11 @@ pub(crate) enum HandshakeError {
 }
 
 /// What is wrong with the files of a certificate.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsError(String);
+#[derive(Clone, Debug)]
+pub struct TlsError {
+    message: String,
+    cause: Arc<dyn std::error::Error + Send + Sync>,
+}
 
 impl Tls {
     pub(crate) fn load(files: TlsFiles) -> Result<Self, TlsError> {
@@ -113,17 +117,17 @@ fn config(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let certs = certificates(&files.cert)?;
     let key = PrivateKeyDer::from_pem_file(&files.key)
-        .map_err(|error| unreadable("the private key", &files.key, &error))?;
+        .map_err(|error| unreadable("the private key", &files.key, error))?;
     let builder = ServerConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
-        .map_err(|error| TlsError(format!("TLS cannot be spoken: {error}")))?;
+        .map_err(|error| TlsError::new("TLS cannot be spoken".into(), error))?;
     let builder = match &files.client_ca {
         None => builder.with_no_client_auth(),
         Some(ca) => builder.with_client_cert_verifier(verifier(ca, provider)?),
     };
     builder.with_single_cert(certs, key).map_err(|error| {
         let (cert, key) = (files.cert.display(), files.key.display());
-        TlsError(format!("{cert} and {key} do not go together: {error}"))
+        TlsError::new(format!("{cert} and {key} do not go together"), error)
     })
 }
 
@@ -135,30 +139,45 @@ fn verifier(
     for certificate in certificates(ca)? {
         roots
             .add(certificate)
-            .map_err(|error| unreadable("an authority's certificate", ca, &error))?;
+            .map_err(|error| unreadable("an authority's certificate", ca, error))?;
     }
     WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
         .build()
-        .map_err(|error| unreadable("the authorities", ca, &error))
+        .map_err(|error| unreadable("the authorities", ca, error))
 }
 
 pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
-    let certificates: Vec<_> = read.map_err(|error| unreadable("certificates", path, &error))?;
+    let certificates: Vec<_> = read.map_err(|error| unreadable("certificates", path, error))?;
     if certificates.is_empty() {
-        return Err(unreadable("certificates", path, &"there are none, as PEM"));
+        return Err(unreadable("certificates", path, "there are none, as PEM"));
     }
     Ok(certificates)
 }
 
-fn unreadable(what: &str, path: &Path, why: &dyn fmt::Display) -> TlsError {
-    TlsError(format!("{}: {what} cannot be read: {why}", path.display()))
+fn unreadable(
+    what: &str,
+    path: &Path,
+    why: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> TlsError {
+    TlsError::new(format!("{}: {what} cannot be read", path.display()), why)
+}
+
+impl TlsError {
+    fn new(message: String, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self { message, cause: Arc::from(cause.into()) }
+    }
 }
 
 impl fmt::Display for TlsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.message)?;
+        if f.alternate() { write_causes(f, self) } else { Ok(()) }
     }
 }
 
-impl std::error::Error for TlsError {}
+impl std::error::Error for TlsError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&*self.cause)
+    }
+}

@@ -123,13 +123,13 @@ fn described(info: &NodeInfo, why: &NotIssued) -> String {
             format!("{}: {}", lane_text(lane), repair_command(&info.store, Some(&info.namespace)))
         }
         (NotIssued::NoWorker(_), Some(lane)) => lane_text(lane),
-        _ => why.to_string(),
+        _ => format!("{why:#}"),
     }
 }
 
 fn lane_text(lane: &frazil::LaneInfo) -> String {
     match &lane.status.trouble {
-        Some(trouble) => format!("{}: {trouble}", lane.status.state),
+        Some(trouble) => format!("{}: {trouble:#}", lane.status.state),
         None => lane.status.state.to_string(),
     }
 }

@@ -104,7 +104,7 @@ pub(crate) async fn run(shared: &Shared, shutdown: CancellationToken) {
                 }
                 Ok(false) => {}
                 Err(refusal) => {
-                    tracing::warn!(%refusal, "cannot add a lane, though sequences are used up")
+                    tracing::warn!(refusal = %format_args!("{refusal:#}"), "cannot add a lane, though sequences are used up")
                 }
             },
             ScalingStep::Drop => {

@@ -50,7 +50,7 @@ pub(super) async fn reach(
             Err(error) if error.kind().is_retryable() && !args.once => {
                 if !is_away {
                     is_away = true;
-                    say(format_args!("waiting for the store: {error}"));
+                    say(format_args!("waiting for the store: {error:#}"));
                 }
                 tokio::time::sleep(terms.settings.retry).await;
             }

@@ -37,7 +37,7 @@ impl Document {
     /// Whether servers would take it: a certificate may stand for another key already.
     pub(super) fn check(&self) -> Result<(), Failure> {
         keys::parse(&self.text()).map(drop).map_err(|error| {
-            Failure::usage(format_args!("the entry does not go with the others: {error}"))
+            Failure::usage(format_args!("the entry does not go with the others: {error:#}"))
         })
     }
 

@@ -200,7 +200,7 @@ fn described(status: &LeaseStatus) -> String {
         state => state.to_string(),
     };
     match &status.trouble {
-        Some(trouble) => format!("{state}: {trouble}"),
+        Some(trouble) => format!("{state}: {trouble:#}"),
         None => state,
     }
 }

@@ -48,7 +48,7 @@ impl Reloading {
                 return;
             }
             Err(error) => {
-                tracing::error!(%error, "the configuration was not read");
+                tracing::error!(error = %format_args!("{error:#}"), "the configuration was not read");
                 return;
             }
         };
@@ -90,7 +90,7 @@ async fn take_over_files(server: Reloader) {
             return;
         }
         Ok(Err(problems)) => problems,
-        Err(error) => vec![error.to_string()],
+        Err(error) => vec![format!("{error:#}")],
     };
     for problem in problems {
         tracing::error!("not read again, what was there stays in force: {problem}");

@@ -54,7 +54,7 @@ impl Watch<'_> {
             }
             if !is_away {
                 is_away = true;
-                say(format_args!("the store is away, and looked for every second: {error}"));
+                say(format_args!("the store is away, and looked for every second: {error:#}"));
             }
             tokio::time::sleep(LOOK_AGAIN).await;
         }

@@ -38,7 +38,7 @@ impl Findings<'_> {
             error.problems.into_iter().for_each(|why| self.add(&["auth.keys"], why));
         }
         if let Some(Err(error)) = super::super::server::tls_files(args).map(|files| files.check()) {
-            self.add(&["tls.cert", "tls.key"], error.to_string());
+            self.add(&["tls.cert", "tls.key"], format!("{error:#}"));
         }
     }
 

@@ -89,7 +89,7 @@ async fn a_server_that_asks_who_we_are_is_told() {
         (std::path::Path::new("/nowhere"), key),
     ] {
         let error = builder.clone().identity(cert, key).build().unwrap_err();
-        assert!(matches!(error, Error::Invalid(_)), "{error}");
+        assert!(matches!(error, Error::Invalid { .. }), "{error}");
         assert!(error.to_string().contains("is of no use"), "{error}");
     }
     site.stop().await;

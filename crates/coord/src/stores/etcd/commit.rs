@@ -72,7 +72,7 @@ impl EtcdStore {
             let (branch, found) = self.outcome(answer, indexes.len());
             if let Some(branch) = branch {
                 // It is written, whatever meta looks like.
-                let unsure = |failure: Failure| Failure::Unanswered(failure.message().to_owned());
+                let unsure = |failure: Failure| Failure::Unanswered(failure.into_reason());
                 let look = found.look(&self.keys).map_err(unsure)?;
                 let index = indexes[branch];
                 return Ok(Committed::Done { index, version, expires: None, look });

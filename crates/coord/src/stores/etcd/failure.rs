@@ -1,23 +1,23 @@
 //! The meaning of the client's errors: was anything done, and who can help?
 
 use std::error::Error as Cause;
-use std::io;
+use std::{fmt, io};
 
 use frazil_etcd::{Code, ConfigError, Status};
 
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Reason};
 
 /// Why a request was not answered as wished.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// Nothing was done; another member, or a later attempt, may do it.
-    Undone(String),
+    Undone(Reason),
     /// The lease does not exist any more. Nothing was done.
     NoLease,
     /// Nothing was done, and trying again would not help.
-    Refused(ErrorKind, String),
+    Refused(ErrorKind, Reason),
     /// It may have been done, or still may be.
-    Unanswered(String),
+    Unanswered(Reason),
     /// The store went back in its history.
     Regressed,
 }
@@ -45,14 +45,15 @@ impl Failure {
         }
     }
 
-    /// The message to report.
-    pub(super) fn message(&self) -> &str {
+    /// The reason to report.
+    pub(super) fn into_reason(self) -> Reason {
         match self {
             Self::Undone(why) | Self::Refused(_, why) | Self::Unanswered(why) => why,
-            Self::NoLease => "leases end as soon as they are granted",
+            Self::NoLease => "leases end as soon as they are granted".into(),
             Self::Regressed => {
                 "the store went back in its history, or is another one: was it restored from a \
                  snapshot? run frazil store quarantine, then restart"
+                    .into()
             }
         }
     }
@@ -60,8 +61,7 @@ impl Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        let root = causes(&error).last().map_or_else(String::new, ToString::to_string);
-        Self::Refused(ErrorKind::InvalidConfig, format!("{error}: {root}"))
+        Self::Refused(ErrorKind::InvalidConfig, Reason::of(error))
     }
 }
 
@@ -71,18 +71,15 @@ impl From<Status> for Failure {
             return failure;
         }
         let unsent = causes(&status).any(is_connecting);
-        let why = match causes(&status).last() {
-            Some(root) if root.to_string() != status.message() => {
-                format!("{}: {root}", status.message())
-            }
-            _ => status.message().to_owned(),
-        };
-        of_status(status.code(), unsent, why)
+        of_status(status, unsent)
     }
 }
 
-fn of_status(code: Code, unsent: bool, why: String) -> Failure {
-    let says = |part: &str| why.contains(part);
+fn of_status(status: Status, unsent: bool) -> Failure {
+    let code = status.code();
+    let why = Reason::of(StatusError { message: status.message().to_owned(), status });
+    let text = why.to_string();
+    let says = |part: &str| text.contains(part);
     match code {
         Code::Unauthenticated | Code::PermissionDenied | Code::FailedPrecondition => {
             Failure::Refused(ErrorKind::Denied, why)
@@ -100,7 +97,7 @@ fn of_status(code: Code, unsent: bool, why: String) -> Failure {
         // The disk quota is used up, or too many requests are under way.
         Code::ResourceExhausted => Failure::Undone(why),
         Code::Unimplemented => {
-            let why = format!("not an etcd with the v3 interface: {why}");
+            let why = why.with_message("not an etcd with the v3 interface");
             Failure::Refused(ErrorKind::InvalidConfig, why)
         }
         Code::Unavailable if unsent || NOT_PROPOSED.iter().any(|part| says(part)) => {
@@ -117,28 +114,51 @@ fn tls_failure(status: &Status) -> Option<Failure> {
         let text = cause.to_string();
         // A server that checks certificates after the handshake says so on a connection that
         // stands; what it said then arrives as text.
+        let because = |why: &str| {
+            Reason::new(why, StatusError { message: text.clone(), status: status.clone() })
+        };
         if text.contains("received fatal alert") {
-            let why = format!("the server refused the TLS connection: {text}");
+            let why = because("the server refused the TLS connection");
             return Some(Failure::Refused(ErrorKind::Denied, why));
         }
         if text.contains("tls handshake eof") {
             let why = "the server ended the TLS handshake: does it speak TLS? etcd: is without";
-            return Some(Failure::Undone(why.into()));
+            return Some(Failure::Undone(because(why)));
         }
         let wrapped = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         match wrapped.and_then(|error| error.downcast_ref::<rustls::Error>()) {
             None => {}
-            Some(said @ rustls::Error::InvalidCertificate(_)) => {
-                let why = format!("the server's certificate is not trusted: {said}");
+            Some(rustls::Error::InvalidCertificate(_)) => {
+                let why = because("the server's certificate is not trusted");
                 return Some(Failure::Refused(ErrorKind::Denied, why));
             }
-            Some(said) => {
-                let why = format!("no TLS with this server: {said}; etcd: is without TLS");
+            Some(_) => {
+                let why = because("no TLS with this server (etcd: is without TLS)");
                 return Some(Failure::Refused(ErrorKind::InvalidConfig, why));
             }
         }
     }
     None
+}
+
+/// A status in plain words. What it rests on is its deepest cause: those between say only what was
+/// done meanwhile.
+#[derive(Debug)]
+struct StatusError {
+    message: String,
+    status: Status,
+}
+
+impl fmt::Display for StatusError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Cause for StatusError {
+    fn source(&self) -> Option<&(dyn Cause + 'static)> {
+        causes(&self.status).last()
+    }
 }
 
 /// Whether the connection failed before it could carry a request. The type is not public, so its
@@ -156,7 +176,7 @@ mod tests {
     use super::*;
 
     fn kind(code: Code, message: &str) -> ErrorKind {
-        of_status(code, false, message.into()).kind()
+        of_status(Status::new(code, message), false).kind()
     }
 
     #[test]
@@ -167,7 +187,7 @@ mod tests {
         for code in [Code::Cancelled, Code::Unknown, Code::DeadlineExceeded, Code::Internal] {
             assert_eq!(kind(code, "Timeout expired"), ErrorKind::Unknown, "{code:?}");
         }
-        let failure = of_status(Code::DeadlineExceeded, false, String::new()).of_read();
+        let failure = of_status(Status::deadline_exceeded(""), false).of_read();
         assert_eq!(failure.kind(), ErrorKind::Unavailable, "reading leaves nothing unknown");
     }
 
@@ -176,7 +196,7 @@ mod tests {
         assert_eq!(kind(Code::Unavailable, "etcdserver: no leader"), ErrorKind::Unavailable);
         let full = "etcdserver: mvcc: database space exceeded";
         assert_eq!(kind(Code::ResourceExhausted, full), ErrorKind::Unavailable);
-        let refused = of_status(Code::Unavailable, true, "tcp connect error".into());
+        let refused = of_status(Status::unavailable("tcp connect error"), true);
         assert_eq!(refused.kind(), ErrorKind::Unavailable);
     }
 

@@ -122,7 +122,7 @@ impl Call<'_> {
             let endpoints = Arc::clone(endpoints);
             asked.spawn(async move {
                 let answer = tokio::time::timeout(patience, probe(&endpoints, index)).await;
-                let silence = |_| Failure::Undone(format!("no answer within {patience:?}"));
+                let silence = |_| Failure::Undone(format!("no answer within {patience:?}").into());
                 (index, answer.map_err(silence).flatten())
             });
         }
@@ -189,7 +189,7 @@ impl Call<'_> {
             let failure = match tokio::time::timeout(share, asking).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(failure)) => failure,
-                Err(_) => Failure::Unanswered(format!("no answer within {share:?}")),
+                Err(_) => Failure::Unanswered(format!("no answer within {share:?}").into()),
             };
             let again = match &failure {
                 Failure::Undone(_) => untried > 1,
@@ -213,7 +213,7 @@ impl Call<'_> {
     /// How the act ended, for the caller.
     pub(super) fn end<T>(&self, ended: Result<T, Failure>) -> Result<T, Error> {
         let url = &self.remote.endpoints.url;
-        ended.map_err(|failure| Error::new(failure.kind(), self.act, url, failure.message()))
+        ended.map_err(|failure| Error::of(failure.kind(), self.act, url, failure.into_reason()))
     }
 }
 

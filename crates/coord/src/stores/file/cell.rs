@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::error::Failure;
+use crate::error::{Failure, Reason};
 use crate::record::{Record, Version, Versioned, json};
 use crate::store::Found;
 use crate::time::{boot_time, unix_ms};
@@ -161,7 +161,7 @@ impl LockedCell {
         match sealed {
             Ok(()) => Ok(version),
             // Everybody can see it already.
-            Err(error) => Err(Failure::Silent(error.to_string())),
+            Err(error) => Err(Failure::Silent(Reason::of(error))),
         }
     }
 
@@ -176,7 +176,7 @@ impl LockedCell {
         let sealed = fs::remove_file(&self.cell.lock)
             .and_then(|()| File::open(&self.cell.directory))
             .and_then(|directory| directory.sync_all());
-        sealed.map_err(|error| Failure::Silent(error.to_string()))
+        sealed.map_err(|error| Failure::Silent(Reason::of(error)))
     }
 
     /// Replaces the value, and leaves it to the system when everybody will find it there after a

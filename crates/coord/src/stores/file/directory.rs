@@ -10,7 +10,7 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 
 use super::cell::{FILE_MODE, if_there, is_same};
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Reason};
 use crate::finding::Finding;
 use crate::nonce::Nonce;
 use crate::slot::Group;
@@ -62,7 +62,7 @@ pub(super) fn prepare(
     root: &Path,
     allowed: Allowed,
     open_mode: OpenMode,
-) -> Result<Vec<Finding>, (ErrorKind, String)> {
+) -> Result<Vec<Finding>, (ErrorKind, Reason)> {
     let broken = |error: io::Error| {
         let kind = match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
@@ -71,8 +71,8 @@ pub(super) fn prepare(
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => ErrorKind::InvalidConfig,
             _ => ErrorKind::Unavailable,
         };
-        let hint = if kind == ErrorKind::InvalidConfig { "; name a directory" } else { "" };
-        (kind, format!("{}: {error}{hint}", root.display()))
+        let hint = if kind == ErrorKind::InvalidConfig { " (name a directory)" } else { "" };
+        (kind, Reason::new(format!("{}{hint}", root.display()), error))
     };
     let create = |path: &Path| {
         DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path).map_err(broken)
@@ -100,7 +100,7 @@ pub(super) fn prepare(
              If the original is not used any more: frazil store quarantine --adopt",
             root.display()
         );
-        return Err((ErrorKind::Unsafe, why));
+        return Err((ErrorKind::Unsafe, why.into()));
     }
     let mode = fs::metadata(root).map_err(broken)?.mode() & 0o077;
     if mode != 0 {
@@ -174,8 +174,10 @@ enum FileSystemKind {
     Unknown,
 }
 
-fn check_filesystem(root: &Path, any: bool) -> Result<Vec<Finding>, (ErrorKind, String)> {
-    let unreadable = |error| (ErrorKind::Unavailable, format!("{}: {error}", root.display()));
+fn check_filesystem(root: &Path, any: bool) -> Result<Vec<Finding>, (ErrorKind, Reason)> {
+    let unreadable = |error| {
+        (ErrorKind::Unavailable, Reason::new(root.display().to_string(), io::Error::from(error)))
+    };
     let stat = rustix::fs::statfs(root).map_err(unreadable)?;
     let magic = u64::try_from(stat.f_type).unwrap_or(0) & 0xFFFF_FFFF;
     Ok(match kept(magic) {
@@ -199,7 +201,7 @@ fn check_filesystem(root: &Path, any: bool) -> Result<Vec<Finding>, (ErrorKind, 
                  ?unsafe_filesystem=allow",
                 root.display()
             );
-            return Err((ErrorKind::Unsafe, why));
+            return Err((ErrorKind::Unsafe, why.into()));
         }
     })
 }
@@ -207,7 +209,7 @@ fn check_filesystem(root: &Path, any: bool) -> Result<Vec<Finding>, (ErrorKind, 
 /// Whoever owns the directory, or the one that it is in, can put another one in its place: the same
 /// IDs would be issued again. What is written here by others than its owner, as root, its owner
 /// cannot use. Whoever only looks does no harm.
-fn check_owner(root: &Path, any: bool) -> Result<Option<Finding>, (ErrorKind, String)> {
+fn check_owner(root: &Path, any: bool) -> Result<Option<Finding>, (ErrorKind, Reason)> {
     let us = rustix::process::geteuid().as_raw();
     let owner = |path: &Path| fs::metadata(path).ok().map(|found| found.uid());
     // Root can replace any directory, whoever owns it.
@@ -225,7 +227,7 @@ fn check_owner(root: &Path, any: bool) -> Result<Option<Finding>, (ErrorKind, St
         "{what}, who could put another directory in its place: {fix}; if that user is trusted, add \
          ?unsafe_owner=allow to the store's URL"
     );
-    Err((ErrorKind::Unsafe, why))
+    Err((ErrorKind::Unsafe, why.into()))
 }
 
 /// What is known of the file system with this mark.

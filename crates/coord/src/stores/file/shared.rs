@@ -86,7 +86,7 @@ impl Shared {
                 Place::Same => return Ok(opened.clone()),
                 Place::Away => {
                     let why = format!("{} is not there: is it mounted?", self.root.display());
-                    return Err(Failure::Definite(ErrorKind::Unavailable, why));
+                    return Err(Failure::Definite(ErrorKind::Unavailable, why.into()));
                 }
                 Place::Replaced => {
                     let open_mode = OpenMode::Use(Copied::Refuse);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::history::Stored;
 use super::keys::Keys;
 use super::text;
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Reason};
 use crate::record::{Meta, UnixMs, Versioned, parse_meta};
 use crate::slot::{Group, Slot};
 use crate::store::{Entry, Found, Presence};
@@ -41,8 +41,8 @@ impl Answer {
         more: usize,
         keys: &Keys,
         group: Group,
-    ) -> Result<Self, (ErrorKind, String)> {
-        let strange = || (ErrorKind::Corrupt, format!("the script answered {words:?}"));
+    ) -> Result<Self, (ErrorKind, Reason)> {
+        let strange = || (ErrorKind::Corrupt, format!("the script answered {words:?}").into());
         let (status, rest) = words.split_first().ok_or_else(strange)?;
         let more = if matches!(status.as_str(), "look" | "done") { more } else { 0 };
         let (more, rest) = rest.split_at_checked(more).ok_or_else(strange)?;

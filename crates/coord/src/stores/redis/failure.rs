@@ -80,7 +80,8 @@ impl FailureMeaning {
 impl Settings {
     /// The error of a request that was sent.
     pub(super) fn failed(&self, act: &'static str, error: &RedisError) -> Error {
-        Error::new(FailureMeaning::of(error).kind(), act, &self.url, self.redacted(error))
+        Error::new(FailureMeaning::of(error).kind(), act, &self.url, "")
+            .with_source(self.redacted(error))
     }
 
     /// The error of not being let in.
@@ -90,7 +91,7 @@ impl Settings {
 
     /// The error of getting in: nothing was asked yet.
     pub(super) fn shut_out(&self, place: &str, error: &RedisError) -> Error {
-        let text = self.redacted(error);
+        let text = error.to_string();
         let (kind, hint) = match error.kind() {
             Kind::InvalidClientConfig => (ErrorKind::InvalidConfig, ""),
             Kind::AuthenticationFailed => (ErrorKind::Denied, ""),
@@ -100,7 +101,7 @@ impl Settings {
                 _ => (ErrorKind::Unavailable, ""),
             },
         };
-        self.refused(kind, format_args!("{place}: {text}{hint}"))
+        self.refused(kind, format_args!("{place}{hint}")).with_source(self.redacted(error))
     }
 
     /// The library hands rustls's errors on inside an I/O error, where only their words are left.

@@ -301,10 +301,9 @@ fn not_master(
     match FailureMeaning::of(error) {
         FailureMeaning::Elsewhere => Ok(ServerKind::Replica),
         FailureMeaning::Denied => {
-            let why = settings.redacted(error);
             let rule = "the user needs +eval and the keys and channels of the prefix";
-            let why = format_args!("{}: {why}; {rule}", shown(address));
-            Err(settings.refused(ErrorKind::Denied, why))
+            let why = format_args!("{}: {rule}", shown(address));
+            Err(settings.refused(ErrorKind::Denied, why).with_source(settings.redacted(error)))
         }
         _ => Err(settings.shut_out(&shown(address), error)),
     }

@@ -86,7 +86,7 @@ impl Session {
             }
         };
         let answer = Answer::of(&words, step.more, &self.keys, step.group)
-            .map_err(|(kind, why)| Error::new(kind, step.act, &self.settings.url, why))?;
+            .map_err(|(kind, why)| Error::of(kind, step.act, &self.settings.url, why))?;
         lock(&self.mark).observe(&answer, began, boot_time());
         Ok(answer)
     }
@@ -167,7 +167,7 @@ impl Session {
         match FailureMeaning::of(error) {
             FailureMeaning::Broken => {
                 let why = self.settings.redacted(error);
-                Error::new(ErrorKind::Unavailable, act, &self.settings.url, why)
+                Error::new(ErrorKind::Unavailable, act, &self.settings.url, "").with_source(why)
             }
             _ => self.settings.failed(act, error),
         }
@@ -217,8 +217,8 @@ impl Session {
             ))),
             Err(error) => {
                 self.learn(link, &error);
-                let why = self.settings.redacted(&error);
-                Err(unknown(format!("written, and not known whether replicas have it: {why}")))
+                let why = "written, and not known whether replicas have it";
+                Err(unknown(why.into()).with_source(self.settings.redacted(&error)))
             }
         }
     }
@@ -238,7 +238,7 @@ impl Session {
             let was_fine = self.server().is_master;
             match error.kind() {
                 ErrorKind::Unsafe if was_fine => {
-                    self.settings.refused(ErrorKind::Unavailable, error)
+                    self.settings.refused(ErrorKind::Unavailable, "").with_source(error)
                 }
                 _ => error,
             }

@@ -87,7 +87,9 @@ impl Settings {
 
     /// A client of one server.
     pub(super) fn client(&self, address: &Address, login: Login) -> Result<Client, Error> {
-        let bad = |why: redis::RedisError| self.url.unusable(self.redacted(&why));
+        let bad = |why: redis::RedisError| {
+            self.url.unusable("no client can be made").with_source(self.redacted(&why))
+        };
         let mut settings = RedisConnectionInfo::default()
             // Version 3 tells at once when the connection is lost, and brings announcements.
             .set_protocol(ProtocolVersion::RESP3)
@@ -116,11 +118,16 @@ impl Settings {
     }
 
     /// What the client library says, without the password, should a server repeat it.
-    pub(super) fn redacted(&self, error: &redis::RedisError) -> String {
+    pub(super) fn redacted(
+        &self,
+        error: &redis::RedisError,
+    ) -> Box<dyn std::error::Error + Send + Sync> {
         let text = error.to_string();
         match self.secret.as_ref().map(Secret::reveal) {
-            Some(secret) if !secret.is_empty() => text.replace(secret, "***"),
-            _ => text,
+            Some(secret) if !secret.is_empty() && text.contains(secret) => {
+                text.replace(secret, "***").into()
+            }
+            _ => error.clone().into(),
         }
     }
 }

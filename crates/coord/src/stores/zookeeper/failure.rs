@@ -3,11 +3,10 @@
 
 use zookeeper_client as zk;
 
-use crate::error::ErrorKind;
-use crate::error::Failure;
+use crate::error::{ErrorKind, Failure, Reason};
 
 impl Failure {
-    pub(super) fn unavailable(why: impl Into<String>) -> Self {
+    pub(super) fn unavailable(why: impl Into<Reason>) -> Self {
         Self::Definite(ErrorKind::Unavailable, why.into())
     }
 
@@ -45,8 +44,8 @@ impl From<zk::Error> for Failure {
             | E::NotEmpty
             | E::NoChildrenForEphemerals => ErrorKind::Unavailable,
             // Also of a session that expired or moved: it may have done so after the request.
-            _ => return Self::Silent(error.to_string()),
+            _ => return Self::Silent(Reason::of(error)),
         };
-        Self::Definite(kind, error.to_string())
+        Self::Definite(kind, Reason::of(error))
     }
 }

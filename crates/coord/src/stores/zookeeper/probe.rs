@@ -11,8 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::endpoints::Endpoints;
-use crate::error::ErrorKind;
-use crate::error::Failure;
+use crate::error::{ErrorKind, Failure, Reason};
 use crate::url::PemFiles;
 
 /// No host is tried for longer than this: a reason that takes longer is "no answer".
@@ -27,16 +26,24 @@ pub(super) async fn diagnose(endpoints: &Endpoints) -> Failure {
         let denied = reasons.iter().any(|(kind, _)| *kind == ErrorKind::Denied);
         let kind = if denied { ErrorKind::Denied } else { ErrorKind::Unavailable };
         let said = reasons.into_iter().filter(|(of, _)| *of == kind).map(|(_, why)| why);
-        Failure::Definite(kind, said.collect::<Vec<_>>().join("; "))
+        Failure::Definite(kind, all(said.collect()))
     };
     let lost = |_| Failure::unavailable("no host could be reached");
     tokio::task::spawn_blocking(probe).await.unwrap_or_else(lost)
 }
 
-fn reason(host: &(String, u16), tls: Option<&PemFiles>) -> (ErrorKind, String) {
+/// What several hosts say, or the one that there is, with its cause.
+fn all(mut reasons: Vec<Reason>) -> Reason {
+    match reasons.len() {
+        1 => reasons.remove(0),
+        _ => reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ").into(),
+    }
+}
+
+fn reason(host: &(String, u16), tls: Option<&PemFiles>) -> (ErrorKind, Reason) {
     let (name, port) = host;
     let (kind, why) = match (connect(host), tls) {
-        (Err(error), _) => (ErrorKind::Unavailable, error.to_string()),
+        (Err(error), _) => (ErrorKind::Unavailable, Reason::new("no connection", error)),
         (Ok(_), None) => (
             ErrorKind::Unavailable,
             "the server closed the connection: it has no quorum, has too many connections, or \
@@ -50,10 +57,10 @@ fn reason(host: &(String, u16), tls: Option<&PemFiles>) -> (ErrorKind, String) {
                  many connections"
                     .into(),
             ),
-            Err(error) => judge(&error),
+            Err(error) => judge(error),
         },
     };
-    (kind, format!("{name}:{port}: {why}"))
+    (kind, why.with_subject(format_args!("{name}:{port}:")))
 }
 
 fn connect(host: &(String, u16)) -> io::Result<TcpStream> {
@@ -108,15 +115,17 @@ fn config(pem: &PemFiles) -> Result<ClientConfig, rustls::Error> {
     }
 }
 
-fn judge(error: &io::Error) -> (ErrorKind, String) {
-    match error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>()) {
-        Some(rustls::Error::InvalidCertificate(why)) => {
-            (ErrorKind::Denied, format!("the server's certificate is not trusted: {why:?}"))
+fn judge(error: io::Error) -> (ErrorKind, Reason) {
+    let (kind, why) = match error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>())
+    {
+        Some(rustls::Error::InvalidCertificate(_)) => {
+            (ErrorKind::Denied, "the server's certificate is not trusted")
         }
-        Some(rustls::Error::AlertReceived(alert)) => {
-            (ErrorKind::Denied, format!("the server rejects us in TLS: {alert:?}"))
+        Some(rustls::Error::AlertReceived(_)) => {
+            (ErrorKind::Denied, "the server rejects us in TLS")
         }
-        Some(other) => (ErrorKind::Unavailable, format!("no TLS there: {other}")),
-        None => (ErrorKind::Unavailable, format!("no TLS there (is it a port for zk:?): {error}")),
-    }
+        Some(_) => (ErrorKind::Unavailable, "no TLS there"),
+        None => (ErrorKind::Unavailable, "no TLS there (is it a port for zk:?)"),
+    };
+    (kind, Reason::new(why, error))
 }

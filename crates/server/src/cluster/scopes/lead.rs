@@ -47,7 +47,7 @@ pub(crate) async fn lead(
             }
             Some(Err(error)) => {
                 tracing::error!(
-                    %error,
+                    error = %format_args!("{error:#}"),
                     scope = scope.name,
                     "cannot take part in the election of the scope's leader, and tries again"
                 );
@@ -87,7 +87,7 @@ async fn issue_while_leading(
     match leadership.resign_at(last).await {
         Ok(()) => tracing::info!(scope = scope.name, "this node has resigned from the scope"),
         Err(error) => tracing::warn!(
-            %error, scope = scope.name,
+            error = %format_args!("{error:#}"), scope = scope.name,
             "the store was not told that this node has resigned: the next leader waits for the TTL"
         ),
     }

@@ -219,7 +219,7 @@ impl List {
 
     /// Says once, and then from time to time, that the keys in force grow old.
     fn tell(&mut self, shared: &Shared, error: &StoredKeysError) {
-        let (why, now) = (error.to_string(), boot_time());
+        let (why, now) = (format!("{error:#}"), boot_time());
         let is_new = match &self.wrong {
             Some((told, at)) => *told != why || now >= *at + REMIND,
             None => true,
