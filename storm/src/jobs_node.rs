@@ -24,11 +24,10 @@ use self::line::Line;
 use self::work::Pen;
 
 /// Jobs move sooner here than elsewhere.
-const BALANCE: Balance = Balance {
-    window: Duration::from_millis(500),
-    pause: Duration::from_millis(50),
-    min_hold: Duration::from_millis(500),
-};
+const BALANCE: Balance = Balance::DEFAULT
+    .with_window(Duration::from_millis(500))
+    .with_pause(Duration::from_millis(50))
+    .with_min_hold(Duration::from_millis(500));
 
 #[derive(Debug, Args)]
 pub(crate) struct JobsNodeArgs {
@@ -83,10 +82,9 @@ async fn live(args: &JobsNodeArgs) -> io::Result<()> {
 }
 
 async fn start(args: &JobsNodeArgs, lines: &mpsc::UnboundedSender<Line>) -> io::Result<Running> {
-    let settings = Settings {
-        lock_delay: Duration::from_millis(args.lock_delay_ms),
-        ..Settings::default().with_ttl(Duration::from_millis(args.ttl_ms))
-    };
+    let settings = Settings::default()
+        .with_ttl(Duration::from_millis(args.ttl_ms))
+        .with_lock_delay(Duration::from_millis(args.lock_delay_ms));
     let url = store_url(&args.store, settings.ttl);
     let opened = frazil_coord::open(&url, &Namespace::default(), Copied::Refuse).await;
     let store = opened.map_err(io::Error::other)?;

@@ -32,14 +32,12 @@ pub(crate) struct Election {
 }
 
 pub(crate) fn settings(instance: &str) -> Settings {
-    Settings {
-        ttl: TTL,
-        heartbeat: Duration::from_millis(500),
-        retry: Duration::from_secs(1),
-        lock_delay: Duration::ZERO,
-        instance: instance.into(),
-        ..Settings::default()
-    }
+    Settings::default()
+        .with_ttl(TTL)
+        .with_heartbeat(Duration::from_millis(500))
+        .with_retry(Duration::from_secs(1))
+        .with_lock_delay(Duration::ZERO)
+        .with_instance(instance)
 }
 
 /// A client of its own.

@@ -19,26 +19,29 @@ pub(crate) fn run(words: &[&str]) -> Outcome {
     let directory = tempfile::tempdir()?;
     let mut config = config(directory.path())?;
     config.lanes = LaneCount::Fixed(1);
-    let (mut cert, mut key) = (None, None);
+    let (mut cert, mut key) = (None::<&str>, None::<&str>);
     for word in words {
         match word.split_once('=').unwrap_or((word, "")) {
             ("lanes", count) => config.lanes = LaneCount::Fixed(count.parse()?),
             ("layout", text) => config.node = config.node.layout(text.parse()?),
             ("keys", file) => config.keys = Some(std::path::PathBuf::from(file).into()),
-            ("cert", file) => cert = Some(file.into()),
-            ("key", file) => key = Some(file.into()),
+            ("cert", file) => cert = Some(file),
+            ("key", file) => key = Some(file),
             ("many", _) => config.limits.max_connections_per_peer = MANY_CONNECTIONS,
             _ => return Err(format!("a node knows nothing of {word}").into()),
         }
     }
-    config.tls = cert.zip(key).map(|(cert, key)| TlsFiles { cert, key, client_ca: None });
+    config.tls = cert.zip(key).map(|(cert, key)| TlsFiles::new(cert, key));
     serve(config)
 }
 
 /// One of several nodes with a strict scope.
 pub(crate) fn run_scoped(directory: &str, name: &str) -> Outcome {
     let scopes = vec![DeclaredScope::strict("orders")];
-    serve(Config { name: name.to_owned(), scopes, ..config(Path::new(directory))? })
+    let mut config = config(Path::new(directory))?;
+    config.name = name.to_owned();
+    config.scopes = scopes;
+    serve(config)
 }
 
 fn config(directory: &Path) -> Result<Config, Box<dyn std::error::Error>> {
@@ -46,7 +49,10 @@ fn config(directory: &Path) -> Result<Config, Box<dyn std::error::Error>> {
     let store = format!("file:{}", directory.display());
     // As `frazil serve --dev` does: nobody else can have used the directory.
     let node = frazil::Node::builder().store(&store).first_use(FirstUse::AtOnce);
-    Ok(Config { node, http: free, grpc: free, resp: free, ..Config::default() })
+    let mut config = Config::default();
+    config.node = node;
+    (config.http, config.grpc, config.resp) = (free, free, free);
+    Ok(config)
 }
 
 fn serve(config: Config) -> Outcome {

@@ -11,6 +11,7 @@ const SKEW_MS: u64 = 2000;
 
 /// When a namespace that does not exist yet is used for the first time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FirstUse {
     /// At once: it is known to be new.
     AtOnce,

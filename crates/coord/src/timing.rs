@@ -7,6 +7,7 @@ use crate::rules::{RUN_AHEAD_MS, WINDOW_MAX_MS};
 
 /// How long things last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Timing {
     /// Presence without renewal: after this a slot can be taken over.
     pub ttl: Duration,
@@ -38,15 +39,39 @@ const BUDGET_TTLS: u32 = 3;
 
 impl Default for Timing {
     fn default() -> Self {
-        Self {
-            ttl: Duration::from_secs(30),
-            heartbeat: Duration::from_secs(10),
-            outage_budget: Duration::from_mins(10),
-        }
+        Self::DEFAULT
     }
 }
 
 impl Timing {
+    /// A TTL of 30 s, renewed every 10 s; an outage of the store is survived for 10 min.
+    pub const DEFAULT: Self = Self {
+        ttl: Duration::from_secs(30),
+        heartbeat: Duration::from_secs(10),
+        outage_budget: Duration::from_mins(10),
+    };
+
+    /// These, with another TTL. The heartbeat and the budget stay what they are.
+    #[must_use]
+    pub const fn with_ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = ttl;
+        self
+    }
+
+    /// These, with another heartbeat.
+    #[must_use]
+    pub const fn with_heartbeat(mut self, heartbeat: Duration) -> Self {
+        self.heartbeat = heartbeat;
+        self
+    }
+
+    /// These, with another outage budget.
+    #[must_use]
+    pub const fn with_outage_budget(mut self, outage_budget: Duration) -> Self {
+        self.outage_budget = outage_budget;
+        self
+    }
+
     /// Checks the relations.
     ///
     /// # Errors

@@ -21,11 +21,10 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 const DOWN: Duration = Duration::from_millis(300);
 
 /// Jobs of a demonstration move sooner than others.
-const BALANCE: Balance = Balance {
-    window: Duration::from_millis(500),
-    pause: Duration::from_millis(50),
-    min_hold: Duration::from_millis(500),
-};
+const BALANCE: Balance = Balance::DEFAULT
+    .with_window(Duration::from_millis(500))
+    .with_pause(Duration::from_millis(50))
+    .with_min_hold(Duration::from_millis(500));
 
 /// The nodes, each with its own connection to the store.
 pub(crate) struct Stage {

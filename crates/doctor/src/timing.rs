@@ -21,7 +21,7 @@ pub fn timing(node: &NodeSettings, clash: Option<&StartError>) -> Finding {
 }
 
 fn described(node: &NodeSettings) -> String {
-    let Timing { ttl, heartbeat, outage_budget } = node.effective_timing();
+    let Timing { ttl, heartbeat, outage_budget, .. } = node.effective_timing();
     let of = if fixed_worker(&node.url).is_some() { "of a fixed worker: " } else { "" };
     let request = match node.url.hosts.is_empty() {
         true => String::new(),

@@ -8,6 +8,7 @@ use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 
 /// How a member is reached, and who asks. `Debug` shows no key.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Config {
     /// How long a connection may take to be made. Requests have no limit of their own.
     pub connect_timeout: Duration,

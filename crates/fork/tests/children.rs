@@ -29,13 +29,10 @@ fn serve() -> (tokio::runtime::Runtime, SocketAddr, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let store = format!("file:{}", directory.path().display());
-    let config = Config {
-        node: frazil::Node::builder().store(&store),
-        http: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
-        grpc: None,
-        resp: None,
-        ..Config::default()
-    };
+    let mut config = Config::default();
+    config.node = frazil::Node::builder().store(&store);
+    config.http = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    (config.grpc, config.resp) = (None, None);
     let address = runtime.block_on(async {
         let app = App::bind(config).await.unwrap();
         let (addrs, mut condition) = (app.addrs(), app.condition());

@@ -32,7 +32,8 @@ fn at(directory: &tempfile::TempDir) -> Builder {
 /// Renewed many times a second.
 fn lively(directory: &tempfile::TempDir) -> Builder {
     let ttl = Duration::from_secs(1);
-    at(directory).timing(Timing { ttl, heartbeat: ttl / 20, outage_budget: ttl * 3 })
+    at(directory)
+        .timing(Timing::DEFAULT.with_ttl(ttl).with_heartbeat(ttl / 20).with_outage_budget(ttl * 3))
 }
 
 fn word<T>(answer: Result<T, NotIssued>) -> u64 {

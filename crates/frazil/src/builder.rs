@@ -58,7 +58,7 @@ impl Builder {
             lanes: 1,
             workers: None,
             timing: Timing::default(),
-            options: Options { max_ahead: Duration::from_millis(10), ..Options::default() },
+            options: Options::default().with_max_ahead(Duration::from_millis(10)),
             holder: None,
             info: BTreeMap::new(),
             patience: PATIENCE,

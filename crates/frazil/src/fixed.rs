@@ -25,7 +25,7 @@ pub fn fixed_worker(url: &StoreUrl) -> Option<u32> {
 pub fn fixed_timing(layout: &Layout) -> Timing {
     let tick = Duration::from_millis(layout.tick_ms().into());
     let ttl = TTL_MIN.max(tick * 2).min(TTL_MAX);
-    Timing { ttl, heartbeat: ttl * 3 / 10, outage_budget: ttl * 3 }
+    Timing::DEFAULT.with_ttl(ttl).with_heartbeat(ttl * 3 / 10).with_outage_budget(ttl * 3)
 }
 
 #[cfg(test)]

@@ -86,16 +86,14 @@ pub(crate) fn held_worker(status: &LeaseStatus) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use frazil_coord::keeper::Waiting;
     use frazil_coord::{Census, Strength};
 
     use super::*;
 
     fn info(held: u32) -> NodeInfo {
         let pool = Some(Pool { size: 4, census: Census { held, ..Census::default() } });
-        let state = LeaseState::Seeking(Waiting::Answer);
-        let status =
-            LeaseStatus { state, grant: None, trouble: None, pool, losses: 0, renewals: 0 };
+        let mut status = LeaseStatus::at_first();
+        status.pool = pool;
         let lane = LaneInfo { status, left: Duration::ZERO };
         NodeInfo {
             namespace: Namespace::default(),

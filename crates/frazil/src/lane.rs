@@ -140,11 +140,10 @@ impl NodeLane {
         grant: Grant,
         last_tick: u64,
     ) -> Result<Generator<Arc<DisciplinedClock>>, StartError> {
-        let options = Options {
-            floor: Some(self.tick_of(grant.floor).max(last_tick)),
-            horizon: Some(self.tick_of(grant.horizon)),
-            ..self.options
-        };
+        let options = self
+            .options
+            .with_floor(self.tick_of(grant.floor).max(last_tick))
+            .with_horizon(self.tick_of(grant.horizon));
         Generator::new(&self.layout, grant.worker.into(), self.clock.clone(), options)
     }
 

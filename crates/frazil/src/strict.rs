@@ -306,7 +306,7 @@ mod tests {
     async fn drops_its_lane(forget: bool) -> bool {
         // A lane in a directory is not let so far ahead of its keeper. Each has a store of its own.
         let store = format!("memory:strict-{forget}");
-        let options = Options { max_ahead: Duration::from_secs(5), ..Options::default() };
+        let options = Options::default().with_max_ahead(Duration::from_secs(5));
         let node = Node::builder().store(&store).lanes(2).options(options);
         let node = node.start().await.unwrap();
         let strict = Strict::new(node.clone(), AlwaysValid);

@@ -33,8 +33,7 @@ pub use self::store::TestStore;
 
 /// About the shortest times that leases can have: a loss is noticed in a tenth of a second, and a
 /// silent store is survived for three.
-pub const TIMING: Timing = Timing {
-    ttl: Duration::from_secs(1),
-    heartbeat: Duration::from_millis(100),
-    outage_budget: Duration::from_secs(3),
-};
+pub const TIMING: Timing = Timing::DEFAULT
+    .with_ttl(Duration::from_secs(1))
+    .with_heartbeat(Duration::from_millis(100))
+    .with_outage_budget(Duration::from_secs(3));

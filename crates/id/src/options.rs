@@ -14,6 +14,7 @@ const AHEAD_MAX: Duration = Duration::from_hours(1);
 
 /// Choices for a [`Generator`](crate::Generator), with defaults for one that nobody coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// The tick to start above: the horizon of all holders of the worker before this one. `None`
     /// when nobody wrote it down; then the generator starts after the current tick, so that a
@@ -37,20 +38,72 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            floor: None,
-            horizon: None,
-            max_ahead: Duration::ZERO,
-            rollback: Rollback::Refuse,
-            rollback_tolerance: Duration::from_millis(5),
-            spread: 0,
-            // A process that would run dry within hours is found at its start, by day.
-            least_lifetime: Duration::from_hours(24),
-        }
+        Self::DEFAULT
     }
 }
 
 impl Options {
+    /// No floor, no horizon, never ahead of the clock, and no IDs after a step back of 5 ms or more.
+    pub const DEFAULT: Self = Self {
+        floor: None,
+        horizon: None,
+        max_ahead: Duration::ZERO,
+        rollback: Rollback::Refuse,
+        rollback_tolerance: Duration::from_millis(5),
+        spread: 0,
+        // A process that would run dry within hours is found at its start, by day.
+        least_lifetime: Duration::from_hours(24),
+    };
+
+    /// These, with a tick to start above.
+    #[must_use]
+    pub const fn with_floor(mut self, floor: u64) -> Self {
+        self.floor = Some(floor);
+        self
+    }
+
+    /// These, with a last tick for now.
+    #[must_use]
+    pub const fn with_horizon(mut self, horizon: u64) -> Self {
+        self.horizon = Some(horizon);
+        self
+    }
+
+    /// These, with another time that IDs may run ahead by.
+    #[must_use]
+    pub const fn with_max_ahead(mut self, max_ahead: Duration) -> Self {
+        self.max_ahead = max_ahead;
+        self
+    }
+
+    /// These, with something else to do when real time steps back.
+    #[must_use]
+    pub const fn with_rollback(mut self, rollback: Rollback) -> Self {
+        self.rollback = rollback;
+        self
+    }
+
+    /// These, with other steps back that are waited out.
+    #[must_use]
+    pub const fn with_rollback_tolerance(mut self, rollback_tolerance: Duration) -> Self {
+        self.rollback_tolerance = rollback_tolerance;
+        self
+    }
+
+    /// These, with another spread of what ticks open at.
+    #[must_use]
+    pub const fn with_spread(mut self, spread: u32) -> Self {
+        self.spread = spread;
+        self
+    }
+
+    /// These, with another lifetime that the layout must still have.
+    #[must_use]
+    pub const fn with_least_lifetime(mut self, least_lifetime: Duration) -> Self {
+        self.least_lifetime = least_lifetime;
+        self
+    }
+
     /// The rules that follow for a worker of a layout.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ pub struct Instant(i64);
 
 /// How much of a second is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Precision {
     /// `2024-01-01T00:00:00Z`
     Seconds,

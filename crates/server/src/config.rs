@@ -16,7 +16,10 @@ use crate::policy::keys::KeySource;
 
 /// Everything that can be said about a server. The defaults serve one lane of the file store under
 /// the state directory, on loopback only.
+///
+/// To change them, make the defaults and set fields: `let mut config = Config::default()`.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Config {
     /// The node: store, namespace, layout, workers, timing. Its lanes are set below.
     pub node: Builder,
@@ -81,6 +84,7 @@ pub enum LaneCount {
 
 /// Where the certificate of the listeners is, and whose clients it is shown to.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TlsFiles {
     /// The certificate and those that lead to its authority, as PEM.
     pub cert: PathBuf,
@@ -91,8 +95,24 @@ pub struct TlsFiles {
     pub client_ca: Option<PathBuf>,
 }
 
+impl TlsFiles {
+    /// A certificate and its key, which are shown to all clients.
+    #[must_use]
+    pub fn new(cert: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        Self { cert: cert.into(), key: key.into(), client_ca: None }
+    }
+
+    /// These, with the authorities whose certificates clients must show.
+    #[must_use]
+    pub fn with_client_ca(mut self, client_ca: impl Into<Option<PathBuf>>) -> Self {
+        self.client_ca = client_ca.into();
+        self
+    }
+}
+
 /// What connections and requests may take, each with the reason for its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// IDs of one request: 100,000 are 25 ms of the default layout, and a few megabytes.
     pub max_count: u32,

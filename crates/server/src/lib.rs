@@ -32,7 +32,7 @@ mod resp;
 pub use self::app::{Addrs, App, BindError, DESCRIPTORS_KEPT, RunError};
 pub use self::app::{Exposed, Reloader, Secrecy, exposed};
 pub use self::cluster::admin_address::{AdminAddress, is_loopback};
-pub use self::cluster::peers::{PeerSettings, PeerWarning, PeersError};
+pub use self::cluster::peers::PeersError;
 pub use self::cluster::scopes::{DeclaredScope, check_scopes};
 pub use self::config::rules::{ConfigError, ConfigProblem};
 pub use self::config::{Config, LaneCount, Limits, TlsFiles};

@@ -103,7 +103,7 @@ async fn serve() {
     let site = Site::start_with(|config| {
         config.keys = std::env::var_os(KEYS).map(|path| PathBuf::from(path).into());
         let [cert, key] = TLS.map(|name| std::env::var_os(name).map(PathBuf::from));
-        config.tls = cert.zip(key).map(|(cert, key)| TlsFiles { cert, key, client_ca: None });
+        config.tls = cert.zip(key).map(|(cert, key)| TlsFiles::new(cert, key));
     })
     .await;
     println!("serves at {} {}", site.http(), site.addrs.grpc.unwrap());

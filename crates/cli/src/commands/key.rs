@@ -108,7 +108,7 @@ fn ls(args: &KeyLsArgs) -> Result<(), Failure> {
     table.set_header(["ID", "NAME", "ROLES", "SCOPES", "IDS/S", "EXPIRES", "CERTIFICATE"]);
     let any = || "-".to_owned();
     for entry in &entries {
-        let roles: Vec<&str> = entry.roles.iter().map(|role| word(*role)).collect();
+        let roles: Vec<&str> = entry.roles.iter().map(|role| role.word()).collect();
         table.add_row([
             entry.id.clone(),
             entry.name.clone(),
@@ -158,16 +158,15 @@ fn rotate(args: &KeyRotateArgs) -> Result<(), Failure> {
                 format_args!("the old key ends at {at}: say with --expires when the new one does");
             return Err(Failure::usage(why));
         }
-        let new = KeyEntry {
-            id: key.id().to_owned(),
-            sha256: key.sha256(),
-            expires: expires.clone(),
-            ..old.clone()
-        };
+        let mut new = old.clone();
+        new.id = key.id().to_owned();
+        new.sha256 = key.sha256();
+        new.expires.clone_from(&expires);
         let grace = u64::try_from(args.grace.as_millis()).unwrap_or(u64::MAX);
         let end = unix_ms().saturating_add(grace);
         let end = old.expires_ms().map_or(end, |already| already.min(end));
-        let old = KeyEntry { expires: Some(instant(end)), ..old };
+        let mut old = old;
+        old.expires = Some(instant(end));
         document.expire(&old.id, &instant(end));
         document.add(&new);
         Ok((old, new))
@@ -197,15 +196,6 @@ fn mint() -> Result<NewKey, Failure> {
     NewKey::mint().map_err(|error| {
         Failure::new(Exit::Unavailable, format_args!("no key can be made: {error}"))
     })
-}
-
-const fn word(role: Role) -> &'static str {
-    match role {
-        Role::Ids => "ids",
-        Role::Peer => "peer",
-        Role::Read => "read",
-        Role::Admin => "admin",
-    }
 }
 
 impl From<RoleArg> for Role {

@@ -168,10 +168,9 @@ impl Findings<'_> {
         }
         let mut config = config_of(args, store.cloned(), scopes);
         // A certificate whose key was forgotten is another problem.
-        config.tls = args.tls.tls_cert.clone().map(|cert| TlsFiles {
-            cert,
-            key: args.tls.tls_key.clone().unwrap_or_default(),
-            client_ca: args.tls.tls_client_ca.clone(),
+        config.tls = args.tls.tls_cert.clone().map(|cert| {
+            TlsFiles::new(cert, args.tls.tls_key.clone().unwrap_or_default())
+                .with_client_ca(args.tls.tls_client_ca.clone())
         });
         wrong.into_iter().for_each(|why| self.add(&["node.scopes"], why));
         for problem in config.problems() {

@@ -24,37 +24,37 @@ pub(super) fn config_of(
     store: Option<StoreUrl>,
     scopes: Vec<DeclaredScope>,
 ) -> Config {
-    let defaults = Config::default();
-    let node = node(args);
-    Config {
-        node: match store {
-            Some(store) => node.store_url(store),
-            None => node,
-        },
-        name: args.node.clone().unwrap_or(defaults.name),
-        region: args.region.clone(),
-        zone: args.zone.clone(),
-        advertise: args.advertise.clone(),
-        http: args.listen.http.0,
-        grpc: args.listen.grpc.0,
-        resp: args.listen.resp.0,
-        admin: args.listen.admin.0,
-        trusted_proxies: args.listen.trusted_proxies.clone(),
-        tls: tls_files(args),
-        keys: args.keys.clone(),
-        open_metrics: args.open_metrics,
-        insecure: args.listen.insecure,
-        threads: args.threads.map_or(defaults.threads, usize::from),
-        lanes: args.lanes,
-        scopes,
-        election_ttl: args.election_ttl,
-        peer_key_file: args.peer.peer_key_file.clone(),
-        peer_ca: args.peer.peer_ca.clone(),
-        limits: args.limits.limits(),
-        drain_delay: args.drain.drain_delay,
-        drain_timeout: args.drain.drain_timeout,
-        refusal_limit: args.drain.refusal_limit,
+    let mut config = Config::default();
+    config.node = match store {
+        Some(store) => node(args).store_url(store),
+        None => node(args),
+    };
+    if let Some(name) = &args.node {
+        config.name.clone_from(name);
     }
+    config.region = args.region.clone();
+    config.zone = args.zone.clone();
+    config.advertise = args.advertise.clone();
+    config.http = args.listen.http.0;
+    config.grpc = args.listen.grpc.0;
+    config.resp = args.listen.resp.0;
+    config.admin = args.listen.admin.0;
+    config.trusted_proxies = args.listen.trusted_proxies.clone();
+    config.tls = tls_files(args);
+    config.keys = args.keys.clone();
+    config.open_metrics = args.open_metrics;
+    config.insecure = args.listen.insecure;
+    config.threads = args.threads.map_or(config.threads, usize::from);
+    config.lanes = args.lanes;
+    config.scopes = scopes;
+    config.election_ttl = args.election_ttl;
+    config.peer_key_file = args.peer.peer_key_file.clone();
+    config.peer_ca = args.peer.peer_ca.clone();
+    config.limits = args.limits.limits();
+    config.drain_delay = args.drain.drain_delay;
+    config.drain_timeout = args.drain.drain_timeout;
+    config.refusal_limit = args.drain.refusal_limit;
+    config
 }
 
 /// The configuration without its store, and without scopes that cannot be parsed: enough to check the
@@ -94,7 +94,10 @@ pub(crate) fn store_url(args: &ServeArgs) -> Result<StoreUrl, String> {
 /// The durations of the lease.
 pub(crate) const fn timing(args: &ServeArgs) -> Timing {
     let lease = &args.lease;
-    Timing { ttl: lease.ttl, heartbeat: lease.heartbeat, outage_budget: lease.outage_budget }
+    Timing::DEFAULT
+        .with_ttl(lease.ttl)
+        .with_heartbeat(lease.heartbeat)
+        .with_outage_budget(lease.outage_budget)
 }
 
 /// How generators behave.
@@ -103,7 +106,7 @@ pub(super) fn options(args: &ServeArgs) -> Options {
         RollbackArg::Refuse => Rollback::Refuse,
         RollbackArg::Ride => Rollback::Ride,
     };
-    Options { max_ahead: args.lease.max_ahead, rollback, ..Options::default() }
+    Options::default().with_max_ahead(args.lease.max_ahead).with_rollback(rollback)
 }
 
 fn node(args: &ServeArgs) -> frazil::Builder {
@@ -122,5 +125,5 @@ fn node(args: &ServeArgs) -> frazil::Builder {
 pub(crate) fn tls_files(args: &ServeArgs) -> Option<TlsFiles> {
     let cert = args.tls.tls_cert.clone()?;
     let key = args.tls.tls_key.clone()?;
-    Some(TlsFiles { cert, key, client_ca: args.tls.tls_client_ca.clone() })
+    Some(TlsFiles::new(cert, key).with_client_ca(args.tls.tls_client_ca.clone()))
 }

@@ -30,16 +30,12 @@ impl Site {
         let directory = tempfile::tempdir().unwrap();
         let store = format!("file:{}", directory.path().display());
         let free = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-        let mut config = Config {
-            // The directory is the test's own: its IDs need not run ahead of time at first.
-            node: frazil::Node::builder().store(&store).first_use(FirstUse::AtOnce),
-            name: "tested".to_owned(),
-            http: free,
-            grpc: free,
-            resp: None,
-            drain_delay: Duration::ZERO,
-            ..Config::default()
-        };
+        let mut config = Config::default();
+        // The directory is the test's own: its IDs need not run ahead of time at first.
+        config.node = frazil::Node::builder().store(&store).first_use(FirstUse::AtOnce);
+        config.name = "tested".to_owned();
+        (config.http, config.grpc, config.resp) = (free, free, None);
+        config.drain_delay = Duration::ZERO;
         change(&mut config);
         let app = App::bind(config).await.unwrap();
         let (addrs, mut condition) = (app.addrs(), app.condition());

@@ -13,6 +13,7 @@ use crate::time::Utc;
 
 /// How a lease is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LeaseStatus {
     /// In a word with its reason.
     pub state: LeaseState,
@@ -28,7 +29,7 @@ pub struct LeaseStatus {
     pub renewals: u64,
 }
 
-/// The states of a lease.
+/// The states of a lease. All of them: whoever waits for a worker decides about each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseState {
     /// No worker yet.
@@ -48,7 +49,7 @@ pub enum LeaseState {
     Released,
 }
 
-/// What a lease waits for.
+/// What a lease waits for. All of it: whether waiting helps is decided for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Waiting {
     /// For the answer of the store.
@@ -161,7 +162,8 @@ pub enum Refusal {
 
 impl LeaseStatus {
     /// Of a lease that has not begun.
-    pub(super) const fn at_first() -> Self {
+    #[must_use]
+    pub const fn at_first() -> Self {
         Self {
             state: LeaseState::Seeking(Waiting::Answer),
             grant: None,

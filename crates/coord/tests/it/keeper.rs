@@ -22,11 +22,10 @@ use self::moody::MoodyStore;
 
 /// No test waits longer than this for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
-const TIMING: Timing = Timing {
-    ttl: Duration::from_millis(300),
-    heartbeat: Duration::from_millis(100),
-    outage_budget: Duration::from_millis(900),
-};
+const TIMING: Timing = Timing::DEFAULT
+    .with_ttl(Duration::from_millis(300))
+    .with_heartbeat(Duration::from_millis(100))
+    .with_outage_budget(Duration::from_millis(900));
 
 /// A keeper with everything around it.
 struct KeeperFixture {
@@ -338,7 +337,7 @@ async fn two_wipes_in_a_row_are_both_quarantined_up_to_what_was_granted() {
     // The grant outlasts the test.
     let (ttl, budget) = (Duration::from_secs(40), Duration::from_secs(120));
     let memory = MemoryStore::new();
-    let setup = setup("keeper", 0, Timing { ttl, outage_budget: budget, ..TIMING });
+    let setup = setup("keeper", 0, TIMING.with_ttl(ttl).with_outage_budget(budget));
     let lane = TestLane::new(Diary::default());
     let keeper = Keeper::start(Arc::new(memory.clone()), lane, setup).unwrap();
     let mut statuses = keeper.status();
@@ -364,7 +363,7 @@ async fn a_clock_that_is_ahead_of_most_others_stops_where_it_was_when_they_were_
     const AHEAD_MS: u64 = 3_600_000;
     // Nobody lapses on a busy machine.
     let (ttl, budget) = (Duration::from_secs(10), Duration::from_secs(30));
-    let timing = Timing { ttl, outage_budget: budget, ..TIMING };
+    let timing = TIMING.with_ttl(ttl).with_outage_budget(budget);
     let memory = Arc::new(MemoryStore::new());
     let start = |lane: Arc<TestLane>, holder: &str| {
         Keeper::start(memory.clone(), lane, setup(holder, 7, timing)).unwrap()

@@ -10,6 +10,7 @@ use super::clock::Clock;
 
 /// How a candidate campaigns and leads. All candidates of an election should use the same times.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settings {
     /// How long the leader is leader without renewing: a crashed one is replaced after this.
     pub ttl: Duration,
@@ -120,6 +121,55 @@ impl Settings {
     #[must_use]
     pub fn with_host(self, host: String) -> Self {
         Self { instance: format!("{host}:{}", std::process::id()), host, ..self }
+    }
+
+    /// These, with another heartbeat.
+    #[must_use]
+    pub const fn with_heartbeat(mut self, heartbeat: Duration) -> Self {
+        self.heartbeat = heartbeat;
+        self
+    }
+
+    /// These, with another retry interval.
+    #[must_use]
+    pub const fn with_retry(mut self, retry: Duration) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// These, with another lock delay.
+    #[must_use]
+    pub const fn with_lock_delay(mut self, lock_delay: Duration) -> Self {
+        self.lock_delay = lock_delay;
+        self
+    }
+
+    /// These, with another name of who campaigns.
+    #[must_use]
+    pub fn with_instance(mut self, instance: impl Into<String>) -> Self {
+        self.instance = instance.into();
+        self
+    }
+
+    /// These, with what others should know of the leader.
+    #[must_use]
+    pub fn with_metadata(mut self, metadata: BTreeMap<String, String>) -> Self {
+        self.metadata = metadata;
+        self
+    }
+
+    /// These, with a window of times, for a strict scope.
+    #[must_use]
+    pub const fn with_window(mut self, window: Option<Duration>) -> Self {
+        self.window = window;
+        self
+    }
+
+    /// These, with another clock.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
     }
 
     /// Checks how the settings relate.

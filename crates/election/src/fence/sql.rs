@@ -46,6 +46,7 @@ pub struct FencedTable {
 
 /// How parameters are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Placeholders {
     /// `$1`, `$2`: PostgreSQL. SQLite takes them as names.
     #[default]
@@ -56,6 +57,7 @@ pub enum Placeholders {
 
 /// A statement with what to bind to its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Statement {
     /// The statement.
     pub text: String,

@@ -10,6 +10,7 @@ use super::placement::ClusterView;
 
 /// How eagerly jobs are moved so that loads become even.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Balance {
     /// No job moves before the nodes have been the same for this long.
     pub window: Duration,
@@ -20,13 +21,38 @@ pub struct Balance {
 }
 
 impl Default for Balance {
-    /// A window of 3 s, a pause of 250 ms, and jobs stay for at least 5 s.
     fn default() -> Self {
-        Self {
-            window: Duration::from_secs(3),
-            pause: Duration::from_millis(250),
-            min_hold: Duration::from_secs(5),
-        }
+        Self::DEFAULT
+    }
+}
+
+impl Balance {
+    /// A window of 3 s, a pause of 250 ms, and jobs stay for at least 5 s.
+    pub const DEFAULT: Self = Self {
+        window: Duration::from_secs(3),
+        pause: Duration::from_millis(250),
+        min_hold: Duration::from_secs(5),
+    };
+
+    /// This, with another window.
+    #[must_use]
+    pub const fn with_window(mut self, window: Duration) -> Self {
+        self.window = window;
+        self
+    }
+
+    /// This, with another pause.
+    #[must_use]
+    pub const fn with_pause(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        self
+    }
+
+    /// This, with another time that jobs stay.
+    #[must_use]
+    pub const fn with_min_hold(mut self, min_hold: Duration) -> Self {
+        self.min_hold = min_hold;
+        self
     }
 }
 

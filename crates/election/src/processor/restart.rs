@@ -6,6 +6,7 @@ use frazil_coord::time::doubled;
 
 /// What follows when a job fails: it returned an error, or panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Restart {
     /// It is started again here, under the same leadership, this many times in a row.
     pub tries: u32,
@@ -34,6 +35,50 @@ impl Default for Restart {
             hold_off_max: Duration::from_secs(300),
             steady: Duration::from_secs(60),
         }
+    }
+}
+
+impl Restart {
+    /// These, with another number of tries.
+    #[must_use]
+    pub const fn with_tries(mut self, tries: u32) -> Self {
+        self.tries = tries;
+        self
+    }
+
+    /// These, with another first pause.
+    #[must_use]
+    pub const fn with_first_pause(mut self, first_pause: Duration) -> Self {
+        self.first_pause = first_pause;
+        self
+    }
+
+    /// These, with another longest pause.
+    #[must_use]
+    pub const fn with_pause_max(mut self, pause_max: Duration) -> Self {
+        self.pause_max = pause_max;
+        self
+    }
+
+    /// These, with another time that a job is left to others at first.
+    #[must_use]
+    pub const fn with_hold_off(mut self, hold_off: Duration) -> Self {
+        self.hold_off = hold_off;
+        self
+    }
+
+    /// These, with another longest time that a job is left to others.
+    #[must_use]
+    pub const fn with_hold_off_max(mut self, hold_off_max: Duration) -> Self {
+        self.hold_off_max = hold_off_max;
+        self
+    }
+
+    /// These, with another length of a run that ends the row of failures.
+    #[must_use]
+    pub const fn with_steady(mut self, steady: Duration) -> Self {
+        self.steady = steady;
+        self
     }
 }
 

@@ -32,7 +32,7 @@ async fn soon<T>(what: impl Future<Output = T>) -> T {
 /// Two candidates of one election.
 fn candidates() -> [Candidate; 2] {
     let elections = Elections::new(Arc::new(MemoryStore::new()));
-    let named = |name: &str| Settings { instance: name.into(), ..Settings::default() };
+    let named = |name: &str| Settings::default().with_instance(name);
     ["a", "b"].map(|name| elections.candidate("job", named(name)).unwrap())
 }
 

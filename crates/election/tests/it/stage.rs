@@ -129,14 +129,12 @@ impl Stage {
 
 /// Short times, where tests have to wait for them to pass.
 pub(crate) fn settings(instance: &str) -> Settings {
-    Settings {
-        ttl: Duration::from_secs(3),
-        heartbeat: Duration::from_millis(500),
-        retry: Duration::from_millis(500),
-        lock_delay: Duration::ZERO,
-        instance: if instance.is_empty() { "somebody".into() } else { instance.to_owned() },
-        ..Settings::default()
-    }
+    Settings::default()
+        .with_ttl(Duration::from_secs(3))
+        .with_heartbeat(Duration::from_millis(500))
+        .with_retry(Duration::from_millis(500))
+        .with_lock_delay(Duration::ZERO)
+        .with_instance(if instance.is_empty() { "somebody".into() } else { instance.to_owned() })
 }
 
 /// Waits until the leader has renewed twice.

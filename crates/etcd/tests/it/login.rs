@@ -9,7 +9,9 @@ const PASSWORD: &str = "open-sesame";
 
 fn log_in(etcd: &Etcd, password: &str) -> Client {
     let login = Login { user: "root".into(), password: password.into() };
-    Client::new(&etcd.address(), &Config { login: Some(login), ..Config::default() }).unwrap()
+    let mut config = Config::default();
+    config.login = Some(login);
+    Client::new(&etcd.address(), &config).unwrap()
 }
 
 async fn get(client: &Client) -> Result<(), Status> {

@@ -114,7 +114,8 @@ async fn a_lease_that_is_kept_alive_goes_on_and_one_that_ended_is_not_found() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_too_large_is_refused() {
     let etcd = Etcd::start().unwrap();
-    let small = Config { answer_max: 1000, ..Config::default() };
+    let mut small = Config::default();
+    small.answer_max = 1000;
     let client = Client::new(&etcd.address(), &small).unwrap();
     put(&client, "key", &"x".repeat(2000)).await;
     let refused = client.txn(&all([RequestOp::get("key")])).await.unwrap_err();
@@ -154,7 +155,8 @@ async fn tls_is_spoken_with_a_certificate_of_the_client() {
     let identity =
         Identity::from_pem(pem(certificates.client_cert()), pem(certificates.client_key()));
     let ask = async |tls: ClientTlsConfig| {
-        let config = Config { tls: Some(tls), ..Config::default() };
+        let mut config = Config::default();
+        config.tls = Some(tls);
         Client::new(&etcd.address(), &config).unwrap().status().await
     };
     ask(tls.clone().identity(identity.clone())).await.unwrap();

@@ -75,7 +75,8 @@ async fn keys_that_a_user_may_not_read_are_refused() {
     let etcd = Etcd::builder().with_auth("root", "open-sesame").start().unwrap();
     etcd.etcdctl(&["user", "add", "few:little-sesame"]).unwrap();
     let login = Login { user: "few".into(), password: "little-sesame".into() };
-    let config = Config { login: Some(login), ..Config::default() };
+    let mut config = Config::default();
+    config.login = Some(login);
     let client = Client::new(&etcd.address(), &config).unwrap();
     let refused = client.watch(&[WatchCreateRequest::key("key")]).await.unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied, "{refused}");

@@ -22,12 +22,10 @@ impl Clock for Still {
 }
 
 fn active(worker: u64, floor: u64, horizon: u64) -> ActiveGenerator<Still> {
-    let options = Options {
-        floor: Some(floor),
-        horizon: Some(horizon),
-        max_ahead: Duration::from_millis(10),
-        ..Options::default()
-    };
+    let options = Options::default()
+        .with_floor(floor)
+        .with_horizon(horizon)
+        .with_max_ahead(Duration::from_millis(10));
     let generator = Generator::new(&LAYOUT, worker, Still(100), options).expect("the numbers fit");
     ActiveGenerator { generator, token: worker }
 }

@@ -55,13 +55,11 @@ fn tick(id: Id) -> u64 {
 
 /// A generator of the one worker that all tenures have here, so that only floors keep them apart.
 fn active(token: u64, floor: u64) -> ActiveGenerator<Still> {
-    let options = Options {
-        floor: Some(floor),
-        horizon: Some(floor + GRANTED_TICKS),
-        max_ahead: Duration::from_millis(100),
-        least_lifetime: Duration::ZERO,
-        ..Options::default()
-    };
+    let options = Options::default()
+        .with_floor(floor)
+        .with_horizon(floor + GRANTED_TICKS)
+        .with_max_ahead(Duration::from_millis(100))
+        .with_least_lifetime(Duration::ZERO);
     let generator = Generator::new(&layout(), 1, Still, options).expect("the numbers fit");
     ActiveGenerator { generator, token }
 }

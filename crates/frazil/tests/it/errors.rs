@@ -21,7 +21,7 @@ fn all() -> Vec<Box<dyn Error>> {
         coord::Error::new(ErrorKind::Denied, "read", "memory:", "no password")
             .with_source(io::Error::other("not let in"))
     };
-    let timing = Timing { heartbeat: std::time::Duration::ZERO, ..Timing::default() };
+    let timing = Timing::default().with_heartbeat(std::time::Duration::ZERO);
     let refusal = || Refusal::Store(store());
     vec![
         Box::new(StartError::Url("nonsense".parse::<coord::StoreUrl>().unwrap_err())),

@@ -19,11 +19,10 @@ use frazil_rig::{Etcd, Redis, ZooKeeper, wait_until};
 
 const WORKER: u32 = 7;
 /// Short, so that the test is; etcd knows no shorter lease than a second or two.
-const TIMING: Timing = Timing {
-    ttl: Duration::from_secs(2),
-    heartbeat: Duration::from_millis(500),
-    outage_budget: Duration::from_secs(6),
-};
+const TIMING: Timing = Timing::DEFAULT
+    .with_ttl(Duration::from_secs(2))
+    .with_heartbeat(Duration::from_millis(500))
+    .with_outage_budget(Duration::from_secs(6));
 /// Longer than anything here takes.
 const LIMIT: Duration = Duration::from_secs(60);
 const URL: &str = "FRAZIL_TEST_FROZEN_URL";
@@ -214,7 +213,7 @@ impl Lane for Careless {
 
     fn open(&self, grant: Grant) {
         let floor = grant.floor.saturating_sub(Layout::FRAZIL.epoch_ms());
-        let options = Options { floor: Some(floor), horizon: None, ..Options::default() };
+        let options = Options::default().with_floor(floor);
         let clock = SystemClock::new(&Layout::FRAZIL);
         let made = Generator::new(&Layout::FRAZIL, grant.worker.into(), clock, options);
         *self.generator.lock().unwrap() = Some(made.unwrap());

@@ -232,7 +232,7 @@ async fn a_fixed_worker_waits_when_it_knows_nothing_and_goes_on_when_it_does() {
 async fn what_does_not_go_together_is_refused_before_anything_is_touched() {
     let (directory, url) = directory();
     let builder = || Node::builder().store(&url);
-    let timing = Timing { heartbeat: Duration::from_secs(20), ..Timing::default() };
+    let timing = Timing::default().with_heartbeat(Duration::from_secs(20));
     assert!(matches!(builder().timing(timing).start().await, Err(StartError::Timing(_))));
     assert!(matches!(builder().lanes(0).start().await, Err(StartError::Lanes(0))));
     assert!(matches!(builder().lanes(65).start().await, Err(StartError::Lanes(65))));
@@ -240,7 +240,7 @@ async fn what_does_not_go_together_is_refused_before_anything_is_touched() {
     assert!(matches!(error, StartError::Workers { .. }), "{error}");
     // Newcomers of a namespace that may have been forgotten count on the end of each request.
     let (ttl, heartbeat) = (Duration::from_mins(2), Duration::from_secs(40));
-    let slow = Node::builder().timing(Timing { ttl, heartbeat, ..Timing::default() });
+    let slow = Node::builder().timing(Timing::default().with_ttl(ttl).with_heartbeat(heartbeat));
     let error = slow.store("redis://127.0.0.1:1?timeout=5001ms").start().await.unwrap_err();
     let most = Duration::from_secs(5);
     assert!(matches!(error, StartError::Timeout { most: m, .. } if m == most), "{error}");

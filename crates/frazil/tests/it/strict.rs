@@ -51,7 +51,7 @@ impl Place {
 
     /// A node whose IDs may run ahead of the clock.
     async fn node(&self, lanes: usize, ahead: Duration) -> Node {
-        let options = Options { max_ahead: ahead, ..Options::default() };
+        let options = Options::default().with_max_ahead(ahead);
         let store = format!("file:{}", self.directory.path().display());
         let node = Node::builder().store(&store).lanes(lanes).options(options);
         // These tests set floors near now.

@@ -16,7 +16,7 @@ fn small() -> Layout {
 }
 
 fn leased(floor: u64) -> Options {
-    Options { floor: Some(floor), least_lifetime: Duration::ZERO, ..Options::default() }
+    Options::default().with_floor(floor).with_least_lifetime(Duration::ZERO)
 }
 
 fn at(layout: &Layout, tick: u64, options: Options) -> Generator<ManualClock> {
@@ -42,7 +42,7 @@ fn ids_carry_the_tick_the_worker_and_the_sequence() {
 fn an_unleased_start_is_after_the_current_tick() {
     let layout = small();
     let clock = ManualClock::new(&layout, 10);
-    let options = Options { least_lifetime: Duration::ZERO, ..Options::default() };
+    let options = Options::default().with_least_lifetime(Duration::ZERO);
     let first = Generator::new(&layout, 1, &clock, options).unwrap();
     assert!(matches!(first.try_next(), Err(NotReady::SequenceExhausted { .. })));
     clock.advance(1);
@@ -60,7 +60,7 @@ fn an_unleased_start_is_after_what_may_have_run_ahead() {
     let layout = small();
     let clock = ManualClock::new(&layout, 10);
     let max_ahead = Duration::from_millis(3);
-    let options = Options { max_ahead, least_lifetime: Duration::ZERO, ..Options::default() };
+    let options = Options::default().with_max_ahead(max_ahead).with_least_lifetime(Duration::ZERO);
     let first = Generator::new(&layout, 1, &clock, options).unwrap();
     clock.advance(1);
     let issued: Vec<Id> = std::iter::from_fn(|| first.try_next().ok()).collect();
@@ -142,9 +142,9 @@ fn a_start_that_cannot_work_is_refused_with_its_reason() {
     let options = leased(0);
     assert_eq!(start(3, options), Ok(()));
     assert_eq!(start(4, options), Err(StartError::WorkerTooLarge { worker: 4, max: 3 }));
-    let too_far = Options { max_ahead: Duration::MAX, ..options };
+    let too_far = options.with_max_ahead(Duration::MAX);
     assert!(matches!(start(0, too_far), Err(StartError::AheadTooLong { .. })));
-    let too_wide = Options { spread: 3, ..options };
+    let too_wide = options.with_spread(3);
     assert_eq!(start(0, too_wide), Err(StartError::SpreadTooLarge { spread: 3, max: 2 }));
     let max = layout.last_tick() - 1;
     assert_eq!(start(0, leased(max)), Ok(()));
@@ -164,7 +164,7 @@ fn a_start_that_cannot_work_is_refused_with_its_reason() {
 fn batches_across_ticks_are_whole_sorted_and_unique_with_every_preset() {
     for (name, layout) in PRESETS.iter().copied().filter(|(name, _)| *name != "mastodon") {
         let max_ahead = Duration::from_millis(u64::from(layout.tick_ms()) * 3);
-        let ids = at(&layout, 1000, Options { max_ahead, ..leased(999) });
+        let ids = at(&layout, 1000, leased(999).with_max_ahead(max_ahead));
         let per_tick = u32::try_from(layout.ids_per_tick()).unwrap();
         ids.try_next().unwrap();
         let n = per_tick * 2 + 5;
@@ -254,7 +254,7 @@ fn a_waiting_batch_spans_as_many_ticks_as_it_takes() {
 #[test]
 fn the_horizon_stops_issuing_and_raising_it_goes_on() {
     let layout = small();
-    let ids = at(&layout, 10, Options { horizon: Some(10), ..leased(9) });
+    let ids = at(&layout, 10, leased(9).with_horizon(10));
     assert_eq!(ids.try_batch(4).unwrap().len(), 4);
     let reached = NotReady::Horizon { horizon: 10 };
     assert_eq!(ids.try_next(), Err(reached));
@@ -364,7 +364,7 @@ fn a_thread_that_read_the_clock_long_ago_does_not_see_a_used_up_sequence() {
 fn spread_changes_low_bits_and_never_order() {
     let layout = Layout::FRAZIL;
     let clock = ManualClock::new(&layout, 1000);
-    let ids = Generator::new(&layout, 9, &clock, Options { spread: 16, ..leased(5) }).unwrap();
+    let ids = Generator::new(&layout, 9, &clock, leased(5).with_spread(16)).unwrap();
     let issued: Vec<u64> = std::iter::repeat_with(|| {
         clock.advance(1);
         ids.try_next().unwrap().to_u64()
@@ -430,13 +430,7 @@ proptest! {
     ) {
         let layout = small();
         let clock = ManualClock::new(&layout, 100);
-        let options = Options {
-            horizon: Some(110),
-            max_ahead: Duration::from_millis(max_ahead),
-            rollback,
-            spread,
-            ..leased(floor)
-        };
+        let options = leased(floor).with_horizon(110).with_max_ahead(Duration::from_millis(max_ahead)).with_rollback(rollback).with_spread(spread);
         let ids = Generator::new(&layout, 1, &clock, options).unwrap();
         let rules = options.rules(&layout, 1).unwrap();
         let mut bounds = Bounds { floor, horizon: 110 };

@@ -10,7 +10,7 @@ fn small() -> Layout {
 }
 
 fn leased(floor: u64) -> Options {
-    Options { floor: Some(floor), least_lifetime: Duration::ZERO, ..Options::default() }
+    Options::default().with_floor(floor).with_least_lifetime(Duration::ZERO)
 }
 
 #[test]
@@ -68,7 +68,8 @@ fn an_unleased_start_on_a_clock_that_stepped_back_is_above_all_that_it_ever_said
     let layout = small();
     let clock = ManualClock::new(&layout, 1000);
     let start = |rollback| {
-        let options = Options { rollback, least_lifetime: Duration::ZERO, ..Options::default() };
+        let options =
+            Options::default().with_rollback(rollback).with_least_lifetime(Duration::ZERO);
         Generator::new(&layout, 1, &clock, options).unwrap().last_tick()
     };
     assert_eq!(start(Rollback::Refuse), Some(1000));
@@ -83,7 +84,7 @@ fn an_unleased_start_on_a_clock_that_stepped_back_is_above_all_that_it_ever_said
 fn riding_issues_through_a_fall_to_1970() {
     let layout = Layout::FRAZIL;
     let clock = ManualClock::new(&layout, 1000);
-    let options = Options { rollback: Rollback::Ride, ..leased(5) };
+    let options = leased(5).with_rollback(Rollback::Ride);
     let ids = Generator::new(&layout, 0, &clock, options).unwrap();
     let before = ids.try_next().unwrap();
     clock.step_to_unix_ms(0);
@@ -96,7 +97,7 @@ fn riding_issues_through_a_fall_to_1970() {
 fn riding_issues_through_a_step_back_at_the_speed_of_elapsed_time() {
     let layout = small();
     let clock = ManualClock::new(&layout, 1000);
-    let options = Options { rollback: Rollback::Ride, ..leased(5) };
+    let options = leased(5).with_rollback(Rollback::Ride);
     let ids = Generator::new(&layout, 0, &clock, options).unwrap();
     ids.try_batch(4).unwrap();
     clock.step_to(200);

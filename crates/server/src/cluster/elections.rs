@@ -3,7 +3,6 @@
 //! It has a client of the store of its own: where presence is that of a session, the session lasts
 //! no longer than a leader may be silent.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -200,7 +199,7 @@ pub(crate) async fn run(shared: Arc<Shared>, condition: watch::Receiver<Conditio
         following.spawn(follow(candidate.clone(), stats.clone(), None));
         leading.spawn(tasks::lead(shared.clone(), candidate, stats.clone(), condition.clone()));
     }
-    let settings = Settings { clock: clock(&shared), ..for_scopes(&config.settings) };
+    let settings = for_scopes(&config.settings).with_clock(clock(&shared));
     for (stats, strict) in stats.zip(shared.scopes.strict()) {
         let Some(candidate) = candidate(elections, Group::Scopes, &strict.name, &settings) else {
             continue;
@@ -280,26 +279,20 @@ async fn dispute(shared: Arc<Shared>, mut observer: Observer, scope: Scope) {
 
 fn settings(config: &Config, address: Option<String>) -> Settings {
     let ttl = config.election_ttl;
-    Settings {
-        ttl,
-        heartbeat: ttl * 3 / 10,
-        retry: (ttl / 5).max(Duration::from_millis(100)),
+    Settings::default()
+        .with_ttl(ttl)
+        .with_retry((ttl / 5).max(Duration::from_millis(100)))
         // A task that two nodes run at a time is done twice, and that is all.
-        lock_delay: Duration::ZERO,
-        instance: config.name.clone(),
-        metadata: address
-            .map(|at| (ADVERTISE.to_owned(), at))
-            .into_iter()
-            .collect::<BTreeMap<_, _>>(),
-        ..Settings::default()
-    }
+        .with_lock_delay(Duration::ZERO)
+        .with_instance(&*config.name)
+        .with_metadata(address.map(|at| (ADVERTISE.to_owned(), at)).into_iter().collect())
 }
 
 /// Leaders of scopes also lease times; the horizon fences what they issue.
 fn for_scopes(settings: &Settings) -> Settings {
     let heartbeat = SCOPE_HEARTBEAT.min(settings.heartbeat);
     let window = Some(WINDOW_MAX.min(settings.ttl));
-    Settings { heartbeat, window, ..settings.clone() }
+    settings.clone().with_heartbeat(heartbeat).with_window(window)
 }
 
 /// The clock that the node's IDs are stamped by: a scope's times are theirs.

@@ -15,7 +15,7 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 
 pub(crate) use self::answer::{ForwardError, LeaderAnswer};
 pub(crate) use self::check::{Expected, Times, check};
-pub use self::warnings::{PeerSettings, PeerWarning};
+pub(crate) use self::warnings::{PeerSettings, PeerWarning};
 use crate::config::Config;
 
 /// Says that a node forwards a request, and which one. Such a request is never forwarded again, and

@@ -8,8 +8,9 @@ use frazil_doctor::Finding;
 use frazil_wire::words::{count, instant};
 
 use super::{Config, TlsFiles};
+use crate::cluster::peers::{PeerSettings, PeerWarning};
 use crate::keys::{self, KeyEntry, KeySource};
-use crate::{PeerSettings, PeerWarning, Secrecy, Validity, exposed};
+use crate::{Secrecy, Validity, exposed};
 
 const CHECK: &str = "files";
 const DAY_MS: u64 = 86_400_000;

@@ -142,11 +142,10 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
 async fn a_handshake_that_does_not_end_is_not_waited_for() {
     let certificates = Certificates::generate().unwrap();
     let secured = |limit: Duration| {
-        let tls = TlsFiles {
-            cert: certificates.server_cert().to_owned(),
-            key: certificates.server_key().to_owned(),
-            client_ca: None,
-        };
+        let tls = TlsFiles::new(
+            certificates.server_cert().to_owned(),
+            certificates.server_key().to_owned(),
+        );
         Site::start_with(move |config| {
             config.tls = Some(tls);
             config.limits.handshake_timeout = limit;

@@ -38,11 +38,10 @@ async fn behind(proxy: &str, keys: &Keys, change: impl FnOnce(&mut frazil_server
 }
 
 fn files(certificates: &Certificates) -> Option<TlsFiles> {
-    Some(TlsFiles {
-        cert: certificates.server_cert().to_owned(),
-        key: certificates.server_key().to_owned(),
-        client_ca: Some(certificates.ca().to_owned()),
-    })
+    Some(
+        TlsFiles::new(certificates.server_cert().to_owned(), certificates.server_key().to_owned())
+            .with_client_ca(certificates.ca().to_owned()),
+    )
 }
 
 #[tokio::test]

@@ -165,11 +165,8 @@ async fn a_key_for_some_scopes_gets_ids_of_those_alone() {
 async fn nobody_else_is_let_near_without_tls_and_keys() {
     let certificates = Certificates::generate().unwrap();
     let keys = Keys::new();
-    let tls = TlsFiles {
-        cert: certificates.server_cert().to_owned(),
-        key: certificates.server_key().to_owned(),
-        client_ca: None,
-    };
+    let tls =
+        TlsFiles::new(certificates.server_cert().to_owned(), certificates.server_key().to_owned());
     let exposed = Some(SocketAddr::from(([0, 0, 0, 0], 0)));
     for (has_tls, has_keys, is_insecure, may) in [
         (false, false, false, false),
@@ -321,7 +318,7 @@ async fn certificates_are_replaced_without_a_restart() {
         std::fs::copy(certificates.server_key(), &key).unwrap();
     };
     put(&old);
-    let tls = TlsFiles { cert: cert.clone(), key: key.clone(), client_ca: None };
+    let tls = TlsFiles::new(cert.clone(), key.clone());
     let site = Site::start_with(|config| config.tls = Some(tls)).await;
     let trust = |certificates: &Certificates| client(certificates.ca(), None, b"");
     shake(site.http(), trust(&old)).await.unwrap();
@@ -340,11 +337,10 @@ async fn certificates_are_replaced_without_a_restart() {
 async fn only_clients_of_the_right_authority_are_let_in() {
     let (own, foreign) = (Certificates::generate().unwrap(), Certificates::generate().unwrap());
     let site = Site::start_with(|config| {
-        config.tls = Some(TlsFiles {
-            cert: own.server_cert().to_owned(),
-            key: own.server_key().to_owned(),
-            client_ca: Some(own.ca().to_owned()),
-        });
+        config.tls = Some(
+            TlsFiles::new(own.server_cert().to_owned(), own.server_key().to_owned())
+                .with_client_ca(own.ca().to_owned()),
+        );
     })
     .await;
     let shown = |certificates: &Certificates| {
@@ -361,11 +357,10 @@ async fn only_clients_of_the_right_authority_are_let_in() {
 async fn who_speaks_plainly_to_a_tls_port_or_tls_to_a_plain_one_is_told() {
     let certificates = Certificates::generate().unwrap();
     let secured = Site::start_with(|config| {
-        config.tls = Some(TlsFiles {
-            cert: certificates.server_cert().to_owned(),
-            key: certificates.server_key().to_owned(),
-            client_ca: None,
-        });
+        config.tls = Some(TlsFiles::new(
+            certificates.server_cert().to_owned(),
+            certificates.server_key().to_owned(),
+        ));
     })
     .await;
     let reply = secured.get("/livez").await;

@@ -11,16 +11,15 @@ use frazil::coord::stores::file::Copied;
 use frazil::coord::time::unix_ms;
 use frazil::coord::{Found, Group, Leasing, Namespace, Presence, Released, Store, Timing, rules};
 use frazil_rig::{AppendOnly, Redis};
-use frazil_server::{App, Config, LaneCount, Limits, NodeState, RunError};
+use frazil_server::{App, Config, LaneCount, NodeState, RunError};
 use frazil_wire::IdsReply;
 
 use crate::site::{Site, config, request, send};
 
-const SHORT: Timing = Timing {
-    ttl: Duration::from_secs(1),
-    heartbeat: Duration::from_millis(300),
-    outage_budget: Duration::from_secs(4),
-};
+const SHORT: Timing = Timing::DEFAULT
+    .with_ttl(Duration::from_secs(1))
+    .with_heartbeat(Duration::from_millis(300))
+    .with_outage_budget(Duration::from_secs(4));
 
 /// A node on a store that forgets nothing, with short leases.
 fn on_redis(redis: &Redis) -> impl FnOnce(&mut Config) {
@@ -107,7 +106,7 @@ async fn the_cluster_shows_what_a_store_keeps_back_after_a_restart() {
     let site = Site::start_with(|config| {
         on_redis(&redis)(config);
         // What is kept back is kept back for a window.
-        let timing = Timing { outage_budget: Duration::from_mins(10), ..SHORT };
+        let timing = SHORT.with_outage_budget(Duration::from_mins(10));
         config.node = config.node.clone().timing(timing);
     })
     .await;
@@ -284,7 +283,7 @@ async fn a_stop_finishes_what_is_in_flight_and_releases_the_worker() {
 async fn more_than_can_be_issued_is_shed_and_probes_still_answer() {
     let site = Site::start_with(|config| {
         slow(config);
-        config.limits = Limits { max_waiting: 4, ..Limits::default() };
+        config.limits.max_waiting = 4;
     })
     .await;
     let address = site.http();

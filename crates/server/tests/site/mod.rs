@@ -27,15 +27,12 @@ pub(crate) struct Site {
 /// The settings of tests: free ports, and no time given to balancers.
 pub(crate) fn config(store: &str) -> Config {
     let free = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-    Config {
-        node: node(store),
-        name: "tested".to_owned(),
-        http: free,
-        grpc: free,
-        resp: free,
-        drain_delay: Duration::ZERO,
-        ..Config::default()
-    }
+    let mut config = Config::default();
+    config.node = node(store);
+    config.name = "tested".to_owned();
+    (config.http, config.grpc, config.resp) = (free, free, free);
+    config.drain_delay = Duration::ZERO;
+    config
 }
 
 impl Site {

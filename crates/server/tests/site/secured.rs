@@ -32,10 +32,12 @@ impl Transport {
 
     /// What the server is told.
     pub(crate) fn files(self, certificates: &Certificates) -> Option<TlsFiles> {
-        (self != Self::Plain).then(|| TlsFiles {
-            cert: certificates.server_cert().to_owned(),
-            key: certificates.server_key().to_owned(),
-            client_ca: (self == Self::MutualTls).then(|| certificates.ca().to_owned()),
+        (self != Self::Plain).then(|| {
+            TlsFiles::new(
+                certificates.server_cert().to_owned(),
+                certificates.server_key().to_owned(),
+            )
+            .with_client_ca((self == Self::MutualTls).then(|| certificates.ca().to_owned()))
         })
     }
 

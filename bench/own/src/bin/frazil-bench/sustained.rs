@@ -26,7 +26,7 @@ pub(crate) fn measure(pace: Pace) -> Result<Sustained, Box<dyn Error>> {
     let exact = &Generator::system(&LAYOUT, 1)?;
     let clock = TickerClock::start(&LAYOUT)?;
     let ticking = &Generator::new(&LAYOUT, 2, clock, Options::default())?;
-    let options = Options { max_ahead: AHEAD, ..Options::default() };
+    let options = Options::default().with_max_ahead(AHEAD);
     let ahead = &Generator::new(&LAYOUT, 3, SystemClock::new(&LAYOUT), options)?;
     let cases = [
         Case::new("exact", || exact.next().expect("the clock does not step")),

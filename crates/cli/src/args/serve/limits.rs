@@ -116,32 +116,32 @@ pub(crate) struct LimitArgs {
 
 impl LimitArgs {
     /// As the server knows them.
-    pub(crate) const fn limits(&self) -> Limits {
-        Limits {
-            max_count: self.max_count,
-            max_wait: self.max_wait,
-            max_body_bytes: self.max_body_bytes,
-            max_head_bytes: self.max_head_bytes,
-            max_uri_bytes: self.max_uri_bytes,
-            max_headers: self.max_headers,
-            max_waiting: self.max_waiting,
-            max_in_flight: self.max_in_flight,
-            max_connections: self.max_connections,
-            max_connections_per_peer: self.max_connections_per_peer,
-            max_failed_keys: self.max_failed_keys,
-            max_streams: self.max_streams,
-            max_resets: self.max_resets,
-            max_command_bytes: self.max_command_bytes,
-            max_pipeline: self.max_pipeline,
-            handshake_timeout: self.handshake_timeout,
-            auth_timeout: self.auth_timeout,
-            head_timeout: self.head_timeout,
-            body_timeout: self.body_timeout,
-            write_timeout: self.write_timeout,
-            idle_timeout: self.idle_timeout,
-            resp_idle_timeout: self.resp_idle_timeout,
-            request_timeout: self.request_timeout,
-        }
+    pub(crate) fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        limits.max_count = self.max_count;
+        limits.max_wait = self.max_wait;
+        limits.max_body_bytes = self.max_body_bytes;
+        limits.max_head_bytes = self.max_head_bytes;
+        limits.max_uri_bytes = self.max_uri_bytes;
+        limits.max_headers = self.max_headers;
+        limits.max_waiting = self.max_waiting;
+        limits.max_in_flight = self.max_in_flight;
+        limits.max_connections = self.max_connections;
+        limits.max_connections_per_peer = self.max_connections_per_peer;
+        limits.max_failed_keys = self.max_failed_keys;
+        limits.max_streams = self.max_streams;
+        limits.max_resets = self.max_resets;
+        limits.max_command_bytes = self.max_command_bytes;
+        limits.max_pipeline = self.max_pipeline;
+        limits.handshake_timeout = self.handshake_timeout;
+        limits.auth_timeout = self.auth_timeout;
+        limits.head_timeout = self.head_timeout;
+        limits.body_timeout = self.body_timeout;
+        limits.write_timeout = self.write_timeout;
+        limits.idle_timeout = self.idle_timeout;
+        limits.resp_idle_timeout = self.resp_idle_timeout;
+        limits.request_timeout = self.request_timeout;
+        limits
     }
 }
 

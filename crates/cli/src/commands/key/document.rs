@@ -3,7 +3,6 @@
 use frazil_server::keys::{self, KeyEntry, KeysError};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
-use super::word;
 use crate::output::{Exit, Failure};
 
 /// A list of keys that makes sense.
@@ -85,7 +84,7 @@ fn table(entry: &KeyEntry) -> Table {
     let mut table = Table::new();
     table["id"] = value(&entry.id);
     table["name"] = value(&entry.name);
-    table["roles"] = value(entry.roles.iter().map(|role| word(*role)).collect::<Array>());
+    table["roles"] = value(entry.roles.iter().map(|role| role.word()).collect::<Array>());
     if let Some(scopes) = &entry.scopes {
         table["scopes"] = value(scopes.iter().collect::<Array>());
     }

@@ -93,11 +93,10 @@ async fn a_node_in_the_clear_is_never_asked_by_whoever_was_given_one_with_tls() 
     let directory = tempfile::tempdir().unwrap();
     let certificates = Certificates::generate().unwrap();
     let secure = |config: &mut Config, port: u16| {
-        config.tls = Some(TlsFiles {
-            cert: certificates.server_cert().to_owned(),
-            key: certificates.server_key().to_owned(),
-            client_ca: None,
-        });
+        config.tls = Some(TlsFiles::new(
+            certificates.server_cert().to_owned(),
+            certificates.server_key().to_owned(),
+        ));
         config.advertise = Some(format!("https://localhost:{port}"));
     };
     let given = node(directory.path(), "a", secure).await;

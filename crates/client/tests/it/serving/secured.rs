@@ -65,11 +65,13 @@ async fn a_key_that_was_rotated_is_read_again_once_for_each_call() {
 async fn a_server_that_asks_who_we_are_is_told() {
     let certificates = Certificates::generate().unwrap();
     let site = Site::start_with(|config| {
-        config.tls = Some(TlsFiles {
-            cert: certificates.server_cert().to_owned(),
-            key: certificates.server_key().to_owned(),
-            client_ca: Some(certificates.ca().to_owned()),
-        });
+        config.tls = Some(
+            TlsFiles::new(
+                certificates.server_cert().to_owned(),
+                certificates.server_key().to_owned(),
+            )
+            .with_client_ca(certificates.ca().to_owned()),
+        );
     })
     .await;
     let (http, grpc) = (site.addrs.http.unwrap().port(), site.addrs.grpc.unwrap().port());
@@ -99,11 +101,10 @@ async fn a_server_that_asks_who_we_are_is_told() {
 async fn tls_is_spoken_with_whom_the_authority_vouches_for_alone() {
     let certificates = Certificates::generate().unwrap();
     let site = Site::start_with(|config| {
-        config.tls = Some(TlsFiles {
-            cert: certificates.server_cert().to_owned(),
-            key: certificates.server_key().to_owned(),
-            client_ca: None,
-        });
+        config.tls = Some(TlsFiles::new(
+            certificates.server_cert().to_owned(),
+            certificates.server_key().to_owned(),
+        ));
     })
     .await;
     let (http, grpc) = (site.addrs.http.unwrap().port(), site.addrs.grpc.unwrap().port());

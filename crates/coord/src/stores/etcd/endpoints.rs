@@ -38,13 +38,11 @@ impl Endpoints {
         let login = url
             .login()?
             .map(|(user, password)| Login { user, password: password.reveal().to_owned() });
-        let config = Config {
-            connect_timeout: url.timeout(),
-            ping: None,
-            tls: url.tls.then(|| tls_config(url)).transpose()?,
-            login,
-            answer_max: ANSWER_MAX,
-        };
+        let mut config = Config::default();
+        config.connect_timeout = url.timeout();
+        config.tls = url.tls.then(|| tls_config(url)).transpose()?;
+        config.login = login;
+        config.answer_max = ANSWER_MAX;
         Ok(Self { url: url.clone(), config })
     }
 

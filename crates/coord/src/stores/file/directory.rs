@@ -22,6 +22,7 @@ const IDENTITY: &str = "identity";
 
 /// What to do with a directory that was copied from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Copied {
     /// Refuse it: both might be used at once.
     Refuse,

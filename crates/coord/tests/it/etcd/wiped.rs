@@ -11,11 +11,10 @@ use frazil_rig::Etcd;
 use crate::etcd::world::{PATIENCE, connect, namespace, until};
 use crate::keeper::lane::{Diary, Event, TestLane};
 
-const TIMING: Timing = Timing {
-    ttl: Duration::from_secs(2),
-    heartbeat: Duration::from_millis(300),
-    outage_budget: Duration::from_secs(6),
-};
+const TIMING: Timing = Timing::DEFAULT
+    .with_ttl(Duration::from_secs(2))
+    .with_heartbeat(Duration::from_millis(300))
+    .with_outage_budget(Duration::from_secs(6));
 
 fn setup() -> Setup {
     Setup {

@@ -14,7 +14,9 @@ on_every_store! {
 
 /// Long enough for no look to be asked for by the end of a leadership.
 fn patient(instance: &str) -> frazil_election::Settings {
-    frazil_election::Settings { ttl: Duration::from_secs(20), ..settings(instance) }
+    let mut settings = settings(instance);
+    settings.ttl = Duration::from_secs(20);
+    settings
 }
 
 async fn observers_see_the_last_heartbeat(stage: Stage) {

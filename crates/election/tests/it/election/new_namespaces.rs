@@ -31,7 +31,7 @@ impl Hands {
         let hands = self.clone();
         let clock = Clock::new(move || hands.0.load(Ordering::SeqCst));
         let retry = Duration::from_millis(20);
-        Settings { window: Some(WINDOW), clock, retry, ..settings(instance) }
+        settings(instance).with_window(Some(WINDOW)).with_clock(clock).with_retry(retry)
     }
 }
 
@@ -166,7 +166,7 @@ async fn an_election_looks_at_its_own_slot_alone() {
 async fn an_election_that_is_over_can_be_forgotten() {
     let elections = Elections::new(Arc::new(MemoryStore::new()));
     let hands = Hands::at(START);
-    let settings = Settings { window: None, ..hands.settings("one") };
+    let settings = hands.settings("one").with_window(None);
     let candidate = elections.candidate("job", settings).unwrap();
     let leadership = soon(candidate.campaign()).await.unwrap();
     assert_eq!(elections.forget("job").await.unwrap(), Forgotten::Held);
@@ -188,7 +188,7 @@ async fn an_election_that_is_over_can_be_forgotten() {
 async fn the_token_of_an_election_that_was_forgotten_does_not_return() {
     let elections = Elections::new(Arc::new(MemoryStore::new()));
     let hands = Hands::at(START);
-    let settings = Settings { window: None, ..hands.settings("one") };
+    let settings = hands.settings("one").with_window(None);
     let candidate = elections.candidate("job", settings).unwrap();
     let mut last = None;
     for back in [0, 0, 1, 365 * 86_400_000] {

@@ -16,7 +16,7 @@ const LOCK_DELAY: Duration = Duration::from_secs(2);
 
 fn careful(instance: &str) -> Settings {
     let ttl = Duration::from_secs(1);
-    Settings { lock_delay: LOCK_DELAY, ..settings(instance).with_ttl(ttl) }
+    settings(instance).with_ttl(ttl).with_lock_delay(LOCK_DELAY)
 }
 
 async fn a_late_resignation_does_not_shorten_the_lock_delay(stage: Stage) {

@@ -139,7 +139,8 @@ fn statements_without_a_proper_fence_are_found_out() {
     ] {
         let text = whole.text.replace(part, instead);
         assert_ne!(text, whole.text, "{part}");
-        let broken = Statement { text, parameters: whole.parameters.clone() };
+        let mut broken = whole.clone();
+        broken.text = text;
         let found = faults(&mut Row::new(broken.clone(), true));
         assert!(!found.is_empty(), "{}", broken.text);
     }

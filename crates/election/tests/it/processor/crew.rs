@@ -18,17 +18,18 @@ pub(crate) fn node(elections: Elections, name: &str) -> Processor {
         .settings(settings(name))
         .settle(Duration::from_millis(100))
         .drain(Duration::from_secs(20))
-        .restart(Restart { first_pause: Duration::from_millis(20), ..Restart::default() })
+        .restart(Restart::default().with_first_pause(Duration::from_millis(20)))
         .balance(None)
 }
 
 /// Moves jobs soon.
 pub(crate) fn quick_balance() -> Option<Balance> {
-    Some(Balance {
-        window: Duration::from_millis(500),
-        pause: Duration::from_millis(50),
-        min_hold: Duration::from_millis(200),
-    })
+    Some(
+        Balance::DEFAULT
+            .with_window(Duration::from_millis(500))
+            .with_pause(Duration::from_millis(50))
+            .with_min_hold(Duration::from_millis(200)),
+    )
 }
 
 /// Names of jobs.

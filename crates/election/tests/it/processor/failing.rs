@@ -128,13 +128,11 @@ async fn a_job_that_returned_can_be_released_or_run_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_fails_for_ever_here_is_left_to_another_node() {
     let stage = Stage::new(Kind::Memory);
-    let restart = Restart {
-        tries: 2,
-        first_pause: Duration::from_millis(10),
-        hold_off: Duration::from_secs(600),
-        hold_off_max: Duration::from_secs(600),
-        ..Restart::default()
-    };
+    let restart = Restart::default()
+        .with_tries(2)
+        .with_first_pause(Duration::from_millis(10))
+        .with_hold_off(Duration::from_secs(600))
+        .with_hold_off_max(Duration::from_secs(600));
     let starts = Arc::<AtomicU32>::default();
     let first = node(stage.elections().await, "a").restart(restart);
     let first = counting(first, &starts, || Err("not here")).start().unwrap();
@@ -225,8 +223,8 @@ async fn dropping_a_processor_stops_its_jobs_and_gives_them_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_job_that_pauses_can_be_stopped_at_once() {
     let stage = Stage::new(Kind::Memory);
-    let restart = Restart { first_pause: Duration::from_secs(600), ..Restart::default() };
-    let restart = Restart { pause_max: restart.first_pause, ..restart };
+    let restart = Restart::default().with_first_pause(Duration::from_secs(600));
+    let restart = restart.with_pause_max(restart.first_pause);
     let (failed, first) = (Arc::new(Notify::new()), watch::Sender::new(true));
     let (told, fails) = (failed.clone(), first.subscribe());
     let running = node(stage.elections().await, "a").restart(restart).job("odd", move |_| {

@@ -8,7 +8,7 @@ use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::time::boot_time;
 use frazil_coord::{Group, Presence, Store, open};
 use frazil_election::processor::{Processor, Run, Step, StopReason};
-use frazil_election::{Elections, Settings, store_url};
+use frazil_election::{Elections, store_url};
 use frazil_rig::Proxy;
 
 use crate::processor::crew::{
@@ -146,7 +146,9 @@ const LONG_TTL: Duration = Duration::from_secs(10);
 
 fn patient(processor: Processor, name: &str) -> Processor {
     let heartbeat = Duration::from_secs(1);
-    processor.settings(Settings { ttl: LONG_TTL, heartbeat, ..settings(name) })
+    let mut settings = settings(name).with_heartbeat(heartbeat);
+    settings.ttl = LONG_TTL;
+    processor.settings(settings)
 }
 
 async fn a_store_that_is_gone_for_less_than_the_ttl_stops_nothing(stage: Stage) {

@@ -74,11 +74,10 @@ impl Delivery {
 impl Process {
     pub(super) fn start(scope: &Scope, node: usize, birth: u8, now: u64) -> Self {
         let heartbeat = scope.heartbeats[node];
-        let timing = Timing {
-            ttl: Duration::from_secs(3 * heartbeat),
-            heartbeat: Duration::from_secs(heartbeat),
-            outage_budget: Duration::from_secs(10 * heartbeat),
-        };
+        let timing = Timing::DEFAULT
+            .with_ttl(Duration::from_secs(3 * heartbeat))
+            .with_heartbeat(Duration::from_secs(heartbeat))
+            .with_outage_budget(Duration::from_secs(10 * heartbeat));
         let setup = Setup {
             timing,
             layout: LAYOUT.into(),

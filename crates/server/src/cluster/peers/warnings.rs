@@ -8,30 +8,30 @@ use crate::policy::keys::{KeyEntry, Keyring, Role};
 
 /// Something that should be set right, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PeerWarning {
+pub(crate) struct PeerWarning {
     /// What is wrong.
-    pub detail: String,
+    pub(crate) detail: String,
     /// What to do about it.
-    pub fix: String,
+    pub(crate) fix: String,
 }
 
 /// How nodes ask each other for IDs of strict scopes.
 #[derive(Clone, Copy, Debug)]
-pub struct PeerSettings<'a> {
+pub(crate) struct PeerSettings<'a> {
     /// The declared scopes.
-    pub scopes: &'a [DeclaredScope],
+    pub(crate) scopes: &'a [DeclaredScope],
     /// The keys that this node knows, if it asks for any.
-    pub keys: Option<&'a [KeyEntry]>,
+    pub(crate) keys: Option<&'a [KeyEntry]>,
     /// The file with the key that is shown to other nodes.
-    pub key_file: Option<&'a Path>,
+    pub(crate) key_file: Option<&'a Path>,
     /// The authorities of other nodes.
-    pub ca: Option<&'a Path>,
+    pub(crate) ca: Option<&'a Path>,
 }
 
 impl PeerSettings<'_> {
     /// What should be set right; nothing where no strict scope is declared, or are no keys.
     #[must_use]
-    pub fn warnings(&self) -> Vec<PeerWarning> {
+    pub(crate) fn warnings(&self) -> Vec<PeerWarning> {
         let Some(keys) = self.keys.filter(|_| self.scopes.iter().any(DeclaredScope::is_strict))
         else {
             return Vec::new();

@@ -11,6 +11,7 @@ use super::der::{GENERALIZED_TIME, SEQUENCE, UTC_TIME, Value, next};
 
 /// From when until when a certificate is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Validity {
     /// From then on, in Unix milliseconds.
     pub from: UnixMs,

@@ -14,6 +14,7 @@ const CERTIFICATE_BYTES_MAX: usize = 1024;
 /// What a key may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Role {
     /// Have IDs issued.
     Ids,
@@ -25,9 +26,23 @@ pub enum Role {
     Admin,
 }
 
+impl Role {
+    /// The role in a word, as the file of keys has it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Ids => "ids",
+            Self::Peer => "peer",
+            Self::Read => "read",
+            Self::Admin => "admin",
+        }
+    }
+}
+
 /// An entry of the file of keys.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct KeyEntry {
     /// The public part of the key's text; tells it from all others.
     pub id: String,

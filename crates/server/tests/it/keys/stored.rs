@@ -59,8 +59,8 @@ impl List {
 
 async fn begun(name: &str, url: &str) -> Site {
     Site::begin(|config| {
-        let (name, own) = (name.to_owned(), crate::site::config(url));
-        *config = frazil_server::Config { name, ..own };
+        *config = crate::site::config(url);
+        config.name = name.to_owned();
         config.keys = Some(KeySource::Store);
         config.open_metrics = true;
     })
@@ -106,11 +106,9 @@ async fn before_the_keys_were_read_resp_clients_are_told_so_and_not_that_theirs_
     let certificates = Certificates::generate().unwrap();
     let redis = Redis::builder().persistent(AppendOnly::Always).start().unwrap();
     redis.kill();
-    let tls = TlsFiles {
-        cert: certificates.server_cert().to_owned(),
-        key: certificates.server_key().to_owned(),
-        client_ca: Some(certificates.ca().to_owned()),
-    };
+    let tls =
+        TlsFiles::new(certificates.server_cert().to_owned(), certificates.server_key().to_owned())
+            .with_client_ca(certificates.ca().to_owned());
     let mut site = Site::begin(|config| {
         *config = crate::site::config(&redis.url());
         config.keys = Some(KeySource::Store);

@@ -21,13 +21,11 @@ pub(super) async fn lead_as(place: &Place, address: &str) -> Leadership {
     let (url, namespace) = (place.url(), Namespace::default());
     let store = frazil::coord::open(&url, &namespace, Copied::Refuse).await.unwrap();
     let elections = Elections::new(store);
-    let settings = Settings {
-        instance: "impostor".into(),
-        metadata: BTreeMap::from([("advertise".to_owned(), address.to_owned())]),
-        heartbeat: Duration::from_secs(1),
-        window: Some(Duration::from_secs(3)),
-        ..Settings::default()
-    };
+    let settings = Settings::default()
+        .with_instance("impostor")
+        .with_metadata(BTreeMap::from([("advertise".to_owned(), address.to_owned())]))
+        .with_heartbeat(Duration::from_secs(1))
+        .with_window(Some(Duration::from_secs(3)));
     let slot = Slot::named(Group::Scopes, "orders").unwrap();
     elections.candidate_for(slot, settings).unwrap().campaign().await.unwrap()
 }
@@ -302,11 +300,8 @@ async fn a_client_is_let_in_by_the_node_that_it_asks() {
 async fn rotated(asks_for_certificates: bool, change: impl Fn(&Certificates, &Path)) {
     let (place, ours) = (Place::new(), Certificates::generate().unwrap());
     let theirs = Certificates::generate().unwrap();
-    let own = TlsFiles {
-        cert: ours.server_cert().to_owned(),
-        key: ours.server_key().to_owned(),
-        client_ca: asks_for_certificates.then(|| ours.ca().to_owned()),
-    };
+    let own = TlsFiles::new(ours.server_cert().to_owned(), ours.server_key().to_owned())
+        .with_client_ca(asks_for_certificates.then(|| ours.ca().to_owned()));
     let one = place
         .site("one", |config| {
             config.tls = Some(own);
@@ -324,7 +319,7 @@ async fn rotated(asks_for_certificates: bool, change: impl Fn(&Certificates, &Pa
     let two = place
         .site("two", |config| {
             // Its clients need no certificate here, and speak RESP.
-            config.tls = Some(TlsFiles { cert: at("cert"), key: at("key"), client_ca: None });
+            config.tls = Some(TlsFiles::new(at("cert"), at("key")));
             config.peer_ca = Some(at("ca"));
             config.limits.max_wait = Duration::from_millis(500);
         })
