@@ -283,9 +283,9 @@ async fn what_a_strict_scope_cannot_do_without_is_asked_for() {
     let closed = bind(&|config| config.keys = Some(keys.path().into())).await;
     assert!(matches!(closed, BindError::StrictWithoutKey));
     let missing = bind(&|config| config.peer_key_file = Some("/nowhere/key".into())).await;
-    assert!(missing.to_string().contains("/nowhere/key"), "{missing}");
+    assert!(format!("{missing:#}").contains("/nowhere/key"), "{missing}");
     let missing = bind(&|config| config.peer_ca = Some("/nowhere/ca".into())).await;
-    assert!(missing.to_string().contains("/nowhere/ca"), "{missing}");
+    assert!(format!("{missing:#}").contains("/nowhere/ca"), "{missing}");
     let bad = bind(&|config| config.scopes = vec![DeclaredScope::strict(".x")]).await;
     assert!(matches!(bad, BindError::Scope(_)));
 }

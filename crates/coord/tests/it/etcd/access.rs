@@ -37,7 +37,7 @@ async fn the_right_password_opens_and_no_message_shows_it() {
     for wrong in ["app:wrong-sesame@", "nobody:wrong-sesame@", ""] {
         let error = refusal(&login(wrong)).await;
         assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
-        assert!(!format!("{error} {error:?}").contains("sesame"), "{error}");
+        assert!(!format!("{error:#} {error:?}").contains("sesame"), "{error}");
     }
     let (store, _, meta) = open(&login(&format!("app:{PASSWORD}@"))).await;
     assert!(!format!("{store} {store:?}").contains(PASSWORD));
@@ -135,7 +135,7 @@ async fn tls_opens_to_who_trusts_the_right_authority() {
         let error = refusal(&url).await;
         assert_eq!(error.kind(), kind, "{error}");
         let is_plain = url.starts_with("etcd:");
-        assert!(!is_plain || error.to_string().contains("write etcds:"), "{error}");
+        assert!(!is_plain || format!("{error:#}").contains("write etcds:"), "{error}");
         assert!(boot_time() - start < Duration::from_secs(4), "{error}");
     }
     // With TLS to a port without it.
@@ -143,7 +143,7 @@ async fn tls_opens_to_who_trusts_the_right_authority() {
     let ca = certificates.ca().display();
     let error = refusal(&format!("etcds://{}?timeout=3s&ca={ca}", plain.address())).await;
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
-    assert!(error.to_string().contains("does it speak TLS"), "{error}");
+    assert!(format!("{error:#}").contains("does it speak TLS"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -187,7 +187,7 @@ async fn compaction_disturbs_neither_extensions_nor_watches() {
     etcd.etcdctl(&["defrag"]).unwrap();
     let past = (tenure.version.0 - 1).to_string();
     let gone = etcd.etcdctl(&["get", "/frazil", "--rev", &past]).unwrap_err();
-    assert!(gone.to_string().contains("compacted"), "{gone}");
+    assert!(format!("{gone:#}").contains("compacted"), "{gone}");
     tenure = extend(&store, &tenure).await;
     store.release(&tenure, 0).await.unwrap();
     announced(&mut changes).await;

@@ -24,7 +24,7 @@ async fn refusal(url: impl Into<String>) -> (ErrorKind, String) {
     let error = place.try_open().await.expect_err(&place.url);
     assert!(boot_time() - before < Duration::from_secs(8), "{error} took too long");
     assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
-    (error.kind(), error.to_string())
+    (error.kind(), format!("{error:#}"))
 }
 
 #[tokio::test]
@@ -146,7 +146,7 @@ async fn a_server_that_evicts_is_refused() {
             Ok(_) => assert!(!is_refused, "{policy}"),
             Err(error) => {
                 assert!(is_refused && error.kind() == ErrorKind::Unsafe, "{error}");
-                assert!(error.to_string().contains("noeviction"), "{error}");
+                assert!(format!("{error:#}").contains("noeviction"), "{error}");
             }
         }
     }

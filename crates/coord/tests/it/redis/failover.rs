@@ -282,7 +282,7 @@ async fn a_cluster_that_replaces_the_master_is_followed() {
         let error = store.extend(&tenure, &place.ask()).await.err()?;
         let replid = promoted.info("master_replid").unwrap();
         let history = promoted.cli(&["HGET", "{frazil:lab}:lineage", "history"]).unwrap();
-        let is_there = error.to_string().contains("0 of 1 replicas") && history.contains(&replid);
+        let is_there = format!("{error:#}").contains("0 of 1 replicas") && history.contains(&replid);
         is_there.then_some(())
     })
     .await;

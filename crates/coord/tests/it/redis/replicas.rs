@@ -66,7 +66,7 @@ async fn waits_for(store: &RedisStore, claim: &mut Claim, lost: &str) -> String 
     eventually("the takeover to wait for it", async || match store.acquire(claim).await {
         Ok(Acquired::Unsettled(slot, version, why)) => {
             claim.choice = Choice::This(slot, version);
-            Some(why.to_string()).filter(|why| why.contains(lost))
+            Some(format!("{why:#}")).filter(|why| why.contains(lost))
         }
         Ok(Acquired::Full(_)) => None,
         Err(error) if error.kind().is_retryable() => None,

@@ -23,7 +23,7 @@ async fn connect(url: &str, namespace: &Namespace) -> Result<ZooKeeperStore, Err
 
 async fn refused(url: &str, namespace: &Namespace) -> (ErrorKind, String) {
     let error = connect(url, namespace).await.expect_err(url);
-    let text = format!("{error} {error:?}");
+    let text = format!("{error:#} {error:?}");
     assert!(!text.contains("hunter2"), "{text}");
     (error.kind(), text)
 }
