@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use frazil_coord::stores::file::Copied;
+use frazil_coord::Copied;
 use frazil_coord::{Namespace, StoreUrl};
 use frazil_election::processor::{Balance, Event, Processor, Run, Running};
 use frazil_election::{Elections, Settings, store_url};

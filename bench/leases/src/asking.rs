@@ -4,8 +4,8 @@ use std::error::Error;
 use std::hint::black_box;
 use std::sync::Arc;
 
-use frazil::coord::stores::memory::MemoryStore;
-use frazil::coord::time::boot_time;
+use frazil::coord::MemoryStore;
+use frazil::coord::internal::time::boot_time;
 use frazil::election::{Elections, Settings};
 
 /// Enough for what surrounds them not to count.

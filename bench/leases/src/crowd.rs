@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil::Node;
-use frazil::coord::keeper::FirstUse;
-use frazil::coord::stores::file::Copied;
-use frazil::coord::time::{boot_time, unix_ms};
+use frazil::coord::Copied;
+use frazil::coord::FirstUse;
+use frazil::coord::internal::time::{boot_time, unix_ms};
+use frazil::coord::internal::{Acquired, Claim, FORMAT, Leasing};
 use frazil::coord::{
-    Acquired, Act, Change, Claim, Commit, FORMAT, Leasing, Meta, Metered, Namespace, Nonce,
-    PresenceChange, Present, Put, Record, Slot, Store, StoreUrl, Token, Version, Versioned,
+    Act, Change, Commit, Meta, Metered, Namespace, Nonce, PresenceChange, Present, Put, Record,
+    Slot, Store, StoreUrl, Token, Version, Versioned,
 };
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -142,7 +143,7 @@ async fn acquire(store: &dyn Store, mut claim: Claim) -> Result<u32, frazil::coo
         match store.acquire(&claim).await? {
             Acquired::Held(tenure) => return Ok(tenure.slot.number().unwrap_or(u32::MAX)),
             Acquired::Unsure(slot, version) | Acquired::Unsettled(slot, version, _) => {
-                claim.choice = frazil::coord::Choice::This(slot, version);
+                claim.choice = frazil::coord::internal::Choice::This(slot, version);
             }
             Acquired::Taken
             | Acquired::Full(_)

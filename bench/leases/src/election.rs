@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use frazil::coord::stores::file::Copied;
-use frazil::coord::time::boot_time;
+use frazil::coord::Copied;
+use frazil::coord::internal::time::boot_time;
 use frazil::coord::{Namespace, StoreUrl};
 use frazil::election::{Elections, Settings, store_url};
 

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use frazil::coord::time::{boot_time, unix_ms};
+use frazil::coord::internal::time::{boot_time, unix_ms};
 use frazil::coord::{Committed, Group, Record, Slot, Store, StoreUrl, Token};
 use frazil::election::Elections;
 use tokio::task::JoinSet;

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil::election::processor::{Processor, Run, Running};
 
 use crate::election::{elections, settings};

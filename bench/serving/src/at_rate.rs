@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil_bench::{Table, verdict};
 use hdrhistogram::Histogram;
 

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil_bench::{Table, verdict};
 use frazil_server::keys::NewKey;
 use tempfile::NamedTempFile;

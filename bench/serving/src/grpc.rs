@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil_bench::{Table, verdict};
 use frazil_wire::proto::id_service_client::IdServiceClient;
 use frazil_wire::proto::{Form, IdBatch, StreamRequest};

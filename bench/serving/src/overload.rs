@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil_bench::{Table, verdict};
 
 use crate::at_rate::pause;

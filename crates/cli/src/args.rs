@@ -361,7 +361,7 @@ fn part(text: &str) -> Result<(String, u64), String> {
 }
 
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let valid = frazil_coord::duration(text)
+    let valid = frazil_coord::internal::duration(text)
         .filter(|duration| !duration.is_zero() && *duration <= DURATION_MAX);
     valid.ok_or_else(|| {
         "write whole numbers with ms, s, m or h (10s, 1m30s), from 1ms to 24h".to_owned()

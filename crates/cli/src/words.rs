@@ -29,7 +29,7 @@ mod tests {
     #[test]
     fn durations_are_written_so_that_flags_take_them() {
         for text in ["1500ms", "10s", "90s", "10m", "2h", "0s"] {
-            let duration = frazil::coord::duration(text).unwrap();
+            let duration = frazil::coord::internal::duration(text).unwrap();
             assert_eq!(span(duration), text);
         }
     }

@@ -1,9 +1,7 @@
 //! The answers of a store that has forgotten.
 
-use frazil_coord::{
-    Acquired, Choice, Extended, Found, Leasing, Loss, Nonce, Put, Record, Released, Slot, Tenure,
-    Token,
-};
+use frazil_coord::internal::{Acquired, Choice, Extended, Leasing, Released, Tenure};
+use frazil_coord::{Found, Loss, Nonce, Put, Record, Slot, Token};
 
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
 

@@ -1,8 +1,10 @@
 //! The commit itself, without the protocol above it: what is compared, and what is written.
 
+use frazil_coord::internal::repair;
+use frazil_coord::internal::{Acquired, Leasing, Released};
 use frazil_coord::{
-    Acquired, Committed, Entry, Forgotten, Found, Group, Leasing, Look, Nonce, Presence, Put,
-    Record, Released, Slot, Token, Version, Watched, repair,
+    Committed, Entry, Forgotten, Found, Group, Look, Nonce, Presence, Put, Record, Slot, Token,
+    Version, Watched,
 };
 
 use super::{Bench, Case, Violation, declare_cases, ensure, want};

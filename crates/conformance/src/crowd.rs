@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use frazil_coord::{Acquired, Choice, Leasing, Released, Slot};
+use frazil_coord::Slot;
+use frazil_coord::internal::{Acquired, Choice, Leasing, Released};
 
 use super::subject::{LAST_WORKER, SOON_MS};
 use super::{Bench, Case, Violation, declare_cases, ensure, want};

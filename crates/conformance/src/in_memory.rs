@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use frazil_coord::stores::memory::MemoryStore;
-use frazil_coord::{Error, Namespace, Slot, Store, Tenure};
+use frazil_coord::MemoryStore;
+use frazil_coord::internal::Tenure;
+use frazil_coord::{Error, Namespace, Slot, Store};
 
 use crate::{Chances, Faulty, Subject, Violation};
 

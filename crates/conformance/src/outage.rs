@@ -1,6 +1,7 @@
 //! The answers of a store that cannot be reached.
 
-use frazil_coord::{Acquired, Choice, Error, Group, Leasing, Released, Slot};
+use frazil_coord::internal::{Acquired, Choice, Leasing, Released};
+use frazil_coord::{Error, Group, Slot};
 
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
 

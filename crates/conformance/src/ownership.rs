@@ -1,8 +1,7 @@
 //! Ownership: nobody extends, releases or inherits what is not theirs.
 
-use frazil_coord::{
-    Acquired, Choice, Committed, Extended, Group, Leasing, Loss, Released, Slot, Version,
-};
+use frazil_coord::internal::{Acquired, Choice, Extended, Leasing, Released};
+use frazil_coord::{Committed, Group, Loss, Slot, Version};
 
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
 

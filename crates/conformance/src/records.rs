@@ -1,9 +1,7 @@
 //! Meta, listing, putting and watching.
 
-use frazil_coord::{
-    Acquired, Committed, Found, Group, Leasing, Presence, Put, Record, Released, Slot, Token,
-    Version, Watched,
-};
+use frazil_coord::internal::{Acquired, Leasing, Released};
+use frazil_coord::{Committed, Found, Group, Presence, Put, Record, Slot, Token, Version, Watched};
 
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
 

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use frazil_coord::internal::rules;
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{Acquired, Ask, Choice, Claim, FORMAT, Leasing, Tenure};
 use frazil_coord::{
-    Acquired, Act, Ask, Change, Choice, Claim, Commit, Entry, FORMAT, Found, Group, Leasing, Meta,
-    Namespace, Nonce, Presence, PresenceChange, Present, Put, Record, Slot, Store, Tenure, Token,
-    Version, Versioned, rules, time::unix_ms,
+    Act, Change, Commit, Entry, Found, Group, Meta, Namespace, Nonce, Presence, PresenceChange,
+    Present, Put, Record, Slot, Store, Token, Version, Versioned,
 };
 
 use super::Violation;
@@ -62,7 +64,7 @@ pub struct Bench<'a> {
 /// The window limit in the cases.
 pub(super) const WINDOW_MS: u64 = 600_000;
 /// Half of how far a clock may differ from the store's.
-pub(super) const SOON_MS: u64 = frazil_coord::rules::CLOCK_BOUND_MS / 2;
+pub(super) const SOON_MS: u64 = frazil_coord::internal::rules::CLOCK_BOUND_MS / 2;
 /// The last worker of the pool in the cases.
 pub(super) const LAST_WORKER: u32 = 63;
 

@@ -1,6 +1,7 @@
 //! Floors and horizons: what keeps the times of different tenures apart.
 
-use frazil_coord::{Acquired, Extended, Leasing, Slot};
+use frazil_coord::Slot;
+use frazil_coord::internal::{Acquired, Extended, Leasing};
 
 use super::subject::SOON_MS;
 use super::{Bench, Case, Violation, declare_cases, ensure, want};
@@ -92,7 +93,7 @@ async fn capped(bench: &Bench<'_>) -> Result<(), Violation> {
 async fn ahead_or_blocked(bench: &Bench<'_>) -> Result<(), Violation> {
     let slot = Slot::worker(4);
     let tenure = bench.take(&bench.a, &bench.this(&slot).await?).await?;
-    bench.a.release(&tenure, bench.now + frazil_coord::rules::RUN_AHEAD_MS + 1).await?;
+    bench.a.release(&tenure, bench.now + frazil_coord::internal::rules::RUN_AHEAD_MS + 1).await?;
     let far = bench.this(&slot).await?;
     want!(bench.b.acquire(&far).await?, Acquired::Full(_) => ());
     let mut near = bench.this(&slot).await?;

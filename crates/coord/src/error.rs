@@ -192,19 +192,9 @@ impl Reason {
         Self { message: message.into(), cause: Some(Arc::new(cause)) }
     }
 
-    /// The same, said of something.
-    pub(crate) fn with_subject(mut self, subject: impl fmt::Display) -> Self {
-        self.message = format!("{subject} {}", self.message);
-        self
-    }
-
-    /// The same, with more to be said of it.
-    #[cfg(any(feature = "etcd", feature = "zookeeper"))]
-    pub(crate) fn with_message(mut self, more: &str) -> Self {
-        if !self.message.is_empty() {
-            self.message.push_str("; ");
-        }
-        self.message.push_str(more);
+    /// The same, with something said in front of it.
+    pub(crate) fn after(mut self, said: impl fmt::Display) -> Self {
+        self.message = format!("{said} {}", self.message).trim_end().to_owned();
         self
     }
 }

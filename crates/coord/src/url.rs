@@ -1,5 +1,6 @@
 //! The URL of a store: where it is and how to get in, in one line of text.
 
+#[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper"))]
 mod access;
 mod parse;
 mod secret;
@@ -9,7 +10,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-pub use self::access::PemFiles;
+#[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper"))]
+pub(crate) use self::access::PemFiles;
 pub use self::parse::{UrlError, duration};
 pub use self::secret::{PASSWORD_VARIABLE, Secret};
 

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::stores::file::Copied;
-use frazil_coord::time::unix_ms;
+use frazil_coord::Copied;
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{Acquired, Choice, Claim, Leasing};
 use frazil_coord::{
-    Acquired, Choice, Claim, Found, Group, Leasing, Meta, Namespace, Nonce, Put, Record, Slot,
-    Store, StoreUrl, Token, Version,
+    Found, Group, Meta, Namespace, Nonce, Put, Record, Slot, Store, StoreUrl, Token, Version,
 };
 use frazil_rig::Corpus;
 use serde::Serialize;
@@ -189,7 +189,10 @@ fn whatever_is_in_the_file_of_meta_is_an_answer_or_an_error() {
         files.write("meta", bytes);
         let read = files.runtime.block_on(files.store.meta());
         if let Ok(Some(meta)) = read {
-            assert!(meta.value.format <= frazil_coord::FORMAT, "a newer format is left alone");
+            assert!(
+                meta.value.format <= frazil_coord::internal::FORMAT,
+                "a newer format is left alone"
+            );
         }
     });
     checked.unwrap_or_else(|broken| panic!("{broken}"));

@@ -2,7 +2,8 @@
 
 use std::{fmt, io};
 
-use frazil_coord::{StoreUrl, write_causes};
+use frazil_coord::StoreUrl;
+use frazil_coord::internal::write_causes;
 use frazil_election::processor::ProcessorError;
 
 /// Why there is no demonstration, or none any more.

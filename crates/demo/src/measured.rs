@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use frazil_coord::time::boot_time;
+use frazil_coord::internal::time::boot_time;
 use tokio::sync::{mpsc, watch};
 
 use crate::error::Error;

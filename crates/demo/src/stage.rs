@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use frazil_coord::stores::file::Copied;
-use frazil_coord::time::boot_time;
+use frazil_coord::Copied;
+use frazil_coord::internal::time::boot_time;
 use frazil_election::Elections;
 use frazil_election::processor::{Balance, Processor, Run, Running};
 use tokio::sync::broadcast::error::RecvError;

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use frazil_coord::keeper::CLOCK_BOUND_MS;
-use frazil_coord::time::{KernelClock, boot_time, kernel_clock, unix_time};
-use frazil_coord::{Error, Leasing, Store};
+use frazil_coord::internal::Leasing;
+use frazil_coord::internal::keeper::CLOCK_BOUND_MS;
+use frazil_coord::internal::time::{KernelClock, boot_time, kernel_clock, unix_time};
+use frazil_coord::{Error, Store};
 
 use crate::check::Check;
 use crate::finding::Finding;

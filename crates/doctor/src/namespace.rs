@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use frazil::{fixed_worker, layout_mark};
-use frazil_coord::keeper::{FirstUse, Refusal, Setup, repair_command};
-use frazil_coord::rules::is_plainly_wrong;
-use frazil_coord::time::unix_ms;
-use frazil_coord::{ErrorKind, Group, Meta, Store, neighbours, pool_meta};
+use frazil_coord::internal::keeper::{Setup, repair_command};
+use frazil_coord::internal::rules::is_plainly_wrong;
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{neighbours, pool_meta};
+use frazil_coord::{ErrorKind, Group, Meta, Store};
+use frazil_coord::{FirstUse, Refusal};
 use frazil_wire::printable;
 use frazil_wire::words::{count, instant, span};
 

@@ -1,8 +1,10 @@
 //! The workers of the namespace: whether one can be had.
 
-use frazil_coord::rules::RUN_AHEAD_MS;
-use frazil_coord::time::unix_ms;
-use frazil_coord::{Census, PoolView, SlotCounts, SlotState, Store, keeper, pool_meta};
+use frazil_coord::internal::keeper;
+use frazil_coord::internal::rules::RUN_AHEAD_MS;
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{PoolView, SlotCounts, SlotState, pool_meta};
+use frazil_coord::{Census, Store};
 use frazil_wire::printable;
 use frazil_wire::words::{count, instant};
 

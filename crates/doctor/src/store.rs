@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::time::boot_time;
-use frazil_coord::{Error, ErrorKind, Leasing, Severity, Store};
+use frazil_coord::internal::Leasing;
+use frazil_coord::internal::time::boot_time;
+use frazil_coord::{Error, ErrorKind, Severity, Store};
 
 use crate::advice::next_step_after;
 use crate::check::Check;

@@ -1,7 +1,7 @@
 //! The durations of leases, and whether they go together.
 
 use frazil::{StartError, fixed_worker};
-use frazil_coord::rules::REQUEST_MAX;
+use frazil_coord::internal::rules::REQUEST_MAX;
 use frazil_coord::{Timing, TimingError};
 use frazil_wire::words::span;
 

@@ -50,11 +50,10 @@ mod term;
 
 use std::sync::{Arc, OnceLock};
 
-use frazil_coord::stores::file::Copied;
-use frazil_coord::time::unix_ms;
-use frazil_coord::{
-    Error, FirstUse, Group, Leasing, NameError, Namespace, Slot, Store, StoreUrl, Watched,
-};
+use frazil_coord::Copied;
+use frazil_coord::internal::Leasing;
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::{Error, FirstUse, Group, NameError, Namespace, Slot, Store, StoreUrl, Watched};
 
 use frazil_fork::Birthmark;
 

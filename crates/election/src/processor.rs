@@ -10,7 +10,7 @@
 //!
 //! use frazil_election::Elections;
 //! use frazil_election::processor::{Processor, Run};
-//! use frazil_coord::stores::memory::MemoryStore;
+//! use frazil_coord::MemoryStore;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # tokio::runtime::Runtime::new()?.block_on(async {

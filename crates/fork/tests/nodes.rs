@@ -8,9 +8,9 @@ use std::io::{Read, Write, pipe};
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil::coord::keeper::{LeaseState, LeaseStatus};
-use frazil::coord::stores::memory::MemoryStore;
-use frazil::coord::time::unix_ms;
+use frazil::coord::MemoryStore;
+use frazil::coord::internal::time::unix_ms;
+use frazil::coord::{LeaseState, LeaseStatus};
 use frazil::coord::{Timing, UnixMs};
 use frazil::id::{Generator, Options, SystemClock};
 use frazil::{Builder, Layout, NotIssued, NotRotated, NotScoped, ScopeAuthority, Strict};

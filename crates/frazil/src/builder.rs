@@ -6,9 +6,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::keeper::{FirstUse, LeaseState, Setup, Waiting};
-use frazil_coord::rules::REQUEST_MAX;
-use frazil_coord::time::boot_time;
+use frazil_coord::internal::keeper::Setup;
+use frazil_coord::internal::rules::REQUEST_MAX;
+use frazil_coord::internal::time::boot_time;
+use frazil_coord::{FirstUse, LeaseState, Waiting};
 use frazil_coord::{Metered, Namespace, Store, StoreUrl, Timing, UnixMs};
 use frazil_fork::Birthmark;
 use frazil_id::{Layout, Options, Rollback};
@@ -248,7 +249,7 @@ impl Builder {
         let holder = self.holder.clone().unwrap_or_else(default_holder);
         let setup = self.setup(url.as_ref(), &holder);
         let is_remote = url.is_some_and(|url| !url.hosts.is_empty());
-        frazil_coord::warn_of_neighbours(&store, &setup, is_remote).await;
+        frazil_coord::internal::warn_of_neighbours(&store, &setup, is_remote).await;
         self.launch(store, holder, setup)
     }
 

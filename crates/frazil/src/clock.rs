@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_coord::UnixMs;
-use frazil_coord::keeper::StoreTime;
-use frazil_coord::time::{boot_time, millis, unix_time};
+use frazil_coord::internal::keeper::StoreTime;
+use frazil_coord::internal::time::{boot_time, millis, unix_time};
 use frazil_id::{Clock, Layout, Reading, Timeline};
 
 use self::belief::Belief;
@@ -141,7 +141,7 @@ impl Clock for DisciplinedClock {
 
 #[cfg(test)]
 mod tests {
-    use frazil_coord::time::unix_ms;
+    use frazil_coord::internal::time::unix_ms;
 
     use super::*;
 

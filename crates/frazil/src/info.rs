@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use frazil_coord::keeper::{LeaseState, LeaseStatus, Pool};
 use frazil_coord::{Guarantees, Namespace};
+use frazil_coord::{LeaseState, LeaseStatus, Pool};
 use frazil_id::Layout;
 
 use crate::clock::Steps;

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use frazil_coord::keeper::{Grant, Lane, StoreTime};
+use frazil_coord::Grant;
+use frazil_coord::internal::keeper::{Lane, StoreTime};
 use frazil_coord::{Loss, Token, UnixMs};
 use frazil_fork::Birthmark;
 use frazil_id::{

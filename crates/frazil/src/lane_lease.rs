@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use frazil_coord::keeper::{Grant, Lane, StoreTime};
+use frazil_coord::Grant;
+use frazil_coord::internal::keeper::{Lane, StoreTime};
 use frazil_coord::{Loss, UnixMs};
 use frazil_id::{NotReady, StartError};
 

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
 use frazil_coord::Store;
-use frazil_coord::keeper::{Keeper, LeaseStatus, Refusal, Setup};
+use frazil_coord::internal::keeper::{Keeper, Setup};
+use frazil_coord::{LeaseStatus, Refusal};
 use frazil_fork::Birthmark;
 use frazil_id::{Layout, Options, StartError as GeneratorError};
 use tokio::runtime::Handle;

@@ -83,9 +83,9 @@ mod wall_clock;
 #[cfg(not(any(loom, shuttle)))]
 pub use frazil_coord as coord;
 #[cfg(not(any(loom, shuttle)))]
-pub use frazil_coord::keeper::{LeaseState, LeaseStatus};
-#[cfg(not(any(loom, shuttle)))]
 pub use frazil_coord::{FirstUse, Namespace, Store, StoreUrl, Timing};
+#[cfg(not(any(loom, shuttle)))]
+pub use frazil_coord::{LeaseState, LeaseStatus};
 #[cfg(all(feature = "scopes", not(any(loom, shuttle))))]
 pub use frazil_election as election;
 pub use frazil_id as id;

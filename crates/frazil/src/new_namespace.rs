@@ -4,9 +4,10 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use frazil_coord::rules::WINDOW_MAX_MS;
-use frazil_coord::time::unix_ms;
-use frazil_coord::{FORMAT, Meta, Nonce, StoreUrl, Timing, Token};
+use frazil_coord::internal::FORMAT;
+use frazil_coord::internal::rules::WINDOW_MAX_MS;
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::{Meta, Nonce, StoreUrl, Timing, Token};
 use frazil_id::Layout;
 
 use crate::builder::{last_worker, layout_mark};

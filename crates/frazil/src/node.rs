@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::keeper::{Lane, LeaseState, LeaseStatus, Refusal};
+use frazil_coord::internal::keeper::Lane;
+use frazil_coord::{LeaseState, LeaseStatus, Refusal};
 use frazil_coord::{Metered, Namespace, Operations, Store, StoreUrl, Token, UnixMs};
 use frazil_id::{Batch, Id, Layout, NotReady};
 use tokio::sync::watch;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use frazil_coord::keeper::{Refusal, Waiting};
+use frazil_coord::{Refusal, Waiting};
 
 /// A lane that has moved from one worker to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

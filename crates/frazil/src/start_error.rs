@@ -4,9 +4,10 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use frazil_coord::keeper::{Refusal, Waiting};
-use frazil_coord::rules::REQUEST_MAX;
-use frazil_coord::{Error, TimingError, UrlError, write_causes};
+use frazil_coord::internal::rules::REQUEST_MAX;
+use frazil_coord::internal::write_causes;
+use frazil_coord::{Error, TimingError, UrlError};
+use frazil_coord::{Refusal, Waiting};
 
 use crate::builder::LANES_MAX;
 

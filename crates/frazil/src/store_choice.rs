@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use frazil_coord::stores::file::Copied;
+use frazil_coord::Copied;
 use frazil_coord::{FirstUse, Namespace, Store, StoreUrl, UrlError};
 
 use crate::start_error::StartError;

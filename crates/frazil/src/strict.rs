@@ -279,7 +279,7 @@ impl std::error::Error for NotScoped {
 
 #[cfg(test)]
 mod tests {
-    use frazil_coord::time::unix_ms;
+    use frazil_coord::internal::time::unix_ms;
     use frazil_id::Options;
 
     use super::*;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use frazil_coord::keeper::LeaseState;
-use frazil_coord::rules::REQUEST_MAX;
-use frazil_coord::time::boot_time;
+use frazil_coord::LeaseState;
+use frazil_coord::internal::rules::REQUEST_MAX;
+use frazil_coord::internal::time::boot_time;
 use frazil_id::NotReady;
 
 use crate::lane::tick_of;

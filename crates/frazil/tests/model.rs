@@ -1,7 +1,7 @@
 //! The rules of leases, searched exhaustively in the small.
 //!
 //! Two nodes share one worker. The store applies the production transitions of
-//! [`frazil_coord::rules`], the holders stamp by [`frazil_id::step`], and the network delays,
+//! [`frazil_coord::internal::rules`], the holders stamp by [`frazil_id::step`], and the network delays,
 //! reorders, repeats and loses whatever it likes; processes die, presence ends at any moment and
 //! every reading of a clock is arbitrary. After that each rule is broken in turn, and the search
 //! must find the harm: a model that cannot fail shows nothing.

@@ -16,7 +16,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::time::{boot_time, unix_ms};
+use frazil_coord::internal::time::{boot_time, unix_ms};
 use frazil_wire::printable;
 use frazil_wire::words::instant;
 use parking_lot::Mutex;

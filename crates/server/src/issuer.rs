@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil::{Issued, Layout, Node, NotIssued};
 use frazil_id::NotReady;
 use frazil_wire::{ApiError, Reason};

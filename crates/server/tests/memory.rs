@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil_rig::Certificates;
 use frazil_server::TlsFiles;
 use frazil_server::keys::Role;

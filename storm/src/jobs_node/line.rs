@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use frazil_coord::Token;
-use frazil_coord::time::boot_time;
+use frazil_coord::internal::time::boot_time;
 use frazil_election::processor::{Event, Step, StopReason};
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use frazil_coord::time::boot_time;
+use frazil_coord::internal::time::boot_time;
 use frazil_election::fence::{FencedFile, WriteOutcome};
 use frazil_election::processor::{BoxError, Run};
 use tokio::sync::mpsc;

@@ -195,7 +195,7 @@ pub(crate) enum ClockArg {
 const WARM_UP_MAX: Duration = Duration::from_hours(1);
 
 fn warm_up(text: &str) -> Result<Duration, String> {
-    let valid = frazil_coord::duration(text).filter(|span| *span <= WARM_UP_MAX);
+    let valid = frazil_coord::internal::duration(text).filter(|span| *span <= WARM_UP_MAX);
     valid.ok_or_else(|| {
         "write whole numbers with ms, s, m or h (10s, 1m30s), from 0s to 1h".to_owned()
     })

@@ -207,7 +207,7 @@ const DELAY_MAX: Duration = Duration::from_hours(1);
 const PERIOD_MAX: Duration = Duration::from_hours(366 * 24);
 
 fn period(text: &str) -> Result<Duration, String> {
-    let valid = frazil_coord::duration(text)
+    let valid = frazil_coord::internal::duration(text)
         .filter(|period| (Duration::from_secs(1)..=PERIOD_MAX).contains(period));
     valid.ok_or_else(|| {
         "write whole numbers with ms, s, m or h (1h30m, 24h), from 1s to 8784h".to_owned()
@@ -215,7 +215,7 @@ fn period(text: &str) -> Result<Duration, String> {
 }
 
 fn delay(text: &str) -> Result<Duration, String> {
-    let valid = frazil_coord::duration(text).filter(|delay| *delay <= DELAY_MAX);
+    let valid = frazil_coord::internal::duration(text).filter(|delay| *delay <= DELAY_MAX);
     valid.ok_or_else(|| {
         "write whole numbers with ms, s, m or h (10s, 1m30s), from 0s to 1h".to_owned()
     })

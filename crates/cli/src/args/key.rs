@@ -176,7 +176,7 @@ pub(crate) enum RoleArg {
 const GRACE_MAX: Duration = Duration::from_hours(8760);
 
 fn grace(text: &str) -> Result<Duration, String> {
-    let valid = frazil_coord::duration(text).filter(|grace| *grace <= GRACE_MAX);
+    let valid = frazil_coord::internal::duration(text).filter(|grace| *grace <= GRACE_MAX);
     valid.ok_or_else(|| {
         "write whole numbers with ms, s, m or h (10s, 1m30s), from 0s to 8760h".to_owned()
     })

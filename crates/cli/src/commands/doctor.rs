@@ -7,7 +7,7 @@ mod configuration;
 mod report;
 mod served;
 
-use frazil::coord::time::unix_ms;
+use frazil::coord::internal::time::unix_ms;
 use frazil_doctor::{DescriptorNeeds, Finding, LISTENERS, Listening, NodeSettings};
 use frazil_server::DESCRIPTORS_KEPT;
 

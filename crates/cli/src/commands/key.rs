@@ -3,7 +3,7 @@
 mod document;
 mod list;
 
-use frazil::coord::time::unix_ms;
+use frazil::coord::internal::time::unix_ms;
 use frazil_server::keys::{KeyEntry, KeySource, NewKey, Role};
 use serde::Serialize;
 

@@ -4,8 +4,9 @@ use std::env;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use frazil::coord::stores::file::Copied;
-use frazil::coord::{Meta, Scheme, Store, StoreUrl, Versioned, pool_meta};
+use frazil::coord::Copied;
+use frazil::coord::internal::pool_meta;
+use frazil::coord::{Meta, Scheme, Store, StoreUrl, Versioned};
 use frazil::store_or_default;
 use tokio::runtime::Runtime;
 

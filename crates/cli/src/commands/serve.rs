@@ -8,9 +8,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use frazil::coord::FirstUse;
 use frazil::coord::Scheme;
-use frazil::coord::keeper::FirstUse;
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil_log::{Fact, Log};
 use frazil_server::{App, Condition, Config};
 use tokio::sync::{Notify, watch};

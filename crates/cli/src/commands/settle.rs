@@ -3,7 +3,8 @@
 use std::future::Future;
 use std::time::Duration;
 
-use frazil::coord::{Error, Leasing, Store};
+use frazil::coord::internal::Leasing;
+use frazil::coord::{Error, Store};
 
 use crate::args::LossArg;
 use crate::output::{Exit, Failure, say};
@@ -62,7 +63,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use async_trait::async_trait;
-    use frazil::coord::stores::memory::MemoryStore;
+    use frazil::coord::MemoryStore;
     use frazil::coord::{
         Changes, Commit, Committed, Entry, FreeSlots, Group, Guarantees, History, Look, Meta, Put,
         Slot, UnixMs, Version, Wanted, Watched, Written,

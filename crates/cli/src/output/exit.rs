@@ -3,7 +3,7 @@
 use std::io;
 
 use frazil::coord::ErrorKind;
-use frazil::coord::keeper::{Refusal, Waiting};
+use frazil::coord::{Refusal, Waiting};
 use frazil::{InvalidNamespace, NotIssued};
 use frazil_doctor::Advised;
 use frazil_id::NotReady;

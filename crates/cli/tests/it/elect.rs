@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::shell::Shell;
 use candidate::{Candidate, PATIENCE, WORK, is_dead, lead, leader_of, wait_until_dead};
-use frazil_coord::time::boot_time;
+use frazil_coord::internal::time::boot_time;
 use frazil_rig::{Etcd, Redis, ZooKeeper, wait_until};
 
 /// Of the candidates here.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::serving::Served;
-use frazil_coord::time::boot_time;
+use frazil_coord::internal::time::boot_time;
 use frazil_rig::{Etcd, FalseClock, Redis, ZooKeeper, wait_until};
 use serde_json::Value;
 

@@ -137,7 +137,8 @@ fn slow_on_redis(redis: &Redis, clock: &FalseClock) -> Served {
 fn lag_ms(served: &Served) -> i64 {
     let id = Id::from_u64(batch(served).unwrap()[0]);
     let tick = id.parts(&Layout::FRAZIL).unwrap().tick;
-    frazil_coord::time::unix_ms().cast_signed() - Layout::FRAZIL.unix_ms(tick).cast_signed()
+    frazil_coord::internal::time::unix_ms().cast_signed()
+        - Layout::FRAZIL.unix_ms(tick).cast_signed()
 }
 
 fn renewals(served: &Served) -> u64 {
@@ -175,7 +176,7 @@ fn a_clock_that_jumps_together_with_the_stores_is_not_followed_at_once() {
 #[test]
 fn a_node_in_the_last_day_of_its_layout_says_that_time_is_exhausted() {
     let clock = FalseClock::new().unwrap();
-    let now = frazil_coord::time::unix_ms().cast_signed();
+    let now = frazil_coord::internal::time::unix_ms().cast_signed();
     let end = Layout::FRAZIL.unix_ms((1 << Layout::FRAZIL.time_bits()) - 1).cast_signed();
     let hour_before = end - 3_600_000 - now;
     clock.set(hour_before * 1_000_000).unwrap();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::desk::Desk;
 use crate::logged::Logged;
-use frazil_coord::time::boot_time;
+use frazil_coord::internal::time::boot_time;
 use frazil_rig::{AppendOnly, Etcd, Redis, ZooKeeper};
 use serde_json::Value;
 

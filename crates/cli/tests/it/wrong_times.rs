@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use crate::serving::Served;
 use crate::shell::Shell;
-use frazil_coord::stores::file::Copied;
-use frazil_coord::time::{boot_time, unix_ms};
-use frazil_coord::{Leasing, Meta, Namespace, Put};
+use frazil_coord::Copied;
+use frazil_coord::internal::Leasing;
+use frazil_coord::internal::time::{boot_time, unix_ms};
+use frazil_coord::{Meta, Namespace, Put};
 use frazil_rig::{AppendOnly, Etcd, FalseClock, Redis, ZooKeeper, wait_until};
 
 const YEAR: Duration = Duration::from_hours(365 * 24);

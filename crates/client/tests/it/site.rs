@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use frazil::coord::keeper::FirstUse;
+use frazil::coord::FirstUse;
 use frazil_client::{Client, Id};
 use frazil_server::{Addrs, App, Config, NodeState, RunError};
 use tokio::sync::oneshot;

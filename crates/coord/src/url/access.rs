@@ -8,12 +8,11 @@ use crate::error::{Error, ErrorKind};
 
 /// The texts of the files that the options `ca`, `cert` and `key` name.
 #[derive(Clone)]
-#[non_exhaustive]
-pub struct PemFiles {
+pub(crate) struct PemFiles {
     /// The authorities to trust; `None`: those of the system.
-    pub authorities: Option<String>,
+    pub(crate) authorities: Option<String>,
     /// Certificate and key of the client.
-    pub identity: Option<(String, String)>,
+    pub(crate) identity: Option<(String, String)>,
 }
 
 impl StoreUrl {
@@ -21,7 +20,7 @@ impl StoreUrl {
     ///
     /// # Errors
     /// If one is there without the other, or as for [`secret`](Self::secret).
-    pub fn login(&self) -> Result<Option<(String, Secret)>, Error> {
+    pub(crate) fn login(&self) -> Result<Option<(String, Secret)>, Error> {
         let scheme = self.scheme_name();
         Err(self.unusable(match (self.user.clone(), self.secret()?) {
             (Some(user), Some(password)) => return Ok(Some((user, password))),
@@ -40,7 +39,7 @@ impl StoreUrl {
     ///
     /// # Errors
     /// If one of them cannot be read, or is no PEM of its kind.
-    pub fn pem_files(&self) -> Result<PemFiles, Error> {
+    pub(crate) fn pem_files(&self) -> Result<PemFiles, Error> {
         let identity = self.pem("cert", "BEGIN CERTIFICATE")?;
         let identity = identity.zip(self.pem("key", "PRIVATE KEY-----")?);
         Ok(PemFiles { authorities: self.pem("ca", "BEGIN CERTIFICATE")?, identity })

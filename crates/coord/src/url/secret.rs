@@ -49,7 +49,7 @@ impl StoreUrl {
         }
         if let Some(path) = self.option("password_file") {
             let read = password_of(path).map_err(|why| {
-                let why = why.with_subject(format_args!("password_file {path:?}"));
+                let why = why.after(format_args!("password_file {path:?}"));
                 Error::of(ErrorKind::InvalidConfig, "read the password", self, why)
             });
             return Ok(Some(Secret(read?)));

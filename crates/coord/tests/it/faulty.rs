@@ -8,9 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use frazil_conformance::{Chances, Faulty};
-use frazil_coord::stores::file::{Copied, FileStore};
-use frazil_coord::stores::memory::MemoryStore;
-use frazil_coord::{FORMAT, Meta, Namespace, Nonce, Put, Slot, Store, StoreUrl, Token, Version};
+use frazil_coord::Copied;
+use frazil_coord::MemoryStore;
+use frazil_coord::internal::FORMAT;
+use frazil_coord::internal::stores::file::FileStore;
+use frazil_coord::{Meta, Namespace, Nonce, Put, Slot, Store, StoreUrl, Token, Version};
 
 use self::history::{Habit, History, Overlap, SLOTS, Tally};
 use crate::naive::defect::Defect;

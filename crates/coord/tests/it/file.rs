@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use frazil_conformance::{self as conformance, Subject, Violation};
-use frazil_coord::stores::file::{Copied, FileStore};
-use frazil_coord::{Error, Group, Leasing, Namespace, Slot, Store, StoreUrl, Tenure};
+use frazil_coord::Copied;
+use frazil_coord::internal::stores::file::FileStore;
+use frazil_coord::internal::{Leasing, Tenure};
+use frazil_coord::{Error, Group, Namespace, Slot, Store, StoreUrl};
 
 #[derive(Debug)]
 struct Directory {

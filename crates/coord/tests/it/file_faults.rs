@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use frazil_coord::stores::file::Copied;
-use frazil_coord::time::{boot_time, unix_ms};
+use frazil_coord::Copied;
+use frazil_coord::internal::time::{boot_time, unix_ms};
+use frazil_coord::internal::{Acquired, Choice, Claim, Extended, Leasing, Released};
 use frazil_coord::{
-    Acquired, Changes, Choice, Claim, Error, ErrorKind, Extended, Found, Group, Leasing, Loss, Put,
-    Released, Slot, Store, Version, Watched,
+    Changes, Error, ErrorKind, Found, Group, Loss, Put, Slot, Store, Version, Watched,
 };
 use frazil_rig::{full_disk, wait_until};
 

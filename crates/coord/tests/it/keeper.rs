@@ -7,15 +7,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::keeper::{
-    FirstUse, Grant, Judge, Keeper, LeaseState, LeaseStatus, Setup, Waiting,
-};
-use frazil_coord::stores::memory::MemoryStore;
-use frazil_coord::time::unix_ms;
-use frazil_coord::{
-    Acquired, Act, Choice, Claim, Entry, Found, Group, Leasing, Nonce, Presence, Put, Slot, Store,
-    Tenure, Timing, Version,
-};
+use frazil_coord::MemoryStore;
+use frazil_coord::internal::keeper::{Keeper, Setup};
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{Acquired, Choice, Claim, Leasing, Tenure};
+use frazil_coord::{Act, Entry, Found, Group, Nonce, Presence, Put, Slot, Store, Timing, Version};
+use frazil_coord::{FirstUse, Grant, Judge, LeaseState, LeaseStatus, Waiting};
 
 use self::lane::{Diary, Event, TestLane};
 use self::moody::MoodyStore;

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use frazil_conformance::{self as conformance, Subject, Violation};
-use frazil_coord::{Error, Namespace, Slot, Store, Tenure};
+use frazil_coord::internal::Tenure;
+use frazil_coord::{Error, Namespace, Slot, Store};
 
 use self::defect::Defect;
 use self::store::Naive;

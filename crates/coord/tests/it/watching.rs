@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_conformance::{Chances, Faulty};
-use frazil_coord::stores::memory::MemoryStore;
-use frazil_coord::{Group, Watched, Watching};
+use frazil_coord::MemoryStore;
+use frazil_coord::internal::Watching;
+use frazil_coord::{Group, Watched};
 use futures_util::FutureExt as _;
 
 /// The longest pause between two attempts.

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_conformance::{self as conformance, Chances, Faulty, InMemory};
-use frazil_coord::stores::file::Copied;
-use frazil_coord::stores::memory::MemoryStore;
+use frazil_coord::Copied;
+use frazil_coord::MemoryStore;
+use frazil_coord::internal::rules;
+use frazil_coord::internal::{Acquired, Choice, Claim, FORMAT, Leasing, Released};
 use frazil_coord::{
-    Acquired, Act, Change, Choice, Claim, Commit, ErrorKind, FORMAT, Found, Group, History,
-    Leasing, Meta, Metered, Namespace, Nonce, Operations, Outcome, PresenceChange, Present, Put,
-    Released, Slot, Store, StoreUrl, Timing, Token, Version, rules,
+    Act, Change, Commit, ErrorKind, Found, Group, History, Meta, Metered, Namespace, Nonce,
+    Operations, Outcome, PresenceChange, Present, Put, Slot, Store, StoreUrl, Timing, Token,
+    Version,
 };
 
 fn election(name: &str) -> Slot {

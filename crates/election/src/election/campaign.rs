@@ -5,15 +5,11 @@ use std::mem::{Discriminant, discriminant};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use frazil_coord::keeper::{
-    Candidacy, Driver, Holder, LeaseState, LeaseStatus, Now, Pause, Plan, Refusal, Waiting, Woken,
-    present,
-};
-use frazil_coord::time::boot_time;
-use frazil_coord::{
-    Claim, Error, ErrorKind, Look, Loss, Meta, Nonce, Released, Slot, Store, Tenure, UnixMs,
-    Versioned,
-};
+use frazil_coord::internal::keeper::{Candidacy, Driver, Holder, Now, Pause, Plan, Woken, present};
+use frazil_coord::internal::time::boot_time;
+use frazil_coord::internal::{Claim, Released, Tenure};
+use frazil_coord::{Error, ErrorKind, Look, Loss, Meta, Nonce, Slot, Store, UnixMs, Versioned};
+use frazil_coord::{LeaseState, LeaseStatus, Refusal, Waiting};
 use tokio::sync::{oneshot, watch};
 use tokio::time::sleep;
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use frazil_coord::UnixMs;
-use frazil_coord::time::unix_ms;
+use frazil_coord::internal::time::unix_ms;
 
 /// What tells a candidate the time. Tokens and horizons follow it, so that whoever judges its clock
 /// gives the one that was judged: leaders of strict scopes use the times of the node's own IDs.

@@ -4,7 +4,7 @@ use std::env;
 use std::fmt;
 use std::time::Duration;
 
-use frazil_coord::duration;
+use frazil_coord::internal::duration;
 
 use super::settings::Settings;
 

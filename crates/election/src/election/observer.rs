@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::time::boot_time;
+use frazil_coord::internal::time::boot_time;
 use frazil_coord::{Error, Slot, Token};
 use tokio::sync::watch;
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::time::unix_ms;
+use frazil_coord::internal::time::unix_ms;
 use frazil_coord::{Error, UnixMs};
 use tokio::sync::watch;
 

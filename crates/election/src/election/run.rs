@@ -19,7 +19,7 @@ use super::leadership::{Leadership, Proof};
 /// A task of a minute, on one process at a time:
 ///
 /// ```
-/// # use frazil_coord::stores::memory::MemoryStore;
+/// # use frazil_coord::MemoryStore;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let elections = frazil_election::Elections::new(std::sync::Arc::new(MemoryStore::new()));

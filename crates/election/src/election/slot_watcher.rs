@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use frazil_coord::time::boot_time;
-use frazil_coord::{Entry, Error, Look, Presence, Slot, Store, Watched, Watching};
+use frazil_coord::internal::Watching;
+use frazil_coord::internal::time::boot_time;
+use frazil_coord::{Entry, Error, Look, Presence, Slot, Store, Watched};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use frazil_coord::{Group, NameError, Namespace, Scheme, Slot, StoreUrl, Token, etcd_prefix};
+use frazil_coord::internal::etcd_prefix;
+use frazil_coord::{Group, NameError, Namespace, Scheme, Slot, StoreUrl, Token};
 
 /// An election in etcd, to be compared with in transactions on the same etcd.
 ///

@@ -5,7 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use frazil_coord::{Token, write_causes};
+use frazil_coord::Token;
+use frazil_coord::internal::write_causes;
 
 use super::WriteOutcome;
 

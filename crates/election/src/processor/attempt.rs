@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use frazil_coord::write_causes;
+use frazil_coord::internal::write_causes;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{sleep, timeout};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_coord::Token;
-use frazil_coord::time::boot_time;
+use frazil_coord::internal::time::boot_time;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 

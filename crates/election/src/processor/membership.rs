@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::time::boot_time;
+use frazil_coord::internal::time::boot_time;
 use frazil_coord::{Entry, Found, Group, Presence};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};

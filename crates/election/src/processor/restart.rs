@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use frazil_coord::time::doubled;
+use frazil_coord::internal::time::doubled;
 
 /// What follows when a job fails: it returned an error, or panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

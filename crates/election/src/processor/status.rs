@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::time::{boot_time, unix_ms};
+use frazil_coord::internal::time::{boot_time, unix_ms};
 use frazil_coord::{Token, UnixMs};
 use serde::Serialize;
 use tokio::sync::{broadcast, watch};

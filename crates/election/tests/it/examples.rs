@@ -17,7 +17,7 @@ mod scheduler;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::stores::memory::MemoryStore;
+use frazil_coord::MemoryStore;
 use frazil_election::{Callbacks, Candidate, Elections, Elector, Settings, run_until};
 use tokio::sync::watch;
 

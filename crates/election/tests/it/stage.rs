@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use frazil_coord::stores::file::Copied;
-use frazil_coord::stores::memory::MemoryStore;
+use frazil_coord::Copied;
+use frazil_coord::MemoryStore;
 use frazil_coord::{Nonce, Store, StoreUrl, open};
 use frazil_election::{Candidate, Elections, Settings, store_url};
 use frazil_rig::{Etcd, Proxy, Redis, ZooKeeper};

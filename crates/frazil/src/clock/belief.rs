@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use frazil_coord::keeper::StoreTime;
+use frazil_coord::internal::keeper::StoreTime;
 
 use super::look::{Look, micros};
 use super::witness::{ClockOffset, Witness};

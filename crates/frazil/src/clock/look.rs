@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use frazil_coord::time::boot_time;
+use frazil_coord::internal::time::boot_time;
 
 /// Looks further apart say little about where real time is by boot time.
 const NARROW_US: i64 = 10_000;

@@ -1,6 +1,6 @@
 //! Whether the store's clock can speak for a jump of ours.
 
-use frazil_coord::keeper::StoreTime;
+use frazil_coord::internal::keeper::StoreTime;
 
 use super::belief::{JUMP_US, LASTED_US};
 use super::look::micros;

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::keeper::{Grant, Keeper, LeaseState, LeaseStatus, Waiting};
-use frazil_coord::time::boot_time;
+use frazil_coord::internal::keeper::Keeper;
+use frazil_coord::internal::time::boot_time;
+use frazil_coord::{Grant, LeaseState, LeaseStatus, Waiting};
 use tokio::sync::watch;
 
 use super::{Lanes, LeasedLane, end_all, pass_on};

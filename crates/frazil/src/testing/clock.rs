@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use frazil_coord::time::unix_time;
+use frazil_coord::internal::time::unix_time;
 
 use crate::wall_clock::WallClock;
 

@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::io;
 
-use frazil::coord::keeper::{LeaseState, Refusal};
 use frazil::coord::{self, ErrorKind, Timing};
+use frazil::coord::{LeaseState, Refusal};
 use frazil::id::{NotReady, StartError as GeneratorError};
 use frazil::{Node, NotIssued, NotRotated, NotScoped, StartError};
 

@@ -9,9 +9,10 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use frazil::coord::keeper::{FirstUse, Grant, Keeper, Lane, LeaseState, Setup};
-use frazil::coord::stores::file::Copied;
-use frazil::coord::time::{boot_time, unix_ms};
+use frazil::coord::Copied;
+use frazil::coord::internal::keeper::{Keeper, Lane, Setup};
+use frazil::coord::internal::time::{boot_time, unix_ms};
+use frazil::coord::{FirstUse, Grant, LeaseState};
 use frazil::coord::{Namespace, StoreUrl, Timing};
 use frazil::id::{Generator, Options, SystemClock};
 use frazil::{Layout, Node, StartError, layout_mark};

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use frazil::coord::keeper::{LeaseState, Refusal, Waiting};
-use frazil::coord::stores::file::Copied;
-use frazil::coord::time::{boot_time, unix_ms};
-use frazil::coord::{Leasing, Namespace, Timing};
+use frazil::coord::Copied;
+use frazil::coord::internal::Leasing;
+use frazil::coord::internal::time::{boot_time, unix_ms};
+use frazil::coord::{LeaseState, Refusal, Waiting};
+use frazil::coord::{Namespace, Timing};
 use frazil::id::NotReady;
 use frazil::{Layout, Node, NotIssued, StartError};
 use frazil_election::{Elections, Settings};
@@ -125,7 +126,7 @@ async fn lanes_come_and_go_while_ids_are_issued() {
     for lanes in 2..=3 {
         assert_eq!(node.add_lane(), Ok(true));
         let mut statuses = node.watch();
-        let all_held = |all: &Vec<frazil::coord::keeper::LeaseStatus>| {
+        let all_held = |all: &Vec<frazil::coord::LeaseStatus>| {
             all.len() == lanes && all.iter().all(|status| status.state == LeaseState::Held)
         };
         statuses.wait_for(all_held).await.unwrap();
@@ -355,8 +356,8 @@ async fn after_its_runtime_was_blocked_a_node_looks_at_its_lease_and_goes_on() {
     let node = Node::builder().store(&url).start().await.unwrap();
     let before = node.next().await.unwrap();
     // A new directory starts two seconds ahead, and a lane goes one and a half further by itself.
-    let until = frazil::coord::time::boot_time() + Duration::from_secs(4);
-    while let Some(left) = until.checked_sub(frazil::coord::time::boot_time()) {
+    let until = frazil::coord::internal::time::boot_time() + Duration::from_secs(4);
+    while let Some(left) = until.checked_sub(frazil::coord::internal::time::boot_time()) {
         std::thread::park_timeout(left);
     }
     let why = node.try_next().unwrap_err();

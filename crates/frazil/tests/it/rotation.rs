@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use frazil::coord::keeper::{FirstUse, Waiting};
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
+use frazil::coord::{FirstUse, Waiting};
 use frazil::coord::{Found, Group, Presence, Token};
 use frazil::id::NotReady;
 use frazil::{Builder, Id, Issued, Moved, Node, NotIssued, NotRotated};

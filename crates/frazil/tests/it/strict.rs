@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use frazil::coord::FirstUse;
 use frazil::coord::UnixMs;
-use frazil::coord::keeper::FirstUse;
-use frazil::coord::time::unix_ms;
+use frazil::coord::internal::time::unix_ms;
 use frazil::id::Options;
 use frazil::{Id, Issued, Layout, Node, NotIssued, NotScoped, ScopeAuthority, Strict};
 

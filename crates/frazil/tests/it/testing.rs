@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use frazil::coord::MemoryStore;
 use frazil::coord::Store;
-use frazil::coord::keeper::{LeaseState, LeaseStatus};
-use frazil::coord::stores::memory::MemoryStore;
+use frazil::coord::{LeaseState, LeaseStatus};
 use frazil::testing::{TIMING, TestClock, TestStore};
 use frazil::{Builder, Node, NotIssued, NotReady, StartError, blocking};
 

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use frazil_coord::rules::{self, RUN_AHEAD_MS, SlotAvailability};
-use frazil_coord::{
-    Ask, Choice, Claim, Found, History, Loss, Nonce, Record, Settling, Slot, Tenure, Token, UnixMs,
-    Version, repair,
-};
+use frazil_coord::internal::repair;
+use frazil_coord::internal::rules::{self, RUN_AHEAD_MS, SlotAvailability};
+use frazil_coord::internal::{Ask, Choice, Claim, Settling, Tenure};
+use frazil_coord::{Found, History, Loss, Nonce, Record, Slot, Token, UnixMs, Version};
 
 use crate::state::{Cell, MetaState, Note, Reply, Request, State, nonce};
 use crate::variant::{Calamity, Scope, Variant};

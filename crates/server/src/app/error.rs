@@ -5,8 +5,8 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use frazil::StartError;
-use frazil::coord::keeper::Refusal;
-use frazil::coord::write_causes;
+use frazil::coord::Refusal;
+use frazil::coord::internal::write_causes;
 use frazil::election::SettingsError;
 
 use crate::cluster::peers::PeersError;

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use frazil::coord::time::unix_ms;
+use frazil::coord::internal::time::unix_ms;
 use frazil_wire::words::instant;
 
 use crate::app::Shared;

@@ -8,10 +8,10 @@ use arc_swap::ArcSwapOption;
 use std::sync::Arc;
 
 use frazil::Node;
-use frazil::coord::time::{boot_time, unix_ms};
-use frazil::coord::{
-    Claim, Entry, Error, Found, Group, History, Meta, SlotCounts, SlotState, rules,
-};
+use frazil::coord::internal::rules;
+use frazil::coord::internal::time::{boot_time, unix_ms};
+use frazil::coord::internal::{Claim, SlotCounts, SlotState};
+use frazil::coord::{Entry, Error, Found, Group, History, Meta};
 use frazil_id::rfc3339;
 use frazil_wire::{ApiError, Cluster, ClusterNode, Reason, ScopeInfo, WorkerCounts};
 use serde::Serialize;

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use frazil::Node;
-use frazil::coord::time::{boot_time, unix_ms};
+use frazil::coord::internal::time::{boot_time, unix_ms};
 use frazil::coord::{Group, Namespace, Scheme, Slot, StoreUrl};
 use frazil::election::{Candidate, Clock, Elections, LeaderInfo, Observer, Settings};
 use frazil_wire::words::instant;

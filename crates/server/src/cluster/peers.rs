@@ -7,7 +7,7 @@ mod warnings;
 use std::fmt;
 use std::time::Duration;
 
-use frazil::coord::write_causes;
+use frazil::coord::internal::write_causes;
 use frazil_client::Error;
 use frazil_client::between_nodes::{IdsRequest, NodeFiles, Nodes};
 use frazil_id::Layout;

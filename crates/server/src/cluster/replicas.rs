@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use frazil::coord::forget_command;
+use frazil::coord::internal::forget_command;
 
 use crate::app::Shared;
 

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil_wire::proto::id_service_server::{IdServiceServer, SERVICE_NAME};
 use frazil_wire::{ApiError, Reason};
 use hyper::header::AUTHORIZATION;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use frazil::Batch;
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil_id::{Id, Layout};
 use frazil_wire::proto::id_service_server::IdService;
 use frazil_wire::proto::{

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil_wire::{ApiError, Reason};
 use http_body_util::Either;
 use hyper::body::Incoming;

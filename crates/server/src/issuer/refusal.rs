@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use frazil::coord::keeper::{LeaseState, Waiting};
-use frazil::coord::time::unix_ms;
+use frazil::coord::internal::time::unix_ms;
+use frazil::coord::{LeaseState, Waiting};
 use frazil::{Node, NotIssued};
 use frazil_id::{NotReady, StartError};
 use frazil_wire::{ApiError, Reason};

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use frazil::coord::keeper::LeaseState;
-use frazil::coord::time::{boot_time, kernel_clock, unix_ms};
+use frazil::coord::LeaseState;
+use frazil::coord::internal::time::{boot_time, kernel_clock, unix_ms};
 use frazil::coord::{Act, ErrorKind, Loss, Outcome};
 use frazil::{Layout, NodeInfo};
 use prometheus_client::metrics::counter::Counter;

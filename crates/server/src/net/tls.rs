@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use frazil::coord::write_causes;
+use frazil::coord::internal::write_causes;
 use rustls::RootCertStore;
 use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, ring};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use frazil::coord::keeper::{LeaseState, Waiting, repair_command};
+use frazil::coord::internal::keeper::repair_command;
+use frazil::coord::{LeaseState, Waiting};
 use frazil::{NodeInfo, NotIssued};
 
 /// The states of a node. They drive readiness, metrics and logs.

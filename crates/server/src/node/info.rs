@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use frazil::coord::time::unix_ms;
+use frazil::coord::internal::time::unix_ms;
 use frazil::{LaneInfo, NodeInfo};
 use frazil_wire::words::instant;
 use frazil_wire::{self as wire, LayoutInfo};

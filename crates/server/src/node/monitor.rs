@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use frazil::coord::keeper::LeaseState;
-use frazil::coord::time::boot_time;
+use frazil::coord::LeaseState;
+use frazil::coord::internal::time::boot_time;
 use frazil::coord::{Act, Outcome};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -25,7 +25,7 @@ pub(crate) enum End {
     /// The node has refused for too long, and why.
     Refused(String),
     /// It will never issue, and why.
-    Hopeless(frazil::coord::keeper::Refusal),
+    Hopeless(frazil::coord::Refusal),
 }
 
 /// Looks at the node from time to time and whenever a lease changes, until the server goes or the
@@ -91,8 +91,8 @@ pub(crate) fn note_change(publish: &watch::Sender<Condition>, condition: &Condit
 /// What only an operator can repair before the node has issued anything.
 fn hopeless(
     condition: &Condition,
-    statuses: &[frazil::coord::keeper::LeaseStatus],
-) -> Option<frazil::coord::keeper::Refusal> {
+    statuses: &[frazil::coord::LeaseStatus],
+) -> Option<frazil::coord::Refusal> {
     if condition.state != NodeState::Starting {
         return None;
     }

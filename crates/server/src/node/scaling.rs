@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use frazil::coord::keeper::LeaseState;
+use frazil::coord::LeaseState;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::Shared;

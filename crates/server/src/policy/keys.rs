@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use frazil::coord::time::unix_ms;
+use frazil::coord::internal::time::unix_ms;
 use subtle::ConstantTimeEq;
 
 pub use self::entry::{KeyEntry, Role};

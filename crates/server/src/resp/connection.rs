@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil_id::Id;
 use frazil_wire::words::instant;
 use frazil_wire::{ApiError, Reason};

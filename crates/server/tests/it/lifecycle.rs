@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use frazil::Layout;
-use frazil::coord::keeper::{FirstUse, Refusal};
-use frazil::coord::stores::file::Copied;
-use frazil::coord::time::unix_ms;
-use frazil::coord::{Found, Group, Leasing, Namespace, Presence, Released, Store, Timing, rules};
+use frazil::coord::Copied;
+use frazil::coord::internal::rules;
+use frazil::coord::internal::time::unix_ms;
+use frazil::coord::internal::{Leasing, Released};
+use frazil::coord::{FirstUse, Refusal};
+use frazil::coord::{Found, Group, Namespace, Presence, Store, Timing};
 use frazil_rig::{AppendOnly, Redis};
 use frazil_server::{App, Config, LaneCount, NodeState, RunError};
 use frazil_wire::IdsReply;
@@ -268,7 +270,7 @@ async fn a_stop_finishes_what_is_in_flight_and_releases_the_worker() {
     let store = frazil::coord::open(
         &store.parse().unwrap(),
         &frazil::coord::Namespace::default(),
-        frazil::coord::stores::file::Copied::Refuse,
+        frazil::coord::Copied::Refuse,
     )
     .await
     .unwrap();

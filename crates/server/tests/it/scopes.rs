@@ -292,7 +292,8 @@ async fn what_a_strict_scope_cannot_do_without_is_asked_for() {
 
 #[tokio::test]
 async fn the_leader_of_the_cluster_counts_workers_that_were_left() {
-    use frazil::coord::{Choice, Claim, Leasing, Nonce, Slot, Version};
+    use frazil::coord::internal::{Choice, Claim, Leasing};
+    use frazil::coord::{Nonce, Slot, Version};
     let place = Place::new();
     // A node that is gone without a word: its lock is free, its mark is still there.
     Site::start_with(|config| config.node = config.node.clone().store_url(place.url()))
@@ -304,12 +305,12 @@ async fn the_leader_of_the_cluster_counts_workers_that_were_left() {
         let store = frazil::coord::open(
             &place.url(),
             &frazil::coord::Namespace::default(),
-            frazil::coord::stores::file::Copied::Refuse,
+            frazil::coord::Copied::Refuse,
         )
         .await
         .unwrap();
         let meta = store.meta().await.unwrap().unwrap();
-        let now = frazil::coord::time::unix_ms();
+        let now = frazil::coord::internal::time::unix_ms();
         let claim = Claim {
             choice: Choice::This(Slot::worker(7), Version(0)),
             nonce: Nonce::mint().unwrap(),
@@ -319,7 +320,7 @@ async fn the_leader_of_the_cluster_counts_workers_that_were_left() {
             ..Claim::to_judge(&meta, now)
         };
         let held = store.acquire(&claim).await.unwrap();
-        assert!(matches!(held, frazil::coord::Acquired::Held(_)), "{held:?}");
+        assert!(matches!(held, frazil::coord::internal::Acquired::Held(_)), "{held:?}");
     }
     let site = place.site("one", |_| {}).await;
     let lapsed = "frazil_stale_slots{kind=\"lapsed\"}";

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use frazil::coord::keeper::FirstUse;
+use frazil::coord::FirstUse;
 use frazil_server::{Addrs, App, Condition, Config, NodeState, Reloader, RunError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -157,7 +157,7 @@ fn number(text: &str) -> Result<usize, String> {
 
 /// A duration, or `0s` for none.
 pub(super) fn duration_or_none(text: &str) -> Result<Duration, String> {
-    match frazil_coord::duration(text) {
+    match frazil_coord::internal::duration(text) {
         Some(Duration::ZERO) => Ok(Duration::ZERO),
         _ => duration(text).map_err(|why| format!("{why}, or 0s for none")),
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil::election::Leadership;
 use rustix::process::Signal;
 

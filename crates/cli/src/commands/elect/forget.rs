@@ -1,6 +1,6 @@
 //! `frazil elect forget`.
 
-use frazil::coord::stores::file::Copied;
+use frazil::coord::Copied;
 use frazil::coord::{Entry, Forgotten, Group, Slot};
 use frazil::election::Elections;
 

@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use rustix::process::{
     Pid, Signal, getpgrp, getppid, kill_process_group, set_parent_process_death_signal,
 };

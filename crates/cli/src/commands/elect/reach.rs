@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use frazil::coord::stores::file::Copied;
+use frazil::coord::Copied;
 use frazil::coord::{Scheme, Store};
 use frazil::election::store_url;
 

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use frazil::coord::stores::file::Copied;
-use frazil::coord::time::unix_ms;
-use frazil::coord::{FirstUse, NewNamespace, Nonce, Put, Scheme, Store};
+use frazil::coord::Copied;
+use frazil::coord::internal::NewNamespace;
+use frazil::coord::internal::time::unix_ms;
+use frazil::coord::{FirstUse, Nonce, Put, Scheme, Store};
 use frazil_server::keys::{self, KeyEntry, KeySource, KeysError, StoredKeys, StoredKeysError};
 
 use super::document::Document;

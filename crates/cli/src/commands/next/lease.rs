@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use frazil::coord::UnixMs;
-use frazil::coord::keeper::{LeaseState, LeaseStatus, Waiting};
-use frazil::coord::time::unix_ms;
+use frazil::coord::internal::time::unix_ms;
+use frazil::coord::{LeaseState, LeaseStatus, Waiting};
 use frazil::{Issued, Node, NotIssued, StartError};
 use frazil_id::{Layout, NotReady};
 use tokio::runtime::Runtime;

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use frazil::StartError;
-use frazil::coord::keeper::{Waiting, repair_command};
-use frazil::coord::time::unix_ms;
-use frazil::coord::{Guard, SlotState};
+use frazil::coord::Waiting;
+use frazil::coord::internal::keeper::repair_command;
+use frazil::coord::internal::time::unix_ms;
+use frazil::coord::internal::{Guard, SlotState};
 
 use crate::args::NextArgs;
 use crate::commands::workers::{Pool, View};

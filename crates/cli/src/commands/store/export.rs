@@ -1,6 +1,6 @@
 //! `frazil store export`.
 
-use frazil::coord::transfer::ExportLine;
+use frazil::coord::internal::transfer::ExportLine;
 use frazil::coord::{Found, Group, Meta};
 
 use crate::args::ExportArgs;

@@ -3,10 +3,13 @@
 use std::fs;
 use std::io::{self, BufReader, Read};
 
-use frazil::coord::stores::file::Copied;
-use frazil::coord::time::unix_ms;
-use frazil::coord::transfer::{Export, ExportError, ImportError, Imported, ImportedKeys, import};
-use frazil::coord::{Leasing, Meta, SlotState, Store};
+use frazil::coord::Copied;
+use frazil::coord::internal::time::unix_ms;
+use frazil::coord::internal::transfer::{
+    Export, ExportError, ImportError, Imported, ImportedKeys, import,
+};
+use frazil::coord::internal::{Leasing, SlotState};
+use frazil::coord::{Meta, Store};
 use serde::Serialize;
 
 use super::export::tell_of_outsiders;

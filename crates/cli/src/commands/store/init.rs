@@ -1,9 +1,10 @@
 //! `frazil store init`.
 
 use frazil::NewNamespace;
-use frazil::coord::stores::file::Copied;
-use frazil::coord::transfer::{over_blank, version_to_fill};
-use frazil::coord::{Group, Leasing, Put};
+use frazil::coord::Copied;
+use frazil::coord::internal::Leasing;
+use frazil::coord::internal::transfer::{over_blank, version_to_fill};
+use frazil::coord::{Group, Put};
 
 use crate::args::InitArgs;
 use crate::output::{Data, Exit, Failure, say};

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil::coord::quarantine::{forget_holders, longest_use_ms, raise};
-use frazil::coord::stores::file::Copied;
-use frazil::coord::time::unix_ms;
-use frazil::coord::{Leasing, Meta, Scheme, Store, Versioned};
+use frazil::coord::Copied;
+use frazil::coord::internal::Leasing;
+use frazil::coord::internal::quarantine::{forget_holders, longest_use_ms, raise};
+use frazil::coord::internal::time::unix_ms;
+use frazil::coord::{Meta, Scheme, Store, Versioned};
 use serde::Serialize;
 
 use crate::args::QuarantineArgs;

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use frazil::NewNamespace;
-use frazil::coord::keeper::repair_command;
-use frazil::coord::quarantine::longest_use_ms;
-use frazil::coord::rules::{WINDOW_MAX_MS, is_plainly_wrong};
-use frazil::coord::stores::file::Copied;
-use frazil::coord::time::unix_ms;
-use frazil::coord::transfer::{over_blank, version_to_fill};
-use frazil::coord::{
-    Claim, Group, Leasing, Meta, Put, SlotState, Store, UnixMs, Versioned, pool_meta, repair,
-};
+use frazil::coord::Copied;
+use frazil::coord::internal::keeper::repair_command;
+use frazil::coord::internal::quarantine::longest_use_ms;
+use frazil::coord::internal::repair;
+use frazil::coord::internal::rules::{WINDOW_MAX_MS, is_plainly_wrong};
+use frazil::coord::internal::time::unix_ms;
+use frazil::coord::internal::transfer::{over_blank, version_to_fill};
+use frazil::coord::internal::{Claim, Leasing, SlotState, pool_meta};
+use frazil::coord::{Group, Meta, Put, Store, UnixMs, Versioned};
 use serde::Serialize;
 
 use crate::args::RepairArgs;

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use frazil::coord::keeper::repair_command;
-use frazil::coord::rules::is_plainly_wrong;
-use frazil::coord::time::unix_ms;
-use frazil::coord::{Guarantees, Guard, Meta, SlotCounts, Store, pool_meta};
+use frazil::coord::internal::keeper::repair_command;
+use frazil::coord::internal::rules::is_plainly_wrong;
+use frazil::coord::internal::time::unix_ms;
+use frazil::coord::internal::{Guard, SlotCounts, pool_meta};
+use frazil::coord::{Guarantees, Meta, Store};
 use serde::Serialize;
 
 use crate::args::ShowArgs;

@@ -1,10 +1,11 @@
 //! `frazil store repair --wrong-times`.
 
-use frazil::coord::keeper::FirstUse;
-use frazil::coord::stores::file::Copied;
-use frazil::coord::time::unix_ms;
-use frazil::coord::wrong_times::{Lowered, NotLowered, WrongTimes, lower};
-use frazil::coord::{Group, Leasing, Slot, UnixMs};
+use frazil::coord::Copied;
+use frazil::coord::FirstUse;
+use frazil::coord::internal::Leasing;
+use frazil::coord::internal::time::unix_ms;
+use frazil::coord::internal::wrong_times::{Lowered, NotLowered, WrongTimes, lower};
+use frazil::coord::{Group, Slot, UnixMs};
 use serde::Serialize;
 
 use crate::args::RepairArgs;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil_wire::Drained;
 
 use super::nodes::{Look, Target, listed};

@@ -1,6 +1,6 @@
 //! `frazil workers ls`.
 
-use frazil::coord::SlotState;
+use frazil::coord::internal::SlotState;
 
 use super::nodes::{Look, Nodes, listed};
 use super::table::table;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use frazil::coord::time::unix_ms;
-use frazil::coord::{Meta, SlotState, Store, Versioned};
+use frazil::coord::internal::SlotState;
+use frazil::coord::internal::time::unix_ms;
+use frazil::coord::{Meta, Store, Versioned};
 use frazil_server::AdminAddress;
 
 use super::pool::Pool;

@@ -1,6 +1,7 @@
 //! All workers of a namespace as a user sees them.
 
-use frazil::coord::{Error, Guard, Meta, PoolView, SlotCounts, Store, UnixMs, Versioned};
+use frazil::coord::internal::{Guard, PoolView, SlotCounts};
+use frazil::coord::{Error, Meta, Store, UnixMs, Versioned};
 
 use super::view::View;
 use crate::output::say;

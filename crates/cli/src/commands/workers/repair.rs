@@ -1,8 +1,9 @@
 //! `frazil workers repair`.
 
-use frazil::coord::rules::{SlotAvailability, availability};
-use frazil::coord::time::unix_ms;
-use frazil::coord::{Claim, Found, Leasing, Presence, Put, Record, Slot, Store, Version};
+use frazil::coord::internal::rules::{SlotAvailability, availability};
+use frazil::coord::internal::time::unix_ms;
+use frazil::coord::internal::{Claim, Leasing};
+use frazil::coord::{Found, Presence, Put, Record, Slot, Store, Version};
 use frazil_id::Id;
 
 use super::pool::Pool;

@@ -4,7 +4,7 @@ use std::env;
 use std::io::{self, IsTerminal};
 
 use comfy_table::{Table, presets};
-use frazil::coord::SlotState;
+use frazil::coord::internal::SlotState;
 
 use super::view::View;
 use crate::words::printable;

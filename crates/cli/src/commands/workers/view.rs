@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use frazil::coord::{SlotState, UnixMs, WorkerView};
+use frazil::coord::UnixMs;
+use frazil::coord::internal::{SlotState, WorkerView};
 use serde::Serialize;
 
 use crate::words::instant;

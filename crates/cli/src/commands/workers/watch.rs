@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use frazil::coord::time::unix_ms;
-use frazil::coord::{Changes, Error, Group, Leasing, Meta, SlotState, Store, Versioned, Watched};
+use frazil::coord::internal::time::unix_ms;
+use frazil::coord::internal::{Leasing, SlotState};
+use frazil::coord::{Changes, Error, Group, Meta, Store, Versioned, Watched};
 use terminal_size::terminal_size;
 use tokio::signal::unix::{SignalKind, signal};
 

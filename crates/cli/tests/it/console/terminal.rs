@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil_rig::{Certificates, Etcd, Redis, free_port};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;

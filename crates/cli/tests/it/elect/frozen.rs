@@ -10,7 +10,7 @@ use frazil_rig::{Etcd, Redis, ZooKeeper, wait_until};
 use super::TTL;
 use super::candidate::{Candidate, PATIENCE, is_dead, parent_of, signal, wait_until_dead};
 use crate::shell::Shell;
-use frazil_coord::time::boot_time;
+use frazil_coord::internal::time::boot_time;
 
 const WRITER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/elect/writer.py");
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use frazil_coord::time::{boot_time, unix_ms};
+use frazil_coord::internal::time::{boot_time, unix_ms};
 use frazil_rig::{Etcd, FalseClock, Redis, ZooKeeper, wait_until};
 
 use super::candidate::{Candidate, PATIENCE};

@@ -47,7 +47,7 @@ fn lists_and_forgets(url: &str) {
         (&"free".into(), &Value::Null, &leader.pid().into())
     );
     let heard = election["last"]["renewed_ms"].as_u64().unwrap();
-    assert!(frazil_coord::time::unix_ms().abs_diff(heard) < 60_000, "{election}");
+    assert!(frazil_coord::internal::time::unix_ms().abs_diff(heard) < 60_000, "{election}");
     shell.fails(&forget, 4, &["had a leader a moment ago", "again in "]);
     wait_until("the guard to be over", PATIENCE, || shell.output(&forget).status.success())
         .unwrap();
@@ -111,7 +111,7 @@ fn the_token_of_a_forgotten_election_outlasts_init_and_import() {
     };
     let elect = |shell: &Shell| shell.elect(&["--once"], "echo $FRAZIL_FENCE");
     let ahead = token(elect(&shell).envs(clock.environment()));
-    assert!(ahead > frazil_coord::time::unix_ms() + 3_600_000);
+    assert!(ahead > frazil_coord::internal::time::unix_ms() + 3_600_000);
     shell.data(&["elect", "forget", "demo"]);
     shell.data(&["store", "init"]);
     let file = shell.home().join("export.jsonl");

@@ -15,9 +15,8 @@ async fn node(directory: &Path, name: &str, change: impl FnOnce(&mut Config, u16
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let store = format!("file:{}", directory.display());
     Site::start_with(|config| {
-        config.node = frazil::Node::builder()
-            .store(&store)
-            .first_use(frazil::coord::keeper::FirstUse::AtOnce);
+        config.node =
+            frazil::Node::builder().store(&store).first_use(frazil::coord::FirstUse::AtOnce);
         config.name = name.to_owned();
         config.http = Some(SocketAddr::from(([127, 0, 0, 1], free.port())));
         config.advertise = Some(format!("http://{free}"));

@@ -70,14 +70,14 @@ impl Endpoints {
     pub(super) fn hint(&self, failure: Failure) -> Failure {
         match failure {
             Failure::Unanswered(why) if !self.url.tls => {
-                Failure::Unanswered(why.with_message("if the server wants TLS, write etcds://"))
+                Failure::Unanswered(why.after("if the server wants TLS, write etcds://"))
             }
             // Whether the end of a handshake that is not understood arrives as such is a race.
             Failure::Unanswered(why) | Failure::Undone(why)
                 if self.url.tls
                     && why.to_string().to_ascii_lowercase().contains("connection reset") =>
             {
-                Failure::Undone(why.with_message("does it speak TLS? etcd:// is without"))
+                Failure::Undone(why.after("does it speak TLS? etcd:// is without"))
             }
             other => other,
         }

@@ -97,7 +97,7 @@ fn of_status(status: Status, unsent: bool) -> Failure {
         // The disk quota is used up, or too many requests are under way.
         Code::ResourceExhausted => Failure::Undone(why),
         Code::Unimplemented => {
-            let why = why.with_message("not an etcd with the v3 interface");
+            let why = why.after("not an etcd with the v3 interface");
             Failure::Refused(ErrorKind::InvalidConfig, why)
         }
         Code::Unavailable if unsent || NOT_PROPOSED.iter().any(|part| says(part)) => {

@@ -32,7 +32,7 @@ pub(super) enum KeyTarget {
 
 impl Keys {
     pub(super) fn new(root: &str, namespace: &Namespace) -> Self {
-        Self { prefix: crate::etcd_prefix(root, namespace) }
+        Self { prefix: crate::namespace::etcd_prefix(root, namespace) }
     }
 
     /// What the keys of all namespaces of the same root start with.

@@ -60,7 +60,7 @@ fn reason(host: &(String, u16), tls: Option<&PemFiles>) -> (ErrorKind, Reason) {
             Err(error) => judge(error),
         },
     };
-    (kind, why.with_subject(format_args!("{name}:{port}:")))
+    (kind, why.after(format_args!("{name}:{port}:")))
 }
 
 fn connect(host: &(String, u16)) -> io::Result<TcpStream> {

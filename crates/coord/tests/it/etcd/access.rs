@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use frazil_coord::time::boot_time;
-use frazil_coord::{ErrorKind, Extended, Group, Leasing, Store, Strength, Watched};
+use frazil_coord::internal::time::boot_time;
+use frazil_coord::internal::{Extended, Leasing};
+use frazil_coord::{ErrorKind, Group, Store, Strength, Watched};
 use frazil_rig::{Certificates, Etcd, Proxy};
 
 use crate::etcd::world::{any, ask, connect, extend, init, namespace, open, refusal, take, until};

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use frazil_coord::time::unix_ms;
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{Choice, Leasing, Released};
 use frazil_coord::{
-    Act, Change, Changes, Choice, Commit, Committed, Entry, Found, Group, Leasing, Nonce, Presence,
-    PresenceChange, Present, Put, Record, Released, Slot, Store, Token, Version, Watched,
+    Act, Change, Changes, Commit, Committed, Entry, Found, Group, Nonce, Presence, PresenceChange,
+    Present, Put, Record, Slot, Store, Token, Version, Watched,
 };
 use frazil_rig::Etcd;
 

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use frazil_conformance::{self as conformance, Subject, Violation};
-use frazil_coord::stores::etcd::EtcdStore;
-use frazil_coord::{Error, Namespace, Slot, Store, Tenure};
+use frazil_coord::internal::Tenure;
+use frazil_coord::internal::stores::etcd::EtcdStore;
+use frazil_coord::{Error, Namespace, Slot, Store};
 use frazil_rig::{Etcd, EtcdCluster, Proxy};
 
 type Control<'a> = &'a (dyn Fn(&[&str]) -> io::Result<String> + Send + Sync);

@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use frazil_coord::time::boot_time;
-use frazil_coord::{Acquired, Leasing};
+use frazil_coord::internal::time::boot_time;
+use frazil_coord::internal::{Acquired, Leasing};
 use frazil_rig::Etcd;
 use tokio::task::JoinSet;
 

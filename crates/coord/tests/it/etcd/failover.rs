@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use frazil_coord::time::{boot_time, unix_ms};
-use frazil_coord::{Choice, ErrorKind, Extended, Leasing, Released, Store};
+use frazil_coord::internal::time::{boot_time, unix_ms};
+use frazil_coord::internal::{Choice, Extended, Leasing, Released};
+use frazil_coord::{ErrorKind, Store};
 use frazil_rig::EtcdCluster;
 
 use crate::etcd::world::{any, ask, claim, connect, extend, held, open, take, until};

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use frazil_coord::time::{boot_time, unix_ms};
-use frazil_coord::{
-    Acquired, Changes, Choice, Claim, ErrorKind, Extended, Group, Leasing, Loss, Slot, Store,
-    Version, Watched,
-};
+use frazil_coord::internal::time::{boot_time, unix_ms};
+use frazil_coord::internal::{Acquired, Choice, Claim, Extended, Leasing};
+use frazil_coord::{Changes, ErrorKind, Group, Loss, Slot, Store, Version, Watched};
 use frazil_rig::{Etcd, Proxy};
 use tokio::task::JoinSet;
 

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use frazil_coord::{
-    Acquired, Choice, ErrorKind, Extended, Found, Group, Leasing, Loss, Meta, Put, Record,
-    Released, Slot, Store, Tenure, Version,
-};
+use frazil_coord::internal::{Acquired, Choice, Extended, Leasing, Released, Tenure};
+use frazil_coord::{ErrorKind, Found, Group, Loss, Meta, Put, Record, Slot, Store, Version};
 use frazil_rig::Etcd;
 
 use crate::etcd::world::{any, ask, claim, connect, extend, open, take, until};

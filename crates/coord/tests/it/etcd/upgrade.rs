@@ -1,9 +1,8 @@
 //! Records of the version before, in which the token comes first and a release is not noted.
 
-use frazil_coord::time::unix_ms;
-use frazil_coord::{
-    Choice, Found, Group, Leasing, Namespace, Nonce, Presence, Released, Slot, Store, Tenure, Token,
-};
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{Choice, Leasing, Released, Tenure};
+use frazil_coord::{Found, Group, Namespace, Nonce, Presence, Slot, Store, Token};
 use frazil_rig::Etcd;
 
 use crate::etcd::world::{any, claim, connect, extend, namespace, take};
@@ -70,7 +69,7 @@ impl Before {
             expires: None,
             store_now: None,
             incarnation: INCARNATION.parse().unwrap(),
-            settling: frazil_coord::Settling::default(),
+            settling: frazil_coord::internal::Settling::default(),
         }
     }
 }
@@ -113,7 +112,10 @@ async fn free_workers_of_the_version_before_are_taken_above_their_horizons() {
         assert_ne!(entry.presence, Presence::Free);
     }
     let full = store.acquire(&claim(range(), meta.version)).await.unwrap();
-    assert!(matches!(full, frazil_coord::Acquired::Full(census) if census.held == 3), "{full:?}");
+    assert!(
+        matches!(full, frazil_coord::internal::Acquired::Full(census) if census.held == 3),
+        "{full:?}"
+    );
     // Others are left where they are.
     take(&store, &any(meta.version)).await;
 }

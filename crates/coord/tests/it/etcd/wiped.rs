@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::keeper::{FirstUse, Keeper, LeaseState, Setup};
-use frazil_coord::{Leasing, Timing};
+use frazil_coord::Timing;
+use frazil_coord::internal::Leasing;
+use frazil_coord::internal::keeper::{Keeper, Setup};
+use frazil_coord::{FirstUse, LeaseState};
 use frazil_rig::Etcd;
 
 use crate::etcd::world::{PATIENCE, connect, namespace, until};
@@ -38,7 +40,7 @@ async fn a_live_holder_raises_the_quarantine_above_all_that_it_was_promised() {
     let lane = TestLane::new(diary.clone());
     let keeper = Keeper::start(store.clone(), lane.clone(), setup()).unwrap();
     let mut status = keeper.status();
-    let renewed = |status: &frazil_coord::keeper::LeaseStatus| status.renewals > 0;
+    let renewed = |status: &frazil_coord::LeaseStatus| status.renewals > 0;
     let held = tokio::time::timeout(PATIENCE, status.wait_for(renewed)).await.unwrap();
     let first = held.unwrap().grant.unwrap();
     etcd.etcdctl(&["del", "--prefix", &format!("/frazil/{namespace}/")]).unwrap();
@@ -50,9 +52,8 @@ async fn a_live_holder_raises_the_quarantine_above_all_that_it_was_promised() {
     assert!(quarantine >= promised, "{quarantine} is below {promised}");
     assert!(lane.use_one().is_some(), "it goes on for as long as it may");
 
-    let again = |status: &frazil_coord::keeper::LeaseStatus| {
-        status.losses == 1 && status.state == LeaseState::Held
-    };
+    let again =
+        |status: &frazil_coord::LeaseStatus| status.losses == 1 && status.state == LeaseState::Held;
     let held = tokio::time::timeout(PATIENCE, status.wait_for(again)).await.unwrap();
     let second = held.unwrap().grant.unwrap();
     assert!(second.floor >= quarantine && second.token > first.token, "{second:?}");

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
-use frazil_coord::stores::etcd::EtcdStore;
-use frazil_coord::time::unix_ms;
+use frazil_coord::internal::stores::etcd::EtcdStore;
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{Acquired, Ask, Choice, Claim, Extended, FORMAT, Leasing, Tenure};
 use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Error, Extended, FORMAT, Group, Leasing, Meta, Namespace, Nonce,
-    Presence, Put, Slot, Store, StoreUrl, Tenure, Token, Version,
+    Error, Group, Meta, Namespace, Nonce, Presence, Put, Slot, Store, StoreUrl, Token, Version,
 };
 
 /// Longer than anything here takes on a busy machine.

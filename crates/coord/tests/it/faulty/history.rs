@@ -5,10 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use frazil_conformance::{Faults, Faulty};
-use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Entry, Extended, Group, Leasing, Nonce, Slot, Store, Tenure,
-    Version,
-};
+use frazil_coord::internal::{Acquired, Ask, Choice, Claim, Extended, Leasing, Tenure};
+use frazil_coord::{Entry, Group, Nonce, Slot, Store, Version};
 
 /// Few, so that clients meet.
 pub(crate) const SLOTS: u32 = 2;

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use frazil_coord::stores::file::FileStore;
-use frazil_coord::time::{boot_time, unix_ms};
+use frazil_coord::internal::stores::file::FileStore;
+use frazil_coord::internal::time::{boot_time, unix_ms};
+use frazil_coord::internal::{Acquired, Choice, Claim, Extended, Leasing, Released, Tenure};
 use frazil_coord::{
-    Acquired, Act, Change, Choice, Claim, Commit, Committed, Extended, Found, Group, Leasing,
-    Nonce, PresenceChange, Present, Put, Record, Released, Slot, Store, Tenure, Version, Watched,
+    Act, Change, Commit, Committed, Found, Group, Nonce, PresenceChange, Present, Put, Record,
+    Slot, Store, Version, Watched,
 };
 use tokio::task::JoinSet;
 
@@ -20,7 +21,8 @@ async fn change(store: &FileStore, slot: &Slot, nonce: Nonce) -> Change {
     let look = store.read(std::slice::from_ref(slot)).await.unwrap();
     let seen = look.entry(slot).unwrap();
     let claim = Claim { nonce, ..claim(store, slot, unix_ms()).await };
-    let record = frazil_coord::rules::acquire(&seen.found, &claim, &look.history).unwrap();
+    let record =
+        frazil_coord::internal::rules::acquire(&seen.found, &claim, &look.history).unwrap();
     Change {
         slot: slot.clone(),
         version: seen.version,
@@ -129,7 +131,7 @@ async fn records_of_the_version_before_go_on() {
         let slot = Slot::worker(number);
         let tenure = take(&store, &slot, now).await;
         assert_eq!((tenure.floor, tenure.token.0), (floor, now));
-        let more = frazil_coord::Ask { now, ..ask(now + 90_000) };
+        let more = frazil_coord::internal::Ask { now, ..ask(now + 90_000) };
         let extended = store.extend(&tenure, &more).await.unwrap();
         let Extended::Held(held) = extended else { panic!("{extended:?}") };
         assert_eq!(held.horizon, now + 90_000);

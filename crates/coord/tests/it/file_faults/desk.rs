@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use frazil_coord::stores::file::{Copied, FileStore};
-use frazil_coord::time::unix_ms;
+use frazil_coord::Copied;
+use frazil_coord::internal::stores::file::FileStore;
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{Acquired, Ask, Choice, Claim, FORMAT, Leasing, Tenure};
 use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Entry, Error, FORMAT, Leasing, Meta, Namespace, Nonce, Presence,
-    Put, Slot, Store, StoreUrl, Tenure, Token, Version,
+    Entry, Error, Meta, Namespace, Nonce, Presence, Put, Slot, Store, StoreUrl, Token, Version,
 };
 
 pub(crate) const WINDOW_MS: u64 = 600_000;

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use frazil_coord::Slot;
-use frazil_coord::time::unix_ms;
+use frazil_coord::internal::time::unix_ms;
 use frazil_rig::wait_until;
 
 use super::desk;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::os::unix::fs::chown;
 
-use frazil_coord::stores::file::{Copied, FileStore};
+use frazil_coord::Copied;
+use frazil_coord::internal::stores::file::FileStore;
 use frazil_coord::{ErrorKind, Namespace, Store, StoreUrl};
 
 use super::desk::{open, try_open};

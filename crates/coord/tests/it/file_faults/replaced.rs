@@ -3,8 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use frazil_coord::time::unix_ms;
-use frazil_coord::{ErrorKind, Extended, Leasing, Loss, Nonce, Put, Released, Slot, Store};
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{Extended, Leasing, Released};
+use frazil_coord::{ErrorKind, Loss, Nonce, Put, Slot, Store};
 
 use super::desk::{self, ask, is_held, open, take, try_open};
 use super::{Copied, file, home, kind, slot};

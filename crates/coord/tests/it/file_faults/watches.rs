@@ -5,8 +5,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-use frazil_coord::time::unix_ms;
-use frazil_coord::{Changes, Group, Leasing, Put, Slot, Store, Watched};
+use frazil_coord::internal::Leasing;
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::{Changes, Group, Put, Slot, Store, Watched};
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use frazil_coord::keeper::{Grant, Lane};
-use frazil_coord::time::unix_ms;
+use frazil_coord::Grant;
+use frazil_coord::internal::keeper::Lane;
+use frazil_coord::internal::time::unix_ms;
 use frazil_coord::{Act, Loss, UnixMs};
 
 /// What happened, in the order in which it did, on both sides of a keeper.

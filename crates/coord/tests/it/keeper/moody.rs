@@ -5,7 +5,7 @@ use std::future::pending;
 use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use frazil_coord::stores::memory::MemoryStore;
+use frazil_coord::MemoryStore;
 use frazil_coord::{
     Act, Changes, Commit, Committed, Entry, Error, ErrorKind, FreeSlots, Group, Guarantees, Look,
     Meta, Put, Slot, Store, Version, Wanted, Watched,

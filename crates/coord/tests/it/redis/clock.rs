@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use frazil_coord::time::unix_ms;
-use frazil_coord::{
-    Acquired, Choice, Claim, Extended, Found, Group, Leasing, Presence, Slot, Store, Version,
-    repair,
-};
+use frazil_coord::internal::repair;
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{Acquired, Choice, Claim, Extended, Leasing};
+use frazil_coord::{Found, Group, Presence, Slot, Store, Version};
 use frazil_rig::{FalseClock, Redis};
 
 use crate::redis::lab::{Place, any, eventually, take};

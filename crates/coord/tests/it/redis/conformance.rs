@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use frazil_conformance::{self as conformance, Subject, Violation};
-use frazil_coord::stores::redis::RedisStore;
-use frazil_coord::{Error, Namespace, Slot, Store, Tenure};
+use frazil_coord::internal::Tenure;
+use frazil_coord::internal::stores::redis::RedisStore;
+use frazil_coord::{Error, Namespace, Slot, Store};
 use frazil_rig::{AppendOnly, Certificates, Proxy, Redis, RedisCluster, Sentinels};
 
 use crate::redis::lab::replica_of;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use frazil_coord::time::boot_time;
-use frazil_coord::{Acquired, Leasing};
+use frazil_coord::internal::time::boot_time;
+use frazil_coord::internal::{Acquired, Leasing};
 use frazil_rig::Redis;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -114,7 +114,7 @@ async fn a_large_pool_is_no_slower() {
     let free = LARGE / 2;
     fill(0, free - 1, "idx", "", "5");
     timed("a worker of 65,536, half of them used and free", 200).await;
-    let far = frazil_coord::time::unix_ms() + 1_000_000;
+    let far = frazil_coord::internal::time::unix_ms() + 1_000_000;
     fill(free, LARGE - 101, "held", &format!(",\"expires\":{far}"), &far.to_string());
     fill(LARGE - 100, LARGE - 1, "held", ",\"expires\":7", "7");
     timed("a worker of 65,536, none of them new", 200).await;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use frazil_coord::stores::redis::RedisStore;
+use frazil_coord::internal::stores::redis::RedisStore;
 use frazil_coord::{
     Changes, Commit, Committed, Entry, Error, FreeSlots, Group, Guarantees, Look, Meta, Put, Slot,
     Store, Version, Wanted, Watched,

@@ -1,6 +1,7 @@
 //! Waiting for replicas.
 
-use frazil_coord::{Acquired, Choice, ErrorKind, Extended, Leasing, Slot, Store, Version};
+use frazil_coord::internal::{Acquired, Choice, Extended, Leasing};
+use frazil_coord::{ErrorKind, Slot, Store, Version};
 use frazil_rig::Redis;
 
 use crate::redis::lab::{Place, any, eventually, replica_of, take};
@@ -28,7 +29,7 @@ async fn what_a_dead_replica_does_not_confirm_is_not_acknowledged() {
     assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
     let version = store.meta().await.unwrap().unwrap().version;
     // A repetition has nothing new to write, and yet must not count as confirmed.
-    let this = frazil_coord::Claim { meta: version, ..this };
+    let this = frazil_coord::internal::Claim { meta: version, ..this };
     let error = store.acquire(&this).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
     // Nor is anything written that would have to be confirmed.

@@ -3,11 +3,9 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use frazil_coord::time::boot_time;
-use frazil_coord::{
-    Acquired, Choice, ErrorKind, Extended, Found, Group, Leasing, Loss, Presence, Put, Released,
-    Slot, Store,
-};
+use frazil_coord::internal::time::boot_time;
+use frazil_coord::internal::{Acquired, Choice, Extended, Leasing, Released};
+use frazil_coord::{ErrorKind, Found, Group, Loss, Presence, Put, Slot, Store};
 use frazil_rig::{Certificates, Proxy, Redis, RedisCluster, Sentinels};
 
 use crate::redis::lab::{Place, any, replica_of, take};

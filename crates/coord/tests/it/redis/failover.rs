@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use frazil_coord::{
-    Acquired, Choice, Extended, Leasing, Loss, Released, Slot, Store, Tenure, Version,
-};
+use frazil_coord::internal::{Acquired, Choice, Extended, Leasing, Released, Tenure};
+use frazil_coord::{Loss, Slot, Store, Version};
 use frazil_rig::{AppendOnly, Proxy, Redis, RedisCluster, Sentinels, wait_until};
 
 use crate::redis::lab::{LIMIT, Place, any, eventually, extended, replica_of, take};
-use frazil_coord::stores::redis::RedisStore;
+use frazil_coord::internal::stores::redis::RedisStore;
 
 /// Short, so that the guard passes within the test.
 const WINDOW_MS: u64 = 1500;
@@ -131,7 +130,7 @@ async fn a_takeover_waits_for_a_replica_that_could_be_promoted_and_nothing_else_
         });
     let (slot, read) = unsure.await;
     replica.resume().unwrap();
-    let again = frazil_coord::Claim { choice: Choice::This(slot, read), ..late };
+    let again = frazil_coord::internal::Claim { choice: Choice::This(slot, read), ..late };
     let taken =
         eventually("the replica to have it", async || match store.acquire(&again).await.unwrap() {
             Acquired::Held(tenure) => Some(tenure),
@@ -214,7 +213,10 @@ async fn a_holder_whose_successor_was_lost_does_not_come_back() {
     let outcome = extended(&store, &early, &place.ask()).await;
     assert_eq!(outcome, Extended::Lost(Loss::Lapsed));
     // Nor does a repetition of its claim, whose answer it might not have had, bring it back.
-    let again = frazil_coord::Claim { choice: Choice::This(Slot::worker(0), Version(0)), ..claim };
+    let again = frazil_coord::internal::Claim {
+        choice: Choice::This(Slot::worker(0), Version(0)),
+        ..claim
+    };
     assert_eq!(store.acquire(&again).await.unwrap(), Acquired::Taken);
     // Its release frees the slot, and brings down no more than its own times.
     assert_eq!(store.release(&early, 0).await, Ok(Released::Done));
@@ -282,7 +284,8 @@ async fn a_cluster_that_replaces_the_master_is_followed() {
         let error = store.extend(&tenure, &place.ask()).await.err()?;
         let replid = promoted.info("master_replid").unwrap();
         let history = promoted.cli(&["HGET", "{frazil:lab}:lineage", "history"]).unwrap();
-        let is_there = format!("{error:#}").contains("0 of 1 replicas") && history.contains(&replid);
+        let is_there =
+            format!("{error:#}").contains("0 of 1 replicas") && history.contains(&replid);
         is_there.then_some(())
     })
     .await;

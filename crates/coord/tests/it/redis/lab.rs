@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use frazil_coord::stores::redis::RedisStore;
-use frazil_coord::time::{boot_time, unix_ms};
-use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Error, Extended, FORMAT, Leasing, Meta, Namespace, Nonce, Put,
-    Store, StoreUrl, Tenure, Token, Version,
-};
+use frazil_coord::internal::stores::redis::RedisStore;
+use frazil_coord::internal::time::{boot_time, unix_ms};
+use frazil_coord::internal::{Acquired, Ask, Choice, Claim, Extended, FORMAT, Leasing, Tenure};
+use frazil_coord::{Error, Meta, Namespace, Nonce, Put, Store, StoreUrl, Token, Version};
 use frazil_rig::{Redis, wait_until};
 
 /// How long a test waits for what must come: longer than newcomers wait after a restart.

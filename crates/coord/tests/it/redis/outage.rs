@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use frazil_coord::time::boot_time;
-use frazil_coord::{
-    Acquired, Choice, ErrorKind, Extended, Group, Leasing, Presence, Released, Slot, Store, Version,
-};
+use frazil_coord::internal::time::boot_time;
+use frazil_coord::internal::{Acquired, Choice, Extended, Leasing, Released};
+use frazil_coord::{ErrorKind, Group, Presence, Slot, Store, Version};
 use frazil_rig::{Proxy, Redis};
 
 use crate::redis::deaf::Deaf;

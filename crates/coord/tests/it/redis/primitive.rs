@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use frazil_coord::stores::redis::RedisStore;
+use frazil_coord::internal::stores::redis::RedisStore;
+use frazil_coord::internal::{Choice, Leasing};
 use frazil_coord::{
-    Act, Change, Choice, Commit, Committed, Entry, Found, Group, Leasing, Nonce, Presence,
-    PresenceChange, Present, Put, Record, Slot, Store, Token, Version, Watched,
+    Act, Change, Commit, Committed, Entry, Found, Group, Nonce, Presence, PresenceChange, Present,
+    Put, Record, Slot, Store, Token, Version, Watched,
 };
 use frazil_rig::Redis;
 

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use frazil_coord::stores::redis::RedisStore;
-use frazil_coord::{
-    Acquired, Choice, Claim, Extended, ForgottenReplica, Leasing, Store, Tenure, Timing, Version,
-};
+use frazil_coord::internal::stores::redis::RedisStore;
+use frazil_coord::internal::{Acquired, Choice, Claim, Extended, Leasing, Tenure};
+use frazil_coord::{ForgottenReplica, Store, Timing, Version};
 use frazil_rig::{AppendOnly, Redis, RedisCluster, Sentinels, wait_until};
 
 use crate::redis::lab::{LIMIT, Place, any, eventually, take};

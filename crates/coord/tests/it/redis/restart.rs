@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use frazil_coord::time::unix_ms;
-use frazil_coord::{
-    Acquired, Choice, Entry, Extended, Group, Leasing, Loss, Presence, Slot, Store, Strength,
-    Tenure, Version,
-};
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{Acquired, Choice, Extended, Leasing, Tenure};
+use frazil_coord::{Entry, Group, Loss, Presence, Slot, Store, Strength, Version};
 use frazil_rig::{AppendOnly, Redis};
 
 use crate::redis::lab::{Place, any, eventually, take};

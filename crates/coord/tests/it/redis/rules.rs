@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use frazil_coord::stores::memory::MemoryStore;
-use frazil_coord::stores::redis::RedisStore;
-use frazil_coord::time::unix_ms;
+use frazil_coord::MemoryStore;
+use frazil_coord::internal::stores::redis::RedisStore;
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{Acquired, Ask, Choice, Claim, Extended, Leasing, Tenure};
 use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Entry, Extended, Found, Group, Leasing, Loss, Nonce, Presence,
-    Put, Record, Slot, Store, Tenure, Token, Version,
+    Entry, Found, Group, Loss, Nonce, Presence, Put, Record, Slot, Store, Token, Version,
 };
 use frazil_rig::{FalseClock, Redis};
 

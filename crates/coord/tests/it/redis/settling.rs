@@ -4,13 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use frazil_coord::rules::{UNSETTLED_MS, floor_of};
-use frazil_coord::stores::redis::RedisStore;
-use frazil_coord::time::{boot_time, unix_ms};
-use frazil_coord::{
-    Acquired, Choice, Extended, Group, History, Leasing, Presence, Released, Slot, Store, Strength,
-    Tenure,
-};
+use frazil_coord::internal::rules::{UNSETTLED_MS, floor_of};
+use frazil_coord::internal::stores::redis::RedisStore;
+use frazil_coord::internal::time::{boot_time, unix_ms};
+use frazil_coord::internal::{Acquired, Choice, Extended, Leasing, Released, Tenure};
+use frazil_coord::{Group, History, Presence, Slot, Store, Strength};
 use frazil_rig::{AppendOnly, Redis};
 
 use crate::redis::lab::{Place, any, eventually, extended, take};
@@ -183,7 +181,7 @@ async fn a_takeover_that_was_lost_was_never_used_and_its_holder_goes_on() {
     let Extended::Held(held) = outcome else { panic!("{outcome:?}") };
     assert_eq!(held.token, early.token);
     let Acquired::Unsure(slot, read) = acquired else { unreachable!() };
-    let again = frazil_coord::Claim { choice: Choice::This(slot, read), ..late };
+    let again = frazil_coord::internal::Claim { choice: Choice::This(slot, read), ..late };
     let acquired = store.acquire(&again).await.unwrap();
     assert!(matches!(acquired, Acquired::Taken | Acquired::Full(_)), "{acquired:?}");
 }

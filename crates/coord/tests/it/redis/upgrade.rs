@@ -1,10 +1,8 @@
 //! What the version before this one wrote.
 
-use frazil_coord::time::unix_ms;
-use frazil_coord::{
-    Acquired, Extended, Found, Group, Leasing, Nonce, Released, Settling, Slot, Store, Tenure,
-    Token, Version,
-};
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{Acquired, Extended, Leasing, Released, Settling, Tenure};
+use frazil_coord::{Found, Group, Nonce, Slot, Store, Token, Version};
 use frazil_rig::{AppendOnly, Redis};
 
 use crate::redis::lab::{Place, any, take};

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use frazil_coord::stores::zookeeper::ZooKeeperStore;
-use frazil_coord::{
-    Choice, Error, ErrorKind, Extended, Group, Leasing, Namespace, Nonce, Store, StoreUrl,
-};
+use frazil_coord::internal::stores::zookeeper::ZooKeeperStore;
+use frazil_coord::internal::{Choice, Extended, Leasing};
+use frazil_coord::{Error, ErrorKind, Group, Namespace, Nonce, Store, StoreUrl};
 use frazil_rig::{Certificates, Proxy, ZooKeeper};
 
 use crate::zookeeper::place::{ask, begin, claim, server, take};

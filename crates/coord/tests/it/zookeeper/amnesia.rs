@@ -1,9 +1,7 @@
 //! What was deleted or spoilt by hand.
 
-use frazil_coord::{
-    Acquired, Choice, ErrorKind, Extended, FORMAT, Found, Group, Leasing, Loss, Put, Released,
-    Slot, Store, Version, Watched,
-};
+use frazil_coord::internal::{Acquired, Choice, Extended, FORMAT, Leasing, Released};
+use frazil_coord::{ErrorKind, Found, Group, Loss, Put, Slot, Store, Version, Watched};
 
 use crate::zookeeper::place::{Place, ask, begin, claim, meta, server, take};
 

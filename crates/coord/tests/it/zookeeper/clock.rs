@@ -1,8 +1,9 @@
 //! The servers' clock, as far as they tell it.
 
-use frazil_coord::stores::zookeeper::ZooKeeperStore;
-use frazil_coord::time::unix_ms;
-use frazil_coord::{Acquired, Choice, Group, Leasing, Slot, Store, StoreUrl, Version};
+use frazil_coord::internal::stores::zookeeper::ZooKeeperStore;
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{Acquired, Choice, Leasing};
+use frazil_coord::{Group, Slot, Store, StoreUrl, Version};
 
 use crate::zookeeper::place::{Place, begin, claim, server};
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use frazil_coord::stores::zookeeper::ZooKeeperStore;
-use frazil_coord::time::unix_ms;
+use frazil_coord::internal::stores::zookeeper::ZooKeeperStore;
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{Acquired, Choice, Leasing, Released};
 use frazil_coord::{
-    Acquired, Act, Change, Choice, Commit, Committed, Entry, Found, Group, Leasing, Nonce,
-    Presence, PresenceChange, Present, Put, Record, Released, Slot, Store, Token, Version, Wanted,
-    Watched,
+    Act, Change, Commit, Committed, Entry, Found, Group, Nonce, Presence, PresenceChange, Present,
+    Put, Record, Slot, Store, Token, Version, Wanted, Watched,
 };
 use zookeeper_client as zk;
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use frazil_conformance::{self as conformance, Subject, Violation};
-use frazil_coord::stores::zookeeper::ZooKeeperStore;
-use frazil_coord::{Error, Namespace, Slot, Store, Tenure};
+use frazil_coord::internal::Tenure;
+use frazil_coord::internal::stores::zookeeper::ZooKeeperStore;
+use frazil_coord::{Error, Namespace, Slot, Store};
 use frazil_rig::{Proxy, ZooKeeperEnsemble};
 use zookeeper_client as zk;
 

@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::stores::zookeeper::ZooKeeperStore;
-use frazil_coord::time::boot_time;
-use frazil_coord::{
-    Acquired, Act, Choice, Group, Leasing, Metered, Outcome, Released, Store, Tenure, Version,
-};
+use frazil_coord::internal::stores::zookeeper::ZooKeeperStore;
+use frazil_coord::internal::time::boot_time;
+use frazil_coord::internal::{Acquired, Choice, Leasing, Released, Tenure};
+use frazil_coord::{Act, Group, Metered, Outcome, Store, Version};
 use frazil_rig::ZooKeeper;
 use tokio::task::JoinSet;
 

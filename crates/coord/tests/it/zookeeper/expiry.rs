@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::rules::CLOCK_BOUND_MS;
-use frazil_coord::{
-    Acquired, Choice, ErrorKind, Extended, Group, Leasing, Loss, Presence, Released, Slot, Store,
-    Version,
-};
+use frazil_coord::internal::rules::CLOCK_BOUND_MS;
+use frazil_coord::internal::{Acquired, Choice, Extended, Leasing, Released};
+use frazil_coord::{ErrorKind, Group, Loss, Presence, Slot, Store, Version};
 use frazil_rig::Proxy;
 
 use crate::zookeeper::place::{Place, ask, begin, claim, server, take};

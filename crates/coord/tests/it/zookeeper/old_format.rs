@@ -1,10 +1,9 @@
 //! Nodes in the form in which the version before wrote them: what it wrote goes on, and it can
 //! share the store for a while.
 
-use frazil_coord::time::unix_ms;
-use frazil_coord::{
-    Acquired, Choice, Extended, Found, Group, Leasing, Presence, Record, Released, Slot, Store,
-};
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{Acquired, Choice, Extended, Leasing, Released};
+use frazil_coord::{Found, Group, Presence, Record, Slot, Store};
 use zookeeper_client as zk;
 
 use crate::zookeeper::place::{Place, ask, claim, server, take};
@@ -63,7 +62,7 @@ async fn what_the_version_before_wrote_goes_on() {
     // The holder goes on with the program that is newer than its record, from another session.
     let entry = &listed[1];
     let repeated = claim(meta.version, Choice::This(entry.slot.clone(), entry.version));
-    let repeated = frazil_coord::Claim { nonce: nonce.parse().unwrap(), ..repeated };
+    let repeated = frazil_coord::internal::Claim { nonce: nonce.parse().unwrap(), ..repeated };
     let tenure = take(&store, &repeated).await;
     assert_eq!((tenure.token.0, tenure.horizon), (1_700_000_000_002, horizon));
     let Extended::Held(tenure) = store.extend(&tenure, &ask(horizon + 1000)).await.unwrap() else {

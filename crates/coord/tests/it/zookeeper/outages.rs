@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use frazil_coord::{Acquired, Choice, ErrorKind, Extended, Group, Leasing, Store, Watched};
+use frazil_coord::internal::{Acquired, Choice, Extended, Leasing};
+use frazil_coord::{ErrorKind, Group, Store, Watched};
 use frazil_rig::{ZooKeeper, ZooKeeperEnsemble};
 
 use crate::zookeeper::place::{Place, ask, begin, claim, server, take};

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use frazil_coord::stores::zookeeper::ZooKeeperStore;
-use frazil_coord::time::unix_ms;
-use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Error, FORMAT, Leasing, Meta, Namespace, Nonce, Put, Slot, Store,
-    Tenure, Token, Version,
-};
+use frazil_coord::internal::stores::zookeeper::ZooKeeperStore;
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{Acquired, Ask, Choice, Claim, FORMAT, Leasing, Tenure};
+use frazil_coord::{Error, Meta, Namespace, Nonce, Put, Slot, Store, Token, Version};
 use frazil_rig::ZooKeeper;
 use zookeeper_client as zk;
 

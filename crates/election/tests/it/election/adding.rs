@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use frazil_coord::stores::memory::MemoryStore;
+use frazil_coord::MemoryStore;
 use frazil_election::{Callbacks, Elections, Elector, Proof};
 use tokio::sync::watch;
 

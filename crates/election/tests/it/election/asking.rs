@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use frazil_coord::stores::memory::MemoryStore;
+use frazil_coord::MemoryStore;
 use frazil_coord::{
     Changes, Commit, Committed, Entry, Error, FreeSlots, Group, Guarantees, Look, Meta, Presence,
     Put, Slot, Store, Version, Wanted, Watched,

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 
-use frazil_coord::stores::file::Copied;
+use frazil_coord::Copied;
 use frazil_coord::{StoreUrl, Token, open};
 
 use crate::stage::{Kind, PATIENCE, Stage, settings, soon};

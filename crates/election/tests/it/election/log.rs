@@ -3,7 +3,7 @@
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};
 
-use frazil_coord::stores::memory::MemoryStore;
+use frazil_coord::MemoryStore;
 use frazil_coord::{Group, Slot};
 use frazil_election::Elections;
 use tracing::field::{Field, Visit};

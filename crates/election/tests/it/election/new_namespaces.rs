@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use frazil_coord::rules::{RUN_AHEAD_MS, SILENCE_MS};
-use frazil_coord::stores::memory::MemoryStore;
-use frazil_coord::{Act, FirstUse, Group, Leasing, Meta, Metered, Outcome, Slot, UnixMs};
+use frazil_coord::MemoryStore;
+use frazil_coord::internal::Leasing;
+use frazil_coord::internal::rules::{RUN_AHEAD_MS, SILENCE_MS};
+use frazil_coord::{Act, FirstUse, Group, Meta, Metered, Outcome, Slot, UnixMs};
 use frazil_election::{Candidate, Clock, Elections, Forgotten, LeaderLoss, Settings};
 
 use crate::stage::{settings, soon};
@@ -175,7 +176,7 @@ async fn an_election_that_is_over_can_be_forgotten() {
     assert_eq!(elections.forget("job").await.unwrap(), Forgotten::Unknown);
     assert!(elections.leaders().await.unwrap().is_empty());
     // What was started a moment ago may still run.
-    hands.set(frazil_coord::time::unix_ms());
+    hands.set(frazil_coord::internal::time::unix_ms());
     soon(candidate.campaign()).await.unwrap().resign().await.unwrap();
     let forgotten = elections.forget("job").await.unwrap();
     let Forgotten::Recent { wait } = forgotten else { panic!("{forgotten:?}") };

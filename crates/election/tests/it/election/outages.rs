@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use frazil_conformance::{Chances, Faulty};
+use frazil_coord::MemoryStore;
 use frazil_coord::Store;
-use frazil_coord::stores::memory::MemoryStore;
 use frazil_coord::{Group, Slot};
 use frazil_election::{Elections, LeaderLoss, State};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use frazil_coord::stores::memory::MemoryStore;
+use frazil_coord::MemoryStore;
 use frazil_election::{Elections, run, run_until};
 use tokio::sync::{oneshot, watch};
 

@@ -4,7 +4,7 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use frazil_coord::stores::memory::MemoryStore;
+use frazil_coord::MemoryStore;
 use frazil_election::{Callbacks, Candidate, Elections, Elector, LeaderLoss, Proof};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use frazil_coord::time::boot_time;
+use frazil_coord::internal::time::boot_time;
 use frazil_election::{Elections, LeaderLoss, Settings};
 use tokio::sync::oneshot;
 

@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use frazil_coord::stores::etcd::EtcdStore;
-use frazil_coord::time::unix_ms;
-use frazil_coord::{
-    Acquired, Ask, Choice, Claim, Extended, FORMAT, Group, Leasing, Meta, Namespace, Nonce, Put,
-    Slot, Store, StoreUrl, Tenure, Token, Version,
-};
+use frazil_coord::internal::stores::etcd::EtcdStore;
+use frazil_coord::internal::time::unix_ms;
+use frazil_coord::internal::{Acquired, Ask, Choice, Claim, Extended, FORMAT, Leasing, Tenure};
+use frazil_coord::{Group, Meta, Namespace, Nonce, Put, Slot, Store, StoreUrl, Token, Version};
 use frazil_election::fence::{EtcdCompare, EtcdFence, EtcdTarget};
 use frazil_etcd::{Client, Compare, CompareResult, Config, RequestOp, TxnRequest};
 use frazil_rig::{Etcd, wait_until};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::stores::memory::MemoryStore;
+use frazil_coord::MemoryStore;
 use frazil_election::Elections;
 use frazil_election::processor::{Running, Step, StopReason};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::stores::memory::MemoryStore;
+use frazil_coord::MemoryStore;
 use frazil_coord::{Group, Slot, Store};
 use frazil_election::processor::{Balance, Event, Processor, Restart, Run, Running, Step};
 use frazil_election::{Elections, LeaderInfo, Leadership};

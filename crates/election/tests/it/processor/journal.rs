@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use frazil_coord::Token;
-use frazil_coord::time::boot_time;
+use frazil_coord::internal::time::boot_time;
 use frazil_election::processor::Run;
 
 /// One run of a job.

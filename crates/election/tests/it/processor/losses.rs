@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::stores::file::Copied;
-use frazil_coord::stores::memory::MemoryStore;
-use frazil_coord::time::boot_time;
+use frazil_coord::Copied;
+use frazil_coord::MemoryStore;
+use frazil_coord::internal::time::boot_time;
 use frazil_coord::{Group, Presence, Store, open};
 use frazil_election::processor::{Processor, Run, Step, StopReason};
 use frazil_election::{Elections, store_url};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::stores::memory::MemoryStore;
-use frazil_coord::time::boot_time;
+use frazil_coord::MemoryStore;
+use frazil_coord::internal::time::boot_time;
 use frazil_coord::{Act, Metered, Outcome};
 use frazil_election::Elections;
 use frazil_election::processor::{Processor, ProcessorError, Step, StopReason, WhenDone};

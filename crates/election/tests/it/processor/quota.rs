@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil_coord::stores::memory::MemoryStore;
+use frazil_coord::MemoryStore;
 use frazil_coord::{Act, Metered, Outcome};
 use frazil_election::Elections;
 use frazil_election::processor::{Run, WhenDone};

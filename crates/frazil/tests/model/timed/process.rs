@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use frazil_coord::keeper::{Effect, FirstUse, Grant, LaneNow, Next, Now, Plan, Reach, Setup};
-use frazil_coord::rules::REMOTE_WATCHDOG;
-use frazil_coord::{ErrorKind, Nonce, Tenure, Timing, UnixMs};
+use frazil_coord::internal::Tenure;
+use frazil_coord::internal::keeper::{Effect, LaneNow, Next, Now, Plan, Reach, Setup};
+use frazil_coord::internal::rules::REMOTE_WATCHDOG;
+use frazil_coord::{ErrorKind, Nonce, Timing, UnixMs};
+use frazil_coord::{FirstUse, Grant};
 
 use super::Printed;
 use super::request::{self, Answer};
@@ -12,7 +14,7 @@ use super::scope::{Keeps, Omitted, Scope};
 use super::store::StoreState;
 
 /// No request lasts longer.
-const REQUEST_MAX_MS: u64 = frazil_coord::rules::REQUEST_MAX.as_secs() * 1000;
+const REQUEST_MAX_MS: u64 = frazil_coord::internal::rules::REQUEST_MAX.as_secs() * 1000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Process {

@@ -1,11 +1,10 @@
 //! Requests to the store: what the production driver does for each thing that a plan wants.
 
-use frazil_coord::keeper::Next;
-use frazil_coord::repair;
-use frazil_coord::rules::RUN_AHEAD_MS;
-use frazil_coord::{
-    Acquired, Entry, Error, ErrorKind, Extended, Group, Leasing, Look, Meta, Put, Released, Store,
-};
+use frazil_coord::internal::keeper::Next;
+use frazil_coord::internal::repair;
+use frazil_coord::internal::rules::RUN_AHEAD_MS;
+use frazil_coord::internal::{Acquired, Extended, Leasing, Released};
+use frazil_coord::{Entry, Error, ErrorKind, Group, Look, Meta, Put, Store};
 
 use super::scope::{Omitted, Scope};
 use super::store::{ModelStore, StoreState};

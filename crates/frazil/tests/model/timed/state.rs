@@ -1,6 +1,7 @@
 //! Everything that is the case at a moment.
 
-use frazil_coord::{FORMAT, Leasing, Meta, Nonce, Record, Token, UnixMs};
+use frazil_coord::internal::{FORMAT, Leasing};
+use frazil_coord::{Meta, Nonce, Record, Token, UnixMs};
 
 use super::process::{Delivery, LAYOUT, Process};
 use super::scope::{COUNTED, Event, SLOW, Scope};

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use frazil_coord::rules::UNSETTLED_MORE_MS;
+use frazil_coord::internal::rules::UNSETTLED_MORE_MS;
 use frazil_coord::{
     Act, Change, Changes, Commit, Committed, Entry, Error, ErrorKind, Found, FreeSlots, Group,
     Guarantees, History, Look, Meta, Nonce, Presence, PresenceChange, Present, Put, Record, Slot,

@@ -6,7 +6,7 @@ use std::fmt;
 
 use frazil::Batch;
 use frazil::coord::UnixMs;
-use frazil::coord::rules::{CLOCK_BOUND_MS, RUN_AHEAD_MS};
+use frazil::coord::internal::rules::{CLOCK_BOUND_MS, RUN_AHEAD_MS};
 use frazil_id::{Id, Layout};
 
 use super::LeaderAnswer;

@@ -9,7 +9,7 @@ mod queue;
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil::coord::time::{boot_time, unix_ms};
+use frazil::coord::internal::time::{boot_time, unix_ms};
 use frazil::coord::{Token, UnixMs};
 use frazil::{Batch, Node};
 use frazil_id::Layout;

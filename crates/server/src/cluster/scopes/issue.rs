@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil::election::Proof;
 use frazil::{Issued, Node, NotScoped, Strict};
 use frazil_wire::{ApiError, Reason};

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use frazil::coord::time::unix_ms;
-use frazil::coord::{Claim, Entry, Error, Found, Group, History, Presence, SlotState};
+use frazil::coord::internal::time::unix_ms;
+use frazil::coord::internal::{Claim, SlotState};
+use frazil::coord::{Entry, Error, Found, Group, History, Presence};
 
 use crate::app::Shared;
 

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::unread::HeadLimits;

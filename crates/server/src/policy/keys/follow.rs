@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use frazil::Node;
-use frazil::coord::time::boot_time;
-use frazil::coord::{Slot, Store, Version, Watched, Watching};
+use frazil::coord::internal::Watching;
+use frazil::coord::internal::time::boot_time;
+use frazil::coord::{Slot, Store, Version, Watched};
 use frazil_wire::Cluster;
 use tokio::sync::{Notify, watch};
 

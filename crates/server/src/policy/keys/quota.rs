@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil_wire::{ApiError, Reason};
 
 use crate::policy::queue::Count;

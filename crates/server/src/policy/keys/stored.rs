@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use frazil::coord::time::unix_ms;
-use frazil::coord::{Error, ErrorKind, Found, Leasing, Put, Record, Slot, Store, Token, Version};
+use frazil::coord::internal::Leasing;
+use frazil::coord::internal::time::unix_ms;
+use frazil::coord::{Error, ErrorKind, Found, Put, Record, Slot, Store, Token, Version};
 
 use super::entry::KeyEntry;
 use super::file::{KeysError, parse};
@@ -142,7 +143,7 @@ impl std::error::Error for StoredKeysError {
 
 #[cfg(test)]
 mod tests {
-    use frazil::coord::stores::memory::MemoryStore;
+    use frazil::coord::MemoryStore;
 
     use super::*;
     use crate::policy::keys::{NewKey, Role};

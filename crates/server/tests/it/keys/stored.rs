@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use frazil::coord::stores::file::Copied;
-use frazil::coord::time::boot_time;
+use frazil::coord::Copied;
+use frazil::coord::internal::time::boot_time;
 use frazil::coord::{Namespace, Store};
 use frazil_rig::{AppendOnly, Certificates, Redis};
 use frazil_server::keys::{KeyEntry, KeySource, NewKey, Role, StoredKeys};

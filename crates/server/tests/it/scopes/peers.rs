@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use frazil::coord::stores::file::Copied;
-use frazil::coord::time::boot_time;
+use frazil::coord::Copied;
+use frazil::coord::internal::time::boot_time;
 use frazil::coord::{Group, Namespace, Slot};
 use frazil::election::{Elections, Leadership, Settings};
 use frazil_rig::Certificates;

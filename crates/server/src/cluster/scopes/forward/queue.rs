@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use frazil::coord::UnixMs;
-use frazil::coord::time::boot_time;
+use frazil::coord::internal::time::boot_time;
 use frazil_client::between_nodes::{Budget, Health, Readiness};
 use frazil_id::Id;
 use frazil_wire::{ApiError, Reason};
