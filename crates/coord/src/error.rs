@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct Error {
     kind: ErrorKind,
     act: &'static str,
-    store: String,
+    store: Box<str>,
     reason: Reason,
 }
 
@@ -93,7 +93,7 @@ impl Error {
         store: impl fmt::Display,
         reason: impl Into<Reason>,
     ) -> Self {
-        Self { kind, act, store: store.to_string(), reason: reason.into() }
+        Self { kind, act, store: store.to_string().into(), reason: reason.into() }
     }
 
     /// The kind.
@@ -175,7 +175,7 @@ pub fn write_causes(out: &mut dyn fmt::Write, error: &dyn StdError) -> fmt::Resu
 #[derive(Clone, Debug)]
 pub(crate) struct Reason {
     /// Empty, where the cause says it all.
-    message: String,
+    message: Box<str>,
     cause: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
@@ -186,7 +186,7 @@ impl Reason {
     }
 
     pub(crate) fn new(
-        message: impl Into<String>,
+        message: impl Into<Box<str>>,
         cause: impl StdError + Send + Sync + 'static,
     ) -> Self {
         Self { message: message.into(), cause: Some(Arc::new(cause)) }
@@ -194,7 +194,7 @@ impl Reason {
 
     /// The same, with something said in front of it.
     pub(crate) fn after(mut self, said: impl fmt::Display) -> Self {
-        self.message = format!("{said} {}", self.message).trim_end().to_owned();
+        self.message = format!("{said} {}", self.message).trim_end().into();
         self
     }
 }
@@ -214,7 +214,7 @@ impl fmt::Display for Reason {
 
 impl From<String> for Reason {
     fn from(message: String) -> Self {
-        Self { message, cause: None }
+        Self { message: message.into(), cause: None }
     }
 }
 

@@ -20,7 +20,7 @@ fn next_and_batches_into_a_buffer_allocate_nothing() {
     // By a clock that stands: a batch over ticks of which one passed unused has two parts, and a
     // list of them.
     let clock = ManualClock::new(&Layout::FRAZIL, 1_000);
-    let options = Options { floor: Some(999), ..Options::default() };
+    let options = Options::default().with_floor(999);
     let ids = Generator::new(&Layout::FRAZIL, 1, clock, options).unwrap();
     let mut buffer = [Id::from_u64(0); 4096];
     let batches = allocations(|| {
