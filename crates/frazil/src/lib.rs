@@ -60,9 +60,9 @@ mod lanes;
 #[cfg(not(any(loom, shuttle)))]
 mod losses;
 #[cfg(not(any(loom, shuttle)))]
-mod new_namespace;
-#[cfg(not(any(loom, shuttle)))]
 mod node;
+#[cfg(not(any(loom, shuttle)))]
+mod requested_namespace;
 #[cfg(not(any(loom, shuttle)))]
 mod rotation;
 #[cfg(not(any(loom, shuttle)))]
@@ -97,8 +97,8 @@ pub use self::{
     clock::{DisciplinedClock, Steps},
     fixed::{fixed_timing, fixed_worker},
     info::{LaneInfo, NodeInfo},
-    new_namespace::{InvalidNamespace, NewNamespace},
     node::{Issued, Node, NotIssued},
+    requested_namespace::{InvalidNamespace, RequestedNamespace},
     rotation::{Moved, NotRotated},
     start_error::StartError,
     state_directory::{state_directory, store_or_default},

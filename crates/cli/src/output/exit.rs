@@ -123,6 +123,7 @@ impl From<StoredKeysError> for Failure {
     fn from(error: StoredKeysError) -> Self {
         match error {
             StoredKeysError::Store(error) => error.into(),
+            StoredKeysError::NoRandomness(_) => Self::new(Exit::Unavailable, error),
             error => Self::new(Exit::Refused, error),
         }
     }

@@ -1,12 +1,8 @@
 //! The list of keys, in a file or in the namespace's store: read, and changed by one at a time.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use frazil::coord::Copied;
-use frazil::coord::internal::NewNamespace;
-use frazil::coord::internal::time::unix_ms;
-use frazil::coord::{FirstUse, Nonce, Put, Scheme, Store};
+use frazil::coord::{Copied, Scheme};
 use frazil_server::keys::{self, KeyEntry, KeySource, KeysError, StoredKeys, StoredKeysError};
 
 use super::document::Document;
@@ -92,7 +88,7 @@ async fn change_stored<T>(
     }
     let store = args.place.open(Copied::Refuse).await?;
     args.loss.check(store.as_ref()).await?;
-    ensure_namespace(&store, args.place.url()?.scheme).await?;
+    StoredKeys::prepare(store.as_ref(), args.place.url()?.scheme).await?;
     for _ in 0..ROUNDS_MAX {
         let seen = StoredKeys::load(store.as_ref()).await?;
         let mut document = document(&seen)?;
@@ -114,29 +110,5 @@ fn check_scheme(place: &PlaceArg) -> Result<(), Failure> {
     if place.url()?.scheme == Scheme::Memory {
         return Err(Failure::usage(frazil_server::BindError::KeysInMemory));
     }
-    Ok(())
-}
-
-/// The keys may be the first that is written into a namespace. Whoever leases workers later fills in
-/// the rest.
-async fn ensure_namespace(store: &Arc<dyn Store>, scheme: Scheme) -> Result<(), Failure> {
-    let look = store.read(&[]).await?;
-    if look.meta.is_some() {
-        return Ok(());
-    }
-    let incarnation = Nonce::mint().map_err(|error| {
-        Failure::new(Exit::Unavailable, format_args!("no random bits: {error}"))
-    })?;
-    let new = NewNamespace {
-        layout: None,
-        window_ms: 0,
-        first_use: FirstUse::of(scheme),
-        was_there: false,
-        owed: 0,
-        now: look.clock.unwrap_or_else(unix_ms),
-        incarnation,
-    };
-    // If somebody else was faster it is there as well.
-    let _: Put = store.put_meta(None, &new.meta()).await?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `frazil store init`.
 
-use frazil::NewNamespace;
+use frazil::RequestedNamespace;
 use frazil::coord::Copied;
 use frazil::coord::internal::Leasing;
 use frazil::coord::internal::transfer::{over_blank, version_to_fill};
@@ -11,7 +11,7 @@ use crate::output::{Data, Exit, Failure, say};
 
 pub(super) async fn run(args: &InitArgs) -> Result<(), Failure> {
     let url = args.place.url()?;
-    let meta = NewNamespace::new(&url, &args.layout.layout)
+    let meta = RequestedNamespace::new(&url, &args.layout.layout)
         .workers(args.workers.workers)
         .window(args.window)
         .meta()?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use frazil::NewNamespace;
+use frazil::RequestedNamespace;
 use frazil::coord::Copied;
 use frazil::coord::internal::keeper::repair_command;
 use frazil::coord::internal::quarantine::longest_use_ms;
@@ -106,7 +106,7 @@ async fn open(args: &RepairArgs) -> Result<(Arc<dyn Store>, Versioned<Meta>, boo
 /// longest there is must pass.
 fn create(args: &RepairArgs) -> Result<Meta, Failure> {
     let url = args.place.url()?;
-    let meta = NewNamespace::new(&url, &args.layout.layout)
+    let meta = RequestedNamespace::new(&url, &args.layout.layout)
         .workers(args.workers.workers)
         .window(args.window)
         .meta()?;

@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 
-use frazil::coord::internal::Leasing;
 use frazil::coord::internal::time::unix_ms;
-use frazil::coord::{Error, ErrorKind, Found, Put, Record, Slot, Store, Token, Version};
+use frazil::coord::internal::{Leasing, NewNamespace};
+use frazil::coord::{Error, ErrorKind, FirstUse, Found, Nonce, Put, Record, Scheme};
+use frazil::coord::{Slot, Store, Token, Version};
 
 use super::entry::KeyEntry;
 use super::file::{KeysError, parse};
@@ -43,9 +45,35 @@ pub enum StoredKeysError {
     Keys(KeysError),
     /// It is longer than a store takes.
     TooLong(usize),
+    /// The system gave no random bits.
+    NoRandomness(io::Error),
 }
 
 impl StoredKeys {
+    /// Creates the namespace where it does not exist: the keys may be the first that is written into
+    /// it. Whoever leases workers later fills in the rest.
+    ///
+    /// # Errors
+    /// If the store fails, or the system gives no random bits.
+    pub async fn prepare(store: &dyn Store, scheme: Scheme) -> Result<(), StoredKeysError> {
+        let look = store.read(&[]).await.map_err(StoredKeysError::Store)?;
+        if look.meta.is_some() {
+            return Ok(());
+        }
+        let new = NewNamespace {
+            layout: None,
+            window_ms: 0,
+            first_use: FirstUse::of(scheme),
+            was_there: false,
+            owed: 0,
+            now: look.clock.unwrap_or_else(unix_ms),
+            incarnation: Nonce::mint().map_err(StoredKeysError::NoRandomness)?,
+        };
+        // If somebody else was faster it is there as well.
+        let _: Put = store.put_meta(None, &new.meta()).await.map_err(StoredKeysError::Store)?;
+        Ok(())
+    }
+
     /// Reads it.
     ///
     /// # Errors
@@ -127,6 +155,7 @@ impl fmt::Display for StoredKeysError {
                 "a list of API keys of {bytes} bytes is too long for a store, which takes \
                  {STORED_BYTES_MAX}: revoke those that have ended (frazil key ls), or use a file"
             ),
+            Self::NoRandomness(_) => f.write_str("the system gave no random bits"),
         }
     }
 }
@@ -136,6 +165,7 @@ impl std::error::Error for StoredKeysError {
         match self {
             // Its text is that of the error, so what comes next is what that rests on.
             Self::Store(error) => error.source(),
+            Self::NoRandomness(error) => Some(error),
             Self::Lost | Self::Keys(_) | Self::TooLong(_) => None,
         }
     }

@@ -4,10 +4,10 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use frazil_coord::internal::FORMAT;
+use frazil_coord::internal::NewNamespace;
 use frazil_coord::internal::rules::WINDOW_MAX_MS;
 use frazil_coord::internal::time::unix_ms;
-use frazil_coord::{Meta, Nonce, StoreUrl, Timing, Token};
+use frazil_coord::{FirstUse, Meta, Nonce, StoreUrl, Timing};
 use frazil_id::Layout;
 
 use crate::builder::{last_worker, layout_mark};
@@ -15,14 +15,14 @@ use crate::fixed::{fixed_timing, fixed_worker};
 
 /// What a namespace is to have. What is not given is as the first node would choose it.
 #[derive(Clone, Copy, Debug)]
-pub struct NewNamespace<'a> {
+pub struct RequestedNamespace<'a> {
     url: &'a StoreUrl,
     layout: &'a Layout,
     workers: Option<(u32, u32)>,
     window: Option<Duration>,
 }
 
-impl<'a> NewNamespace<'a> {
+impl<'a> RequestedNamespace<'a> {
     /// One behind a store's URL, for the IDs of a layout.
     #[must_use]
     pub const fn new(url: &'a StoreUrl, layout: &'a Layout) -> Self {
@@ -48,19 +48,17 @@ impl<'a> NewNamespace<'a> {
     /// # Errors
     /// If what was given does not go together.
     pub fn meta(&self) -> Result<Meta, InvalidNamespace> {
-        let (first_worker, last_worker) = self.range()?;
-        let window_ms = millis(self.checked_window()?);
-        Ok(Meta {
-            format: FORMAT,
+        let (mark, range) = (layout_mark(self.layout), self.range()?);
+        let new = NewNamespace {
+            layout: Some((&mark, range)),
+            window_ms: millis(self.checked_window()?),
+            first_use: FirstUse::AtOnce,
+            was_there: false,
+            owed: 0,
+            now: unix_ms(),
             incarnation: Nonce::mint().map_err(InvalidNamespace::NoRandomness)?,
-            layout: layout_mark(self.layout),
-            first_worker,
-            last_worker,
-            window_ms,
-            quarantine: 0,
-            token_floor: Token::default(),
-            created: unix_ms(),
-        })
+        };
+        Ok(new.meta())
     }
 
     fn range(&self) -> Result<(u32, u32), InvalidNamespace> {
@@ -167,7 +165,7 @@ mod tests {
     fn a_pool_is_as_large_as_nodes_make_it() {
         let (store, layout) =
             (url("memory:"), "time:41 worker:18 sequence:4 @1704067200000".parse().unwrap());
-        let namespace = NewNamespace::new(&store, &layout);
+        let namespace = RequestedNamespace::new(&store, &layout);
         assert_eq!(namespace.meta().unwrap().last_worker, 65_535);
         let beyond = namespace.workers(Some((0, 65_536))).meta().unwrap_err();
         assert!(matches!(beyond, InvalidNamespace::WorkerTooLarge { last: 65_535, .. }));
@@ -176,7 +174,7 @@ mod tests {
     #[test]
     fn a_fixed_worker_decides_the_pool_and_the_window() {
         let (store, layout) = (url("static:7?state=/tmp/state"), Layout::FRAZIL);
-        let namespace = NewNamespace::new(&store, &layout);
+        let namespace = RequestedNamespace::new(&store, &layout);
         let meta = namespace.meta().unwrap();
         assert_eq!((meta.first_worker, meta.last_worker, meta.window_ms), (7, 7, 3000));
         let other = namespace.workers(Some((0, 7))).meta().unwrap_err();
@@ -188,7 +186,7 @@ mod tests {
     #[test]
     fn a_window_has_its_bounds() {
         let (store, layout) = (url("memory:"), Layout::FRAZIL);
-        let with = |window| NewNamespace::new(&store, &layout).window(Some(window)).meta();
+        let with = |window| RequestedNamespace::new(&store, &layout).window(Some(window)).meta();
         assert!(matches!(with(Duration::from_secs(1)), Err(InvalidNamespace::WindowTooShort(_))));
         assert!(matches!(with(Duration::from_hours(2)), Err(InvalidNamespace::WindowTooLong(_))));
         assert_eq!(with(Duration::from_mins(2)).unwrap().window_ms, 120_000);
