@@ -14,23 +14,22 @@ mod failure;
 mod free_slots;
 mod guarantees;
 mod paths;
-mod probe;
 mod session;
 mod tree;
+mod unreachable;
 mod watching;
 
 use std::fmt;
 
 use async_trait::async_trait;
 use tokio::time::timeout_at;
-use zookeeper_client as zk;
 
 use self::endpoints::Endpoints;
 use self::guarantees::Setup;
 use self::paths::Paths;
 use self::session::{Get, Session};
 use self::tree::Tree;
-use crate::error::{Error, ErrorKind, Failure, Reason};
+use crate::error::{Error, ErrorKind, Failure};
 use crate::finding::Finding;
 use crate::guarantees::Guarantees;
 use crate::namespace::Namespace;
@@ -71,21 +70,14 @@ impl ZooKeeperStore {
 
     async fn enter(url: &StoreUrl, namespace: &Namespace, writes: bool) -> Result<Self, Error> {
         let fail = |failure: Failure| failure.into_error("connect", url);
-        let invalid = |why: Reason| fail(Failure::Definite(ErrorKind::InvalidConfig, why));
-        let paths = Paths::new(url, namespace).map_err(|why| invalid(why.into()))?;
+        let paths = Paths::new(url, namespace).map_err(|why| url.unusable(why))?;
         let endpoints = Endpoints::new(url)?;
         let deadline = tokio::time::Instant::now() + endpoints.timeout;
         let late = || Failure::unavailable("no server answered within the time-out");
         let client = match timeout_at(deadline, endpoints.open(None)).await {
             Ok(Ok(client)) => client,
-            Ok(Err(zk::Error::NoHosts)) => {
-                let why = timeout_at(deadline, probe::diagnose(&endpoints)).await;
-                return Err(fail(why.unwrap_or_else(|_| late())));
-            }
-            Ok(Err(zk::Error::AuthFailed)) => return Err(fail(zk::Error::AuthFailed.into())),
-            Ok(Err(zk::Error::Timeout)) | Err(_) => return Err(fail(late())),
-            // All else is said before anything is sent: of certificates and keys.
-            Ok(Err(other)) => return Err(invalid(Reason::of(other))),
+            Ok(Err(error)) => return Err(fail(Failure::from(error).of_read())),
+            Err(_) => return Err(fail(late())),
         };
         let setup = Setup::look(&client, &endpoints, deadline).await;
         let tree = Tree::new(Session::new(endpoints, client), paths, writes);

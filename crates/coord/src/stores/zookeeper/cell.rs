@@ -8,7 +8,7 @@
 //! which rises whenever the record is created: a record that was deleted and created in between
 //! is noticed too.
 
-use zookeeper_client::{SessionId, Stat};
+use frazil_zookeeper::{SessionId, Stat};
 
 use super::paths::Paths;
 use super::session::{Get, Node, Read};

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use zookeeper_client as zk;
-use zookeeper_client::{CreateMode, SessionId, Stat};
+use frazil_zookeeper::{CreateMode, Op, SessionId, Stat};
 
 use super::cell::{Cell, Snapshot, version_of, version_of_meta};
 use super::session::{Deadline, Sent};
@@ -101,78 +100,70 @@ impl Tree {
         change: &Change,
         deadline: Deadline,
     ) -> Result<Option<Stat>, Failure> {
-        let data = json(&change.record).into_bytes();
-        let build = |multi: &mut zk::MultiWriter<'_>| {
-            if let Some(meta) = &read.meta {
-                multi.add_check_version(&self.paths.meta(), meta.stat.version)?;
+        let mut ops = Vec::new();
+        if let Some(meta) = &read.meta {
+            ops.push(Op::check(self.paths.meta(), meta.stat.version));
+        }
+        self.add_record(&mut ops, cell, json(&change.record));
+        match change.presence_change {
+            PresenceChange::For(_) => {
+                self.add_presence(&mut ops, cell, change.record.nonce, read.session);
             }
-            self.add_record(multi, cell, &data)?;
-            match change.presence_change {
-                PresenceChange::For(_) => {
-                    self.add_presence(multi, cell, change.record.nonce, read.session)
-                }
-                PresenceChange::Ended => self.add_absence(multi, cell),
-            }
-        };
-        match self.session.send(read.session, build, deadline).await? {
+            PresenceChange::Ended => self.add_absence(&mut ops, cell),
+        }
+        match self.session.send(read.session, &ops, deadline).await? {
             // The record comes before everything else that is set.
             Sent::Done(results) => first_set(&results).map(Some),
             Sent::Refused(error) => self.refused(&error, deadline).await.map(|()| None),
         }
     }
 
-    fn add_record(
-        &self,
-        multi: &mut zk::MultiWriter<'_>,
-        cell: &Cell,
-        data: &[u8],
-    ) -> Result<(), zk::Error> {
+    fn add_record(&self, ops: &mut Vec<Op>, cell: &Cell, data: String) {
         let (path, born) = (self.paths.record(&cell.slot), self.paths.born(&cell.slot));
         match &cell.record {
-            Some(record) => multi.add_set_data(&path, data, Some(record.stat.version))?,
+            Some(record) => ops.push(Op::set_data(path, data, Some(record.stat.version))),
             None => {
-                multi.add_create(&path, b"", &self.persistent())?;
+                ops.push(self.create(path.clone(), b"", CreateMode::Persistent));
                 // Servers do not tell the state of what a multi creates, but of what it sets.
-                multi.add_set_data(&path, data, None)?;
+                ops.push(Op::set_data(path, data, None));
             }
         }
-        match (&cell.born, &cell.record) {
-            (None, _) => multi.add_create(&born, b"", &self.persistent()),
-            (Some(known), Some(_)) => multi.add_check_version(&born, known.stat.version),
-            (Some(known), None) => multi.add_set_data(&born, b"", Some(known.stat.version)),
-        }
+        ops.push(match (&cell.born, &cell.record) {
+            (None, _) => self.create(born, b"", CreateMode::Persistent),
+            (Some(known), Some(_)) => Op::check(born, known.stat.version),
+            (Some(known), None) => Op::set_data(born, "", Some(known.stat.version)),
+        });
     }
 
     /// Presence in the session that writes.
     fn add_presence(
         &self,
-        multi: &mut zk::MultiWriter<'_>,
+        ops: &mut Vec<Op>,
         cell: &Cell,
         nonce: Option<Nonce>,
         session: SessionId,
-    ) -> Result<(), zk::Error> {
+    ) {
         let path = self.paths.own(&cell.slot);
         let mark = nonce.map(|nonce| nonce.to_string()).unwrap_or_default();
         if let Some(own) = &cell.own {
             if own.stat.ephemeral_owner == session.0 && own.data == mark.as_bytes() {
-                return multi.add_check_version(&path, own.stat.version);
+                return ops.push(Op::check(path, own.stat.version));
             }
             // That of an earlier session of the same holder: the record is still its own.
-            multi.add_delete(&path, Some(own.stat.version))?;
+            ops.push(Op::delete(path.clone(), Some(own.stat.version)));
         }
-        let ephemeral = CreateMode::Ephemeral.with_acls(self.acls());
-        multi.add_create(&path, mark.as_bytes(), &ephemeral)
+        ops.push(self.create(path, mark.as_bytes(), CreateMode::Ephemeral));
     }
 
     /// Nobody is present afterwards, and nobody else was before.
-    fn add_absence(&self, multi: &mut zk::MultiWriter<'_>, cell: &Cell) -> Result<(), zk::Error> {
+    fn add_absence(&self, ops: &mut Vec<Op>, cell: &Cell) {
         let path = self.paths.own(&cell.slot);
         if let Some(own) = &cell.own {
-            return multi.add_delete(&path, Some(own.stat.version));
+            return ops.push(Op::delete(path, Some(own.stat.version)));
         }
         // No operation checks that a node does not exist, but creating it does.
-        multi.add_create(&path, b"", &self.persistent())?;
-        multi.add_delete(&path, None)
+        ops.push(self.create(path.clone(), b"", CreateMode::Persistent));
+        ops.push(Op::delete(path, None));
     }
 
     /// Replaces the version of meta that was read; `None`: it must not exist.
@@ -182,20 +173,18 @@ impl Tree {
         meta: &Meta,
         deadline: Deadline,
     ) -> Result<Put, Failure> {
-        let (path, data) = (self.paths.meta(), json(meta).into_bytes());
+        let (path, data) = (self.paths.meta(), json(meta));
         loop {
             let read = self.snapshot(&[], true, deadline).await?;
             if read.meta_version() != expected || read.meta.is_some() != expected.is_some() {
                 return Ok(Put::Conflict);
             }
-            let build = |multi: &mut zk::MultiWriter<'_>| match &read.meta {
-                Some(node) => multi.add_set_data(&path, &data, Some(node.stat.version)),
-                None => {
-                    multi.add_create(&path, b"", &self.persistent())?;
-                    multi.add_set_data(&path, &data, None)
-                }
-            };
-            match self.session.send(read.session, build, deadline).await? {
+            let version = read.meta.as_ref().map(|node| node.stat.version);
+            let mut ops = vec![Op::set_data(&*path, &*data, version)];
+            if version.is_none() {
+                ops.insert(0, self.create(path.clone(), b"", CreateMode::Persistent));
+            }
+            match self.session.send(read.session, &ops, deadline).await? {
                 Sent::Done(results) => {
                     let stat = first_set(&results)?;
                     self.told(&stat);
@@ -220,18 +209,15 @@ impl Tree {
             let Some(cell) = snapshot.cells.first().filter(may_go) else {
                 return Ok(Put::Conflict);
             };
-            let build = |multi: &mut zk::MultiWriter<'_>| {
-                self.add_absence(multi, cell)?;
-                for (node, path) in
-                    [(&cell.record, self.paths.record(slot)), (&cell.born, self.paths.born(slot))]
-                {
-                    if let Some(node) = node {
-                        multi.add_delete(&path, Some(node.stat.version))?;
-                    }
-                }
-                Ok(())
-            };
-            match self.session.send(snapshot.session, build, deadline).await? {
+            let mut ops = Vec::new();
+            self.add_absence(&mut ops, cell);
+            for (node, path) in
+                [(&cell.record, self.paths.record(slot)), (&cell.born, self.paths.born(slot))]
+            {
+                let version = node.as_ref().map(|node| node.stat.version);
+                ops.extend(version.map(|version| Op::delete(path, Some(version))));
+            }
+            match self.session.send(snapshot.session, &ops, deadline).await? {
                 Sent::Done(_) => return Ok(Put::Done(Version(0))),
                 Sent::Refused(error) => self.refused(&error, deadline).await?,
             }

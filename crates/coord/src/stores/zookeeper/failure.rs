@@ -1,8 +1,9 @@
 //! The meaning of a failed request: whether something may have been written, and what kind of error
 //! it is.
 
-use zookeeper_client as zk;
+use frazil_zookeeper as zk;
 
+use super::unreachable;
 use crate::error::{ErrorKind, Failure, Reason};
 
 impl Failure {
@@ -22,18 +23,19 @@ impl Failure {
 impl From<zk::Error> for Failure {
     fn from(error: zk::Error) -> Self {
         use zk::Error as E;
-        let kind = match error {
+        let kind = match &error {
             E::NoAuth => {
                 let why = "no permission: the nodes belong to another user or password";
                 return Self::Definite(ErrorKind::Denied, why.into());
             }
             E::AuthFailed => ErrorKind::Denied,
-            E::InvalidAcl | E::BadArguments(_) | E::ReconfigDisabled => ErrorKind::InvalidConfig,
+            E::InvalidAcl | E::BadArguments | E::TooLarge(_) => ErrorKind::InvalidConfig,
             E::Unimplemented => {
                 let why = "the server is too old: ZooKeeper 3.6 or newer is needed";
                 return Self::Definite(ErrorKind::InvalidConfig, why.into());
             }
-            E::NoHosts
+            E::Unreachable(hosts) => return unreachable::failure(hosts),
+            E::Busy
             | E::QuotaExceeded
             | E::Throttled
             | E::NotReadOnly

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use frazil_zookeeper as zk;
 use tokio::time::timeout_at;
-use zookeeper_client as zk;
 
 use super::endpoints::Endpoints;
 use super::session::Deadline;
@@ -28,14 +28,14 @@ impl Setup {
         endpoints: &Endpoints,
         deadline: Deadline,
     ) -> Self {
-        let config = timeout_at(deadline, client.get_config()).await;
+        let config = timeout_at(deadline, client.get_data("/zookeeper/config")).await;
         let voters = config.ok().and_then(Result::ok).map(|(text, _)| voters(&text));
         Self {
             voters,
-            asked: endpoints.session,
+            asked: endpoints.session(),
             negotiated: client.session_timeout(),
-            authenticated: endpoints.authenticated,
-            encrypted: endpoints.tls.is_some(),
+            authenticated: endpoints.is_authenticated(),
+            encrypted: endpoints.is_encrypted(),
         }
     }
 

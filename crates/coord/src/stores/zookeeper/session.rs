@@ -1,28 +1,28 @@
 //! The session that presence belongs to, kept up for as long as the store lives.
 //!
-//! The client library reconnects by itself, with pauses that double, and gives up when the session
-//! has expired. So whoever needs the session while it is disconnected attaches to it with a new
-//! client, and begins a new session once the old one is over. What an abandoned client still has
-//! to send may arrive later; every write names the version it replaces, so it then fails.
+//! The client reconnects by itself, with pauses that double, and gives up when the session has
+//! expired. So whoever needs the session while it is disconnected attaches to it with a new
+//! client, and begins a new session once the old one is over. What an abandoned client has sent may
+//! arrive later; every write names the version it replaces, so it then fails.
 
 use std::future::Future;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use frazil_zookeeper as zk;
+use frazil_zookeeper::{GetResult, MultiError, Op, OpResult, SessionId, State};
 use tokio::time::{Instant, timeout_at};
-use zookeeper_client as zk;
-use zookeeper_client::{
-    MultiReadResult, MultiWriteError, MultiWriteResult, SessionId, SessionState,
-};
 
 use super::endpoints::Endpoints;
 use crate::error::Failure;
 use crate::sync::lock;
 
+pub(super) use frazil_zookeeper::Get;
+
 /// When an act must have ended.
 pub(super) type Deadline = Instant;
 
-/// How long the library's own reconnecting is waited for: one of its first attempts.
+/// How long the client's own reconnecting is waited for: one of its first attempts.
 const RECONNECT_PATIENCE: Duration = Duration::from_millis(300);
 /// Between attempts of ours while no server takes us, as after the loss of a leader.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
@@ -47,13 +47,6 @@ struct Current {
     number: u64,
     /// Another connection took the session over; this one is of no use.
     moved: bool,
-}
-
-/// What to read.
-#[derive(Clone, Debug)]
-pub(super) enum Get {
-    Data(String),
-    Children(String),
 }
 
 /// A node that was read.
@@ -94,7 +87,7 @@ impl Read {
 
 /// How a multi ended.
 pub(super) enum Sent {
-    Done(Vec<MultiWriteResult>),
+    Done(Vec<OpResult>),
     /// Something is not as it was read. Nothing was written.
     Refused(zk::Error),
 }
@@ -117,7 +110,7 @@ impl Session {
 
     /// Whether we say who we are.
     pub(super) const fn is_authenticated(&self) -> bool {
-        self.endpoints.authenticated
+        self.endpoints.is_authenticated()
     }
 
     pub(super) fn id(&self) -> SessionId {
@@ -168,8 +161,7 @@ impl Session {
                     silent @ Failure::Silent(_) if Instant::now() >= deadline => {
                         return Err(Failure::of_read(silent));
                     }
-                    // A client whose task was taken from it, as when its runtime ends, goes on
-                    // saying that it is connected, and fails at once: this must not go round.
+                    // What fails at once must not go round, as when a runtime ends under a client.
                     Failure::Silent(_) => tokio::time::sleep(AGAIN_PAUSE).await,
                     definite @ Failure::Definite(..) => return Err(definite),
                 },
@@ -182,24 +174,21 @@ impl Session {
     pub(super) async fn send(
         &self,
         session: SessionId,
-        build: impl Fn(&mut zk::MultiWriter<'_>) -> Result<(), zk::Error>,
+        ops: &[Op],
         deadline: Deadline,
     ) -> Result<Sent, Failure> {
         let current = self.connected(deadline).await?;
         if current.client.session_id() != session {
             return Ok(Sent::Refused(zk::Error::SessionExpired));
         }
-        let mut writer = current.client.new_multi_writer();
-        build(&mut writer)?;
-        match within(deadline, writer.commit()).await? {
+        match within(deadline, current.client.multi(ops)).await? {
             Ok(results) => Ok(Sent::Done(results)),
-            Err(MultiWriteError::OperationFailed { source, .. }) => match source {
+            Err(MultiError { error, .. }) => match error {
                 zk::Error::NoNode | zk::Error::NodeExists | zk::Error::BadVersion => {
-                    Ok(Sent::Refused(source))
+                    Ok(Sent::Refused(error))
                 }
                 other => Err(self.noticed(&current, other)),
             },
-            Err(MultiWriteError::RequestFailed { source }) => Err(self.noticed(&current, source)),
         }
     }
 
@@ -210,7 +199,7 @@ impl Session {
                 let patience = deadline.min(Instant::now() + RECONNECT_PATIENCE);
                 // Whether it connected shows below.
                 let _ = timeout_at(patience, settled(&current.client)).await;
-                if current.client.state() == SessionState::SyncConnected {
+                if current.client.state() == State::Connected {
                     return Ok(current);
                 }
             }
@@ -228,11 +217,11 @@ impl Session {
         let mut expired = false;
         loop {
             let state = broken.client.state();
-            let usable = state == SessionState::SyncConnected && !broken.moved;
+            let usable = state == State::Connected && !broken.moved;
             if lock(&self.current).number != broken.number || usable {
                 return Ok(());
             }
-            expired |= state.is_terminated();
+            expired |= state.is_final();
             let session = (!expired).then(|| broken.client.session().clone());
             match self.endpoints.open(session).await {
                 Ok(client) => {
@@ -248,7 +237,7 @@ impl Session {
     }
 
     fn noticed(&self, used: &Current, error: zk::Error) -> Failure {
-        if error == zk::Error::SessionMoved {
+        if matches!(error, zk::Error::SessionMoved) {
             let mut current = lock(&self.current);
             if current.number == used.number {
                 current.moved = true;
@@ -260,11 +249,9 @@ impl Session {
 
 /// Waits while the client is disconnected.
 async fn settled(client: &zk::Client) {
-    let mut watcher = client.state_watcher();
-    let mut state = client.state();
-    while state == SessionState::Disconnected {
-        state = watcher.changed().await;
-    }
+    let mut states = client.states();
+    // Fails if there will be no other state.
+    let _ = states.wait_for(|state| *state != State::Disconnected).await;
 }
 
 async fn within<T>(deadline: Deadline, request: impl Future<Output = T>) -> Result<T, Failure> {
@@ -277,37 +264,24 @@ async fn read(
     gets: &[Get],
     fresh: bool,
 ) -> Result<Vec<ReadResult>, zk::Error> {
-    let mut reader = client.new_multi_reader();
-    for get in gets {
-        match get {
-            Get::Data(path) => reader.add_get_data(path)?,
-            Get::Children(path) => reader.add_get_children(path)?,
-        }
-    }
     // Requests of one client are answered in order, so both can be under way at once.
     let synced = fresh.then(|| client.sync("/"));
-    let results = reader.commit().await?;
+    let results = client.read(gets).await?;
     if let Some(synced) = synced {
         synced.await?;
     }
-    gets.iter().zip(results).map(|(get, result)| got(get, result)).collect()
+    gets.iter().zip(results).map(|(get, result)| read_result(get, result)).collect()
 }
 
-fn got(get: &Get, result: MultiReadResult) -> Result<ReadResult, zk::Error> {
+fn read_result(get: &Get, result: Result<GetResult, zk::Error>) -> Result<ReadResult, zk::Error> {
     match (get, result) {
-        (Get::Data(_), MultiReadResult::Data { data, stat }) => {
+        (Get::Data(_), Ok(GetResult::Data(data, stat))) => {
             Ok(ReadResult::Data(Some(Node { data, stat })))
         }
-        (Get::Children(_), MultiReadResult::Children { children }) => {
-            Ok(ReadResult::Children(children))
-        }
-        (Get::Data(_), MultiReadResult::Error { err: zk::Error::NoNode }) => {
-            Ok(ReadResult::Data(None))
-        }
-        (Get::Children(_), MultiReadResult::Error { err: zk::Error::NoNode }) => {
-            Ok(ReadResult::Children(Vec::new()))
-        }
-        (_, MultiReadResult::Error { err }) => Err(err),
-        _ => Err(zk::Error::UnexpectedError("another kind of answer than was asked for".into())),
+        (Get::Children(_), Ok(GetResult::Children(names))) => Ok(ReadResult::Children(names)),
+        (Get::Data(_), Err(zk::Error::NoNode)) => Ok(ReadResult::Data(None)),
+        (Get::Children(_), Err(zk::Error::NoNode)) => Ok(ReadResult::Children(Vec::new())),
+        (_, Err(error)) => Err(error),
+        _ => Err(zk::Error::Malformed("it is of another kind than was asked for")),
     }
 }

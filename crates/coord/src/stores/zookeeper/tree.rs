@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use zookeeper_client as zk;
-use zookeeper_client::{Acl, Acls, AuthId, CreateMode, MultiWriteResult, Permission, Stat};
+use frazil_zookeeper as zk;
+use frazil_zookeeper::{Acl, CreateMode, Op, OpResult, Permissions, Stat};
 
 use super::cell::{Cell, Snapshot, meta_of};
 use super::clock::Clock;
@@ -152,14 +152,11 @@ impl Tree {
 
     /// Creates what the other nodes are under, as far as it is missing.
     pub(super) async fn make_parents(&self, deadline: Deadline) -> Result<(), Failure> {
-        let shared = [
-            Acl::new(Permission::ALL, AuthId::authed()),
-            Acl::new(Permission::READ | Permission::CREATE, AuthId::anyone()),
-        ];
         // Namespaces of different users may share the root; what is theirs is below.
-        let root =
-            if self.session.is_authenticated() { Acls::new(&shared) } else { Acls::anyone_all() };
-        let root = CreateMode::Persistent.with_acls(root);
+        let mut root = self.acl();
+        if self.session.is_authenticated() {
+            root.push(Acl::anyone(Permissions::READ | Permissions::CREATE));
+        }
         let mut wanted = vec![self.paths.root().to_owned()];
         wanted.extend(self.paths.parents());
         let make = |client: zk::Client| {
@@ -167,14 +164,15 @@ impl Tree {
             async move {
                 // All asked for at once. Whether a node exists may be asked without permission;
                 // to create one that exists may not.
-                let looks: Vec<_> = wanted.iter().map(|path| client.check_stat(path)).collect();
+                let looks: Vec<_> = wanted.iter().map(|path| client.exists(path)).collect();
                 for (index, (path, look)) in wanted.iter().zip(looks).enumerate() {
                     if look.await?.is_some() {
                         continue;
                     }
+                    let persistent = CreateMode::Persistent;
                     let made = match index {
-                        0 => client.mkdir(path, root).await,
-                        _ => client.create(path, b"", &self.persistent()).await.map(drop),
+                        0 => make_path(&client, path, root).await,
+                        _ => client.create(path, b"", persistent, &self.acl()).await.map(drop),
                     };
                     match made {
                         Ok(()) | Err(zk::Error::NodeExists) => {}
@@ -187,20 +185,40 @@ impl Tree {
         self.session.retry(deadline, make).await
     }
 
-    pub(super) fn persistent(&self) -> zk::CreateOptions<'static> {
-        CreateMode::Persistent.with_acls(self.acls())
+    /// The creation of a node.
+    pub(super) fn create(&self, path: String, data: &[u8], mode: CreateMode) -> Op {
+        Op::create(path, data, mode, self.acl())
     }
 
     /// Who logged in keeps what it writes to itself.
-    pub(super) fn acls(&self) -> Acls<'static> {
-        if self.session.is_authenticated() { Acls::creator_all() } else { Acls::anyone_all() }
+    fn acl(&self) -> Vec<Acl> {
+        let is_own = self.session.is_authenticated();
+        let acl = if is_own { Acl::creator } else { Acl::anyone };
+        vec![acl(Permissions::ALL)]
     }
 }
 
+/// Creates a node, and those above that there are not. They are asked for from below: above, others
+/// may let nobody create anything.
+async fn make_path(client: &zk::Client, path: &str, acl: &[Acl]) -> Result<(), zk::Error> {
+    let mut missing = vec![path];
+    while let Some(path) = missing.last() {
+        match client.create(path, b"", CreateMode::Persistent, acl).await {
+            Ok(_) | Err(zk::Error::NodeExists) => drop(missing.pop()),
+            Err(zk::Error::NoNode) => match path.rsplit_once('/') {
+                Some((above, _)) if !above.is_empty() => missing.push(above),
+                _ => return Err(zk::Error::NoNode),
+            },
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// The state of the first node that a multi set.
-pub(super) fn first_set(results: &[MultiWriteResult]) -> Result<Stat, Failure> {
+pub(super) fn first_set(results: &[OpResult]) -> Result<Stat, Failure> {
     let set = results.iter().find_map(|result| match result {
-        MultiWriteResult::SetData { stat } => Some(*stat),
+        OpResult::Set(stat) => Some(*stat),
         _ => None,
     });
     set.ok_or_else(|| Failure::Silent("the answer lacks the state of what was written".into()))

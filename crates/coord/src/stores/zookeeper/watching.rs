@@ -1,6 +1,6 @@
 //! The announcement of changes, by persistent watches.
 
-use zookeeper_client::{AddWatchMode, Client, EventType, PersistentWatcher};
+use frazil_zookeeper::{Client, Event, Watch};
 
 use super::session::Deadline;
 use super::tree::Tree;
@@ -28,10 +28,7 @@ impl Tree {
         };
         let arm = |client: Client| {
             let (records, owners) = (&records, &owners);
-            async move {
-                let mode = AddWatchMode::PersistentRecursive;
-                Ok((client.watch(records, mode).await?, client.watch(owners, mode).await?))
-            }
+            async move { Ok((client.watch(records).await?, client.watch(owners).await?)) }
         };
         let (records, presence) = self.session.retry(deadline, arm).await?;
         let (announcer, changes) = Changes::channel();
@@ -51,28 +48,22 @@ struct Filter {
 
 /// Ends when nobody listens, and when the connection is lost: what happens until it is back would
 /// not be announced. A store that is dropped closes its connection.
-async fn announce(
-    mut records: PersistentWatcher,
-    mut presence: PersistentWatcher,
-    filter: Filter,
-    announcer: Announcer,
-) {
+async fn announce(mut records: Watch, mut presence: Watch, filter: Filter, announcer: Announcer) {
     loop {
-        let (event, concerns) = tokio::select! {
-            event = records.changed() => (event, true),
-            // One parent has the presence of all groups.
-            event = presence.changed() => {
-                let concerns = event.path.starts_with(&filter.marks);
-                (event, concerns)
-            }
+        let (event, is_presence) = tokio::select! {
+            event = records.next() => (event, false),
+            event = presence.next() => (event, true),
             () = announcer.closed() => return,
         };
-        // A holder that comes or goes makes or removes its mark of presence, and a record that is
-        // made is new: what only changes is renewed.
-        let is_renewal = filter.is_leased && event.event_type == EventType::NodeDataChanged;
-        if event.event_type == EventType::Session {
-            return;
-        }
+        let (path, is_renewal) = match &event {
+            // A holder that comes or goes makes or removes its mark of presence, and a record that
+            // is made is new: what only changes is renewed.
+            Some(Event::Created(path) | Event::Deleted(path)) => (path, false),
+            Some(Event::Changed(path)) => (path, filter.is_leased),
+            _ => return,
+        };
+        // One parent has the presence of all groups.
+        let concerns = !is_presence || path.starts_with(&filter.marks);
         if concerns && !is_renewal && !announcer.announce() {
             return;
         }

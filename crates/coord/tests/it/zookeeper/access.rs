@@ -6,8 +6,9 @@ use frazil_coord::internal::stores::zookeeper::ZooKeeperStore;
 use frazil_coord::internal::{Choice, Extended, Leasing};
 use frazil_coord::{Error, ErrorKind, Group, Namespace, Nonce, Store, StoreUrl};
 use frazil_rig::{Certificates, Proxy, ZooKeeper};
+use frazil_zookeeper as zk;
 
-use crate::zookeeper::place::{ask, begin, claim, server, take};
+use crate::zookeeper::place::{ask, begin, claim, control, server, settings, take};
 
 fn namespace() -> Namespace {
     format!("ns-{}", Nonce::mint().unwrap()).parse().unwrap()
@@ -59,11 +60,12 @@ async fn permission_that_is_taken_away_later_is_denied() {
     let meta = begin(&store).await;
     let any = claim(meta, Choice::Any { first: 0, last: 3, favourite: None });
     let tenure = take(&store, &any).await;
-    let control = crate::zookeeper::place::control(&address).await;
-    control.auth("digest", b"ann:hunter2").await.unwrap();
+    let mut settings = settings(&address);
+    settings.login = Some(zk::Login { user: "ann".into(), password: "hunter2".into() });
+    let control = zk::Client::connect(&settings).await.unwrap();
     for rest in [format!("w/{}", tenure.slot.name()), "meta".into()] {
         let path = format!("/tests/{ours}/{rest}");
-        control.set_acl(&path, &zookeeper_client::Acls::creator_all(), None).await.unwrap();
+        control.set_acl(&path, &[zk::Acl::creator(zk::Permissions::ALL)]).await.unwrap();
     }
     assert_eq!(store.meta().await.unwrap_err().kind(), ErrorKind::Denied);
     let extended = store.extend(&tenure, &ask(0)).await;
@@ -170,6 +172,5 @@ async fn to_look_is_to_create_no_node() {
     let store = ZooKeeperStore::look(&url, &ours).await.unwrap();
     assert_eq!(store.meta().await.unwrap(), None);
     assert!(store.list(Group::Workers).await.unwrap().is_empty());
-    let client = zookeeper_client::Client::connect(&address).await.unwrap();
-    assert_eq!(client.check_stat(&format!("/{root}")).await.unwrap(), None);
+    assert_eq!(control(&address).await.exists(&format!("/{root}")).await.unwrap(), None);
 }

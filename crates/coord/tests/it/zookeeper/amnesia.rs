@@ -44,8 +44,8 @@ async fn a_record_that_was_deleted_and_created_again_is_another_version() {
     let before = store.list(Group::Workers).await.unwrap().remove(0);
     let Found::Known(record) = before.found else { panic!("{before:?}") };
     let count = async || {
-        let record = place.control.check_stat(&place.path("w/5")).await.unwrap().unwrap();
-        let born = place.control.check_stat(&place.path("born/w-5")).await.unwrap().unwrap();
+        let record = place.control.exists(&place.path("w/5")).await.unwrap().unwrap();
+        let born = place.control.exists(&place.path("born/w-5")).await.unwrap().unwrap();
         (record.version, born.version)
     };
     let (written, created) = count().await;
@@ -102,7 +102,7 @@ async fn a_wiped_namespace_can_be_used_again_by_the_same_object() {
 async fn wipe(place: &Place) {
     for parent in ["w", "e", "s", "k", "own", "born"] {
         let parent = place.path(parent);
-        for child in place.control.list_children(&parent).await.unwrap() {
+        for child in place.control.get_children(&parent).await.unwrap() {
             place.control.delete(&format!("{parent}/{child}"), None).await.unwrap();
         }
         place.control.delete(&parent, None).await.unwrap();

@@ -43,12 +43,12 @@ async fn who_only_looks_writes_nothing_and_knows_no_clock() {
     let place = Place::new(&server().address()).await;
     begin(&place.open(&server().address(), "").await).await;
     let base = place.path("").trim_end_matches('/').to_owned();
-    let before = place.control.check_stat(&base).await.unwrap().unwrap();
+    let before = place.control.exists(&base).await.unwrap().unwrap();
     let url: StoreUrl = format!("zk://{}/tests", server().address()).parse().unwrap();
     let store = ZooKeeperStore::look(&url, &place.namespace).await.unwrap();
     let look = store.read(&[Slot::worker(1)]).await.unwrap();
     assert!(look.meta.is_some());
     assert_eq!(look.clock, None);
-    let after = place.control.check_stat(&base).await.unwrap().unwrap();
+    let after = place.control.exists(&base).await.unwrap().unwrap();
     assert_eq!(before.version, after.version);
 }

@@ -9,9 +9,9 @@ use frazil_coord::{
     Act, Change, Commit, Committed, Entry, Found, Group, Nonce, Presence, PresenceChange, Present,
     Put, Record, Slot, Store, Token, Version, Wanted, Watched,
 };
-use zookeeper_client as zk;
+use frazil_zookeeper::CreateMode;
 
-use crate::zookeeper::place::{Place, begin, claim, meta, server, take};
+use crate::zookeeper::place::{ANYONE, Place, begin, claim, meta, server, take};
 
 fn election(name: &str) -> Slot {
     Slot::named(Group::Elections, name).unwrap()
@@ -132,8 +132,7 @@ async fn meta_that_was_created_anew_has_another_version() {
     // count of writes is.
     let (path, data) = (place.path("meta"), serde_json::to_vec(&anew).unwrap());
     place.control.delete(&path, None).await.unwrap();
-    let options = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
-    place.control.create(&path, b"", &options).await.unwrap();
+    place.control.create(&path, b"", CreateMode::Persistent, &ANYONE).await.unwrap();
     let stat = place.control.set_data(&path, &data, None).await.unwrap();
     let now = store.meta().await.unwrap().unwrap();
     assert_ne!(now.version, before);
@@ -156,7 +155,7 @@ async fn a_slot_that_nobody_is_present_in_can_be_forgotten() {
     let free = entry(&store, &slot).await;
     assert!(matches!(store.forget(&slot, free.version).await.unwrap(), Put::Done(_)));
     for path in ["e/nightly", "born/e-nightly", "own/e-nightly"] {
-        assert_eq!(place.control.check_stat(&place.path(path)).await.unwrap(), None, "{path}");
+        assert_eq!(place.control.exists(&place.path(path)).await.unwrap(), None, "{path}");
     }
     assert!(store.list(Group::Elections).await.unwrap().is_empty());
     let again = take(&store, &claim(meta, Choice::This(slot, Version(0)))).await;

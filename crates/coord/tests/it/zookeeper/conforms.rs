@@ -10,7 +10,7 @@ use frazil_coord::internal::Tenure;
 use frazil_coord::internal::stores::zookeeper::ZooKeeperStore;
 use frazil_coord::{Error, Namespace, Slot, Store};
 use frazil_rig::{Proxy, ZooKeeperEnsemble};
-use zookeeper_client as zk;
+use frazil_zookeeper as zk;
 
 use crate::zookeeper::place::{Place, control, server};
 
@@ -97,7 +97,7 @@ impl Subject for Servers {
         let place = self.place(namespace);
         for parent in ["w", "e", "s", "k", "own", "born"] {
             let parent = place.path(parent);
-            for child in self.control.list_children(&parent).await.map_err(Violation::new)? {
+            for child in self.control.get_children(&parent).await.map_err(Violation::new)? {
                 let child = format!("{parent}/{child}");
                 self.control.delete(&child, None).await.map_err(Violation::new)?;
             }

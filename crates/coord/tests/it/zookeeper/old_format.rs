@@ -4,9 +4,9 @@
 use frazil_coord::internal::time::unix_ms;
 use frazil_coord::internal::{Acquired, Choice, Extended, Leasing, Released};
 use frazil_coord::{Found, Group, Presence, Record, Slot, Store};
-use zookeeper_client as zk;
+use frazil_zookeeper::CreateMode;
 
-use crate::zookeeper::place::{Place, ask, claim, server, take};
+use crate::zookeeper::place::{ANYONE, Place, ask, claim, server, take};
 
 const META: &str = r#"{"format":1,"incarnation":"00000000000000000000000000000abc","layout":"tests","first_worker":0,"last_worker":3,"window_ms":600000,"quarantine":0,"created":1700000000000}"#;
 const RELEASED: &str = r#"{"token":1700000000001,"nonce":null,"holder":"old","floor":0,"horizon":1700000000500,"renewed":1700000000001}"#;
@@ -20,15 +20,18 @@ fn held(nonce: &str, horizon: u64) -> String {
 
 /// Writes a slot as the version before did: created empty and then set, with its mark of use.
 async fn write(place: &Place, number: u32, record: &str, owner: Option<&str>) {
-    let persistent = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
-    let ephemeral = zk::CreateMode::Ephemeral.with_acls(zk::Acls::anyone_all());
+    let (persistent, ephemeral) = (CreateMode::Persistent, CreateMode::Ephemeral);
     let path = place.path(&format!("w/{number}"));
-    place.control.create(&path, b"", &persistent).await.unwrap();
+    place.control.create(&path, b"", persistent, &ANYONE).await.unwrap();
     place.control.set_data(&path, record.as_bytes(), None).await.unwrap();
-    place.control.create(&place.path(&format!("born/w-{number}")), b"", &persistent).await.unwrap();
+    place
+        .control
+        .create(&place.path(&format!("born/w-{number}")), b"", persistent, &ANYONE)
+        .await
+        .unwrap();
     if let Some(nonce) = owner {
         let own = place.own(&Slot::worker(number));
-        place.control.create(&own, nonce.as_bytes(), &ephemeral).await.unwrap();
+        place.control.create(&own, nonce.as_bytes(), ephemeral, &ANYONE).await.unwrap();
     }
 }
 
@@ -44,8 +47,8 @@ async fn what_the_version_before_wrote_goes_on() {
     let place = Place::new(&server().address()).await;
     let store = place.open(&server().address(), "").await;
     let nonce = "0000000000000000000000000000def0";
-    let persistent = zk::CreateMode::Persistent.with_acls(zk::Acls::anyone_all());
-    place.control.create(&place.path("meta"), b"", &persistent).await.unwrap();
+    let persistent = CreateMode::Persistent;
+    place.control.create(&place.path("meta"), b"", persistent, &ANYONE).await.unwrap();
     place.control.set_data(&place.path("meta"), META.as_bytes(), None).await.unwrap();
     let horizon = unix_ms() + 60_000;
     write(&place, 0, RELEASED, None).await;

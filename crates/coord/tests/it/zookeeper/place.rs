@@ -9,7 +9,7 @@ use frazil_coord::internal::time::unix_ms;
 use frazil_coord::internal::{Acquired, Ask, Choice, Claim, FORMAT, Leasing, Tenure};
 use frazil_coord::{Error, Meta, Namespace, Nonce, Put, Slot, Store, Token, Version};
 use frazil_rig::ZooKeeper;
-use zookeeper_client as zk;
+use frazil_zookeeper as zk;
 
 /// The window limit in the tests.
 pub(crate) const WINDOW_MS: u64 = 600_000;
@@ -60,7 +60,7 @@ impl Place {
     /// Which session is present in the slot.
     pub(crate) async fn owner(&self, slot: &Slot) -> Option<i64> {
         self.control.sync("/").await.unwrap();
-        let stat = self.control.check_stat(&self.own(slot)).await.unwrap();
+        let stat = self.control.exists(&self.own(slot)).await.unwrap();
         stat.map(|stat| stat.ephemeral_owner)
     }
 
@@ -78,9 +78,22 @@ impl Place {
 }
 
 pub(crate) async fn control(address: &str) -> zk::Client {
-    let connector = zk::Client::connector().with_session_timeout(Duration::from_secs(60));
-    connector.connect(address).await.unwrap()
+    zk::Client::connect(&settings(address)).await.unwrap()
 }
+
+/// Settings for a session of the longest kind with the servers at these addresses.
+pub(crate) fn settings(addresses: &str) -> zk::Config {
+    let host = |address: &str| {
+        let (host, port) = address.rsplit_once(':').unwrap();
+        (host.to_owned(), port.parse().unwrap())
+    };
+    let mut settings = zk::Config::new(addresses.split(',').map(host).collect::<Vec<_>>());
+    settings.session_timeout = Duration::from_secs(60);
+    settings
+}
+
+/// Everybody may do everything.
+pub(crate) const ANYONE: [zk::Acl; 1] = [zk::Acl::anyone(zk::Permissions::ALL)];
 
 /// Writes meta.
 pub(crate) async fn begin(store: &dyn Store) -> Version {
