@@ -14,7 +14,7 @@ use crate::ticket::Stamp;
 /// use frazil_id::{Generator, Layout, ManualClock, Options};
 ///
 /// let clock = ManualClock::new(&Layout::FRAZIL, 1_000);
-/// let options = Options { floor: Some(999), ..Options::default() };
+/// let options = Options::default().with_floor(999);
 /// let ids = Generator::new(&Layout::FRAZIL, 3, clock, options)?;
 /// let batch = ids.try_batch(100)?;
 /// assert_eq!(batch.len(), 100);

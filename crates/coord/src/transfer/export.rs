@@ -132,7 +132,7 @@ impl fmt::Display for ExportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable(_) => f.write_str("the export cannot be read"),
-            Self::Line { number, .. } => write!(f, "line {number} of the export makes no sense"),
+            Self::Line { number, .. } => write!(f, "line {number} of the export"),
             Self::NoMeta => {
                 f.write_str("the export has no meta record: give what frazil store export printed")
             }

@@ -84,7 +84,7 @@ fn what_is_no_whole_export_is_refused() {
         (&[whole.clone(), whole.clone()].concat()[..], "line 4 of the export: something after"),
         (&["{}\n".to_owned()][..], "line 1 of the export"),
     ] {
-        let error = read(lines).unwrap_err().to_string();
+        let error = format!("{:#}", read(lines).unwrap_err());
         assert!(error.contains(why), "{why}: {error}");
     }
     let newer = lines(&Meta { format: FORMAT + 1, ..meta() }, &[]);
