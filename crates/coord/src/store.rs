@@ -82,7 +82,7 @@ pub trait Store: fmt::Debug + fmt::Display + Send + Sync {
 
     /// Removes an election or a scope that nobody is present in, as if it had never been used.
     /// Workers are never removed. This is the bare step: call
-    /// [`Leasing::forget_finished`](crate::Leasing::forget_finished), which keeps tokens rising.
+    /// [`Leasing::forget_finished`](crate::internal::Leasing::forget_finished), which keeps tokens rising.
     async fn forget(&self, slot: &Slot, version: Version) -> Result<Put, Error>;
 
     /// Announces changes from now on: new holders, and slots that became free. Renewals may be
