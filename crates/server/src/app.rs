@@ -328,6 +328,7 @@ impl Shared {
             connection_limits: AllConnectionLimits::new(&config.limits, &proxies),
             unauthenticated_tls: Arc::new(UnauthenticatedClients::new(
                 http::UNAUTHENTICATED_TLS_MAX,
+                config.limits.head_timeout,
             )),
             proxies,
             metrics,

@@ -66,7 +66,13 @@ where
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let call = Call::of(request.uri().path());
-        if let Err(error) = self.admit(call, &mut request) {
+        let admitted = self.admit(call, &mut request);
+        if let (Err(_), _) | (_, Call::Health | Call::Other) = (&admitted, call)
+            && let Some(connection) = request.extensions().get::<Connection>()
+        {
+            connection.client_state.decide();
+        }
+        if let Err(error) = admitted {
             let refused = refused(&self.shared, call, error);
             return Box::pin(std::future::ready(Ok(refused)));
         }

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::net::listener::{NewConnection, Remote, next_connection};
 use crate::net::peek::peek_until;
 use crate::net::stream::Stream;
 use crate::net::tls::TlsProtocol;
-use crate::net::unauthenticated::{Cut, UnauthenticatedClients};
+use crate::net::unauthenticated::{Cut, UnauthenticatedClients, UnauthenticatedPermit};
 
 /// Connections that were accepted and not yet taken up.
 const QUEUE: usize = 16;
@@ -42,6 +42,8 @@ pub(super) struct AcceptedStream {
     /// The client has until then to take what is being written.
     unread: Option<Pin<Box<Sleep>>>,
     write_timeout: Duration,
+    /// Whether the connection was cut when that was looked at last.
+    is_last_turn: bool,
     connection: Connection,
     _permit: ConnectionPermit,
 }
@@ -59,14 +61,36 @@ pub(super) struct ClientState {
     is_admitted: AtomicBool,
     is_probing: AtomicBool,
     pub(super) cut: Arc<Cut>,
+    /// There while the connection is one of the unauthenticated.
+    permit: Mutex<Option<UnauthenticatedPermit>>,
 }
 
 impl ClientState {
-    /// A call was let in.
+    /// The connection is one of the unauthenticated from now on, until a call of it is let in.
+    pub(super) fn keep(&self, permit: UnauthenticatedPermit) {
+        *self.permit.lock().unwrap_or_else(PoisonError::into_inner) = Some(permit);
+    }
+
+    /// A call was let in: from this moment on the connection is not ended for being unauthenticated.
     pub(super) fn admit(&self) {
         // Relaxed, here and below: words that stand for themselves. Most calls are not the first.
+        if self.is_admitted.load(Ordering::Relaxed)
+            || self.is_admitted.swap(true, Ordering::Relaxed)
+        {
+            return;
+        }
+        let permit = self.permit.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if permit.is_some() {
+            drop(permit);
+            self.cut.spare();
+        }
+    }
+
+    /// A call was not let in, or asks for nothing that needs a key.
+    pub(super) fn decide(&self) {
+        // Most calls come after the connection was admitted, or need no key.
         if !self.is_admitted.load(Ordering::Relaxed) {
-            self.is_admitted.store(true, Ordering::Relaxed);
+            self.cut.decided();
         }
     }
 
@@ -108,7 +132,10 @@ async fn accept(
     sender: mpsc::Sender<io::Result<AcceptedStream>>,
 ) {
     let limits = shared.connection_limits.grpc.clone();
-    let unauthenticated_clients = Arc::new(UnauthenticatedClients::new(UNAUTHENTICATED_MAX));
+    let unauthenticated_clients = Arc::new(UnauthenticatedClients::new(
+        UNAUTHENTICATED_MAX,
+        shared.issuer.limits().auth_timeout,
+    ));
     while let Some(arrival) = next_connection(&listener, &limits, &shared.shutdown).await {
         if shared.tls.is_none() && shared.authenticator.keys().is_none() && !arrival.remote.is_proxy
         {
@@ -149,7 +176,7 @@ async fn ready(
         arrival.after_proxy_header(&shared.shutdown).await?;
     let stream = shared.secured(stream, TlsProtocol::Grpc, &mut remote).await.ok()?;
     let mut accepted = AcceptedStream::new(shared, stream, permit, remote)?;
-    if let Some(unauthenticated) = &mut accepted.unauthenticated {
+    if let Some(unauthenticated) = &accepted.unauthenticated {
         // Behind TLS there are buffers anyway.
         if let Stream::Plain(stream) = &accepted.stream {
             let calling = first_call(stream, shared.issuer.limits());
@@ -208,23 +235,36 @@ impl AcceptedStream {
             written: Bytes::new(),
             unread: None,
             write_timeout: limits.write_timeout,
+            is_last_turn: false,
             connection: Connection { remote, client_state: Arc::default() },
             _permit: permit,
         })
     }
 
-    /// An error if the connection was cut, or the client has shown no key for too long.
+    /// An error if the client has shown no key for too long.
     fn check_expiry(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let client_state = &self.connection.client_state;
         if client_state.is_admitted.load(Ordering::Relaxed) {
             self.unauthenticated = None;
         }
         let unauthenticated = self.unauthenticated.as_mut();
-        let is_expired =
-            unauthenticated.is_some_and(|one| one.poll_expired(client_state, context).is_ready());
-        match is_expired || client_state.cut.poll_cut(context).is_ready() {
+        match unauthenticated.is_some_and(|one| one.poll_expired(client_state, context).is_ready())
+        {
             true => Err(io::ErrorKind::TimedOut.into()),
             false => Ok(()),
+        }
+    }
+
+    /// An error if the connection was cut. It has one more turn before: a call that was read may be about to be let in.
+    fn check_cut(&mut self, context: &Context<'_>) -> io::Result<()> {
+        let is_cut = self.connection.client_state.cut.poll_cut(context).is_ready();
+        match (is_cut, std::mem::replace(&mut self.is_last_turn, is_cut)) {
+            (true, true) => Err(io::ErrorKind::TimedOut.into()),
+            (true, false) => {
+                context.waker().wake_by_ref();
+                Ok(())
+            }
+            (false, _) => Ok(()),
         }
     }
 
@@ -251,6 +291,7 @@ impl AcceptedStream {
         }
         // Whoever does not read is not read from either, and must still hear of an end.
         self.check_expiry(context)?;
+        self.check_cut(context)?;
         let limit = self.write_timeout;
         let unread = self.unread.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
         unread.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
@@ -274,6 +315,12 @@ impl AsyncRead for AcceptedStream {
         self.check_expiry(context)?;
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if read.is_pending() {
+            // Not before: the key may be in what is still to be read.
+            self.check_cut(context)?;
+        } else if self.unauthenticated.is_some() {
+            self.connection.client_state.cut.heard();
+        }
         if let Some(greeting) = &mut self.greeting {
             let heard = buffer.filled().len() - before;
             greeting.missing = greeting.missing.saturating_sub(heard);

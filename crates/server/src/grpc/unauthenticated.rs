@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep, timeout_at};
 
 use super::incoming::{ClientState, Connection};
-use crate::net::unauthenticated::{UnauthenticatedClients, UnauthenticatedPermit};
+use crate::net::unauthenticated::UnauthenticatedClients;
 
 /// Connections that speak HTTP/2 and have shown no key: each holds some forty kilobytes, and the
 /// windows bound it at a hundred. Who has a key shows it with the first call, and balancers that
@@ -20,12 +20,11 @@ pub(super) const UNAUTHENTICATED_MAX: usize = 128;
 pub(super) struct UnauthenticatedClient {
     limit: Duration,
     deadline: Pin<Box<Sleep>>,
-    permit: Option<UnauthenticatedPermit>,
 }
 
 impl UnauthenticatedClient {
     pub(super) fn new(limit: Duration) -> Self {
-        Self { limit, deadline: Box::pin(tokio::time::sleep(limit)), permit: None }
+        Self { limit, deadline: Box::pin(tokio::time::sleep(limit)) }
     }
 
     /// When it must have shown a key.
@@ -35,14 +34,14 @@ impl UnauthenticatedClient {
 
     /// Counts it among those who speak HTTP/2, and waits for its turn. None if that took too long.
     pub(super) async fn enter(
-        &mut self,
+        &self,
         unauthenticated_clients: &Arc<UnauthenticatedClients>,
         connection: &Connection,
     ) -> Option<()> {
         let Connection { remote, client_state } = connection;
         let entering = unauthenticated_clients.enter(remote, &client_state.cut);
         let entering = timeout_at(self.deadline(), entering);
-        self.permit = Some(entering.await.ok()??);
+        client_state.keep(entering.await.ok()??);
         Some(())
     }
 

@@ -10,6 +10,7 @@ mod abuse;
 mod access;
 mod admission;
 mod compatibility;
+mod crowds;
 mod decode;
 mod grpc;
 mod http;
