@@ -43,27 +43,33 @@ impl PeerSettings<'_> {
             fix: "give nodes certificates (--tls-cert, --tls-key) and name their authority: --peer-ca"
                 .to_owned(),
         });
-        let role = self.key_file.and_then(|path| without_role(path, keys));
-        open.into_iter().chain(role).collect()
+        let key = self.key_file.and_then(|path| of_key(path, keys));
+        open.into_iter().chain(key).collect()
     }
 }
 
-/// The nodes' own key, if it is known here and may not forward.
-fn without_role(path: &Path, keys: &[KeyEntry]) -> Option<PeerWarning> {
+/// What is wrong with the nodes' own key, if it is known here.
+fn of_key(path: &Path, keys: &[KeyEntry]) -> Option<PeerWarning> {
     let ring = Keyring::new(keys.to_vec(), None, NonZeroU32::MIN);
     let text = std::fs::read_to_string(path).ok()?;
-    let key = ring.find(text.trim()).ok()?;
-    (!key.entry.roles.contains(&Role::Peer)).then(|| PeerWarning {
-        detail: format!(
-            "the key in {}, {} of {}, does not have the role peer: other nodes refuse what this one \
-             forwards",
-            path.display(),
-            key.entry.id,
-            key.entry.name,
+    let entry = &ring.find(text.trim()).ok()?.entry;
+    let has_quota = entry.ids_per_second.is_some() || entry.ids_per_second_cluster.is_some();
+    let (what, change) = match entry.roles.contains(&Role::Peer) {
+        false => (
+            "does not have the role peer: other nodes refuse what this one forwards",
+            "add peer to its roles",
         ),
-        fix: "add peer to its roles in the file of keys of every node, and kill -HUP them; or make \
-              another one: frazil key new --name nodes --role peer"
-            .to_owned(),
+        true if has_quota => {
+            ("has a quota: other nodes refuse what this one forwards beyond it", "remove its quota")
+        }
+        true => return None,
+    };
+    Some(PeerWarning {
+        detail: format!("the key in {}, {} of {}, {what}", path.display(), entry.id, entry.name),
+        fix: format!(
+            "{change} in the file of keys of every node, and kill -HUP them; or make another one: \
+             frazil key new --name nodes --role peer"
+        ),
     })
 }
 
@@ -73,7 +79,7 @@ mod tests {
     use crate::policy::keys::NewKey;
 
     #[test]
-    fn nodes_are_warned_of_a_missing_authority_and_of_a_key_without_the_role() {
+    fn nodes_are_warned_of_a_missing_authority_and_of_a_key_without_the_role_or_with_a_quota() {
         let (new, file) = (NewKey::mint().unwrap(), tempfile::NamedTempFile::new().unwrap());
         std::fs::write(file.path(), new.text()).unwrap();
         let entry = |roles| [KeyEntry::of(&new, "nodes", roles)];
@@ -93,5 +99,9 @@ mod tests {
         let role = warned(&strict, Some(&ids), ca);
         assert!(role.len() == 1 && role[0].detail.contains("role peer"), "{role:?}");
         assert!(!role[0].detail.contains(new.text()), "the key itself is not shown");
+        let mut limited = peer.clone();
+        limited[0].ids_per_second = NonZeroU32::new(10);
+        let quota = warned(&strict, Some(&limited), ca);
+        assert!(quota.len() == 1 && quota[0].fix.starts_with("remove its quota"), "{quota:?}");
     }
 }

@@ -157,7 +157,7 @@ impl Forwarder {
                 );
                 Err(moved(format_args!("the leader of the scope {}, {why}", strict.name)))
             }
-            Some(Err(ForwardError::Refused(error))) => Err(refused(base, error)),
+            Some(Err(ForwardError::Refused(error))) => Err(refused(base, error, group.len())),
         };
         strict.forwards.note(leader.token, outcome.as_ref().err());
         outcome
@@ -232,8 +232,8 @@ fn moved(why: impl std::fmt::Display) -> AttemptError {
     AttemptError::Moved(ApiError::new(Reason::NoLeader, why).retry_after(RETRY))
 }
 
-/// What the leader's refusal means for whoever asked this node.
-fn refused(base: &str, error: ApiError) -> AttemptError {
+/// What the leader's refusal of so many requests together means for whoever asked this node.
+fn refused(base: &str, error: ApiError, requests: usize) -> AttemptError {
     match error.reason {
         Reason::NoLeader | Reason::Draining => AttemptError::Moved(error),
         // It is this node that was not let in, and not its client.
@@ -245,6 +245,21 @@ fn refused(base: &str, error: ApiError) -> AttemptError {
             );
             let detail = format_args!(
                 "the leader, {base}, refuses this node's key: check --peer-key-file ({error})"
+            );
+            AttemptError::Final(ApiError::new(Reason::NoLeader, detail).retry_after(RETRY))
+        }
+        // This node's limits allow the request, so its client asks nothing wrong. Several together are
+        // asked for one by one.
+        Reason::CountOutOfRange if requests == 1 => {
+            tracing::error!(
+                leader = base,
+                %error,
+                "the leader of a scope gives this node fewer IDs at once than a client of this node may ask \
+                 for: remove the quota of the key in --peer-key-file, and give all nodes the same --max-count"
+            );
+            let detail = format_args!(
+                "the leader, {base}, does not give this node so many IDs at once: check the quota of the key \
+                 in --peer-key-file, and --max-count of the leader ({error})"
             );
             AttemptError::Final(ApiError::new(Reason::NoLeader, detail).retry_after(RETRY))
         }

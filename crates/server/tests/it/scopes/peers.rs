@@ -187,6 +187,18 @@ async fn where_tls_is_asked_for_nothing_is_forwarded_without_it() {
 
 /// Two nodes with keys, over a transport; the second one shows a key to the first.
 async fn closed(transport: Transport, peer: &str, client: &str, keys: &Keys) -> Reply {
+    let replies = closed_to(transport, peer, client, keys, &["/ids?scope=orders"]).await;
+    replies.into_iter().next().unwrap()
+}
+
+/// The same with several requests, one after the other.
+async fn closed_to(
+    transport: Transport,
+    peer: &str,
+    client: &str,
+    keys: &Keys,
+    paths: &[&str],
+) -> Vec<Reply> {
     let (place, certificates) = (Place::new(), Certificates::generate().unwrap());
     let file = place.0.path().join("peer-key");
     std::fs::write(&file, format!("{peer}\n")).unwrap();
@@ -219,10 +231,13 @@ async fn closed(transport: Transport, peer: &str, client: &str, keys: &Keys) -> 
     leads(&one).await;
     let two = place.site("two", secured).await;
     leads(&two).await;
-    let reply = read(&two, "/ids?scope=orders", "POST").await;
+    let mut replies = Vec::new();
+    for path in paths {
+        replies.push(read(&two, path, "POST").await);
+    }
     two.stop().await.unwrap();
     one.stop().await.unwrap();
-    reply
+    replies
 }
 
 #[tokio::test]
@@ -278,6 +293,25 @@ async fn a_key_that_opens_nothing_is_the_nodes_fault_and_not_the_clients() {
         assert!(reply.text().contains("--peer-key-file"), "{}", reply.text());
         assert!(!reply.text().contains(wrong.as_str()), "the key is not told");
     }
+}
+
+#[tokio::test]
+async fn a_quota_of_the_nodes_key_is_the_nodes_fault_and_not_the_clients() {
+    let mut keys = Keys::new();
+    let peer = keys.add_with("peer", Role::Peer, |entry| {
+        entry.ids_per_second = std::num::NonZeroU32::new(10);
+    });
+    let client = keys.add("client", Role::Ids);
+    let paths =
+        ["/ids?scope=orders&count=11", "/ids?scope=orders", "/ids?scope=orders&count=100001"];
+    let replies = closed_to(Transport::Plain, &peer, &client, &keys, &paths).await;
+    let [small_quota, one, too_many] = &replies[..] else { panic!("{replies:?}") };
+    let (status, reason) = (small_quota.status, small_quota.reason());
+    assert_eq!((status, reason.as_str()), (503, "NO_LEADER"), "{}", small_quota.text());
+    assert!(small_quota.text().contains("--peer-key-file"), "{}", small_quota.text());
+    assert!(small_quota.headers.contains_key("retry-after"), "{:?}", small_quota.headers);
+    assert_eq!(ids(one).metadata.node, "one", "the leader is asked for what it gives");
+    assert_eq!(too_many.reason(), "COUNT_OUT_OF_RANGE", "what no node gives is the client's fault");
 }
 
 /// Roles and quotas are looked at where the client asks.
