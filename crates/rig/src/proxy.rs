@@ -74,6 +74,12 @@ impl Proxy {
         self.board.close_all();
     }
 
+    /// Sends these bytes to all clients, as if the target had sent them next, and closes the connections; new ones
+    /// are let through as before. Replies that pass at the same time may mix with them: hold those back first.
+    pub fn disconnect_with(&self, bytes: &[u8]) {
+        self.board.close_all_with(bytes);
+    }
+
     /// Takes connections and bytes from both sides and forwards nothing, not even a close.
     pub fn black_hole(&self) {
         self.board.set_mode(Mode::BlackHole);

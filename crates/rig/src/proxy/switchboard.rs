@@ -1,7 +1,7 @@
 //! The orders to a proxy, shared by all its threads.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -125,6 +125,16 @@ impl Switchboard {
 
     pub(super) fn close_all(&self) {
         self.update(|state| state.close(|_| true));
+    }
+
+    pub(super) fn close_all_with(&self, bytes: &[u8]) {
+        self.update(|state| {
+            for open in state.open.values_mut() {
+                // A client that is gone is told nothing.
+                let _ = open.client.write_all(bytes);
+            }
+            state.close(|_| true);
+        });
     }
 
     /// Enters a new connection, unless the mode closes it at once.

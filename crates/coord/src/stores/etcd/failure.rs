@@ -26,6 +26,9 @@ pub(super) enum Failure {
 /// such as a time-out, leave open whether the request is carried out.
 const NOT_PROPOSED: [&str; 3] = ["no leader", "not supported for learner", "not capable"];
 
+/// Parts of the alerts by which a server refuses a client's certificate. It reads no request then.
+const REFUSED_CERTIFICATE: [&str; 4] = ["Certificate", "UnknownCA", "AccessDenied", "DecryptError"];
+
 impl Failure {
     /// The same failure of a request that writes nothing, and leaves nothing unknown.
     pub(super) fn of_read(self) -> Self {
@@ -67,17 +70,29 @@ impl From<ConfigError> for Failure {
 
 impl From<Status> for Failure {
     fn from(status: Status) -> Self {
-        if let Some(failure) = tls_failure(&status) {
+        let is_unsent = causes(&status).any(is_connecting);
+        if let Some(failure) = tls_failure(&status, is_unsent) {
             return failure;
         }
-        let unsent = causes(&status).any(is_connecting);
-        of_status(status, unsent)
+        // A status with a cause was made on this side, since no answer came: its code says nothing of
+        // what etcd has done.
+        if status.source().is_none() {
+            return of_status(status);
+        }
+        let is_undone = is_unsent || causes(&status).any(is_refused_stream);
+        let why = reason_of(status);
+        if is_undone { Self::Undone(why) } else { Self::Unanswered(why) }
     }
 }
 
-fn of_status(status: Status, unsent: bool) -> Failure {
+fn reason_of(status: Status) -> Reason {
+    Reason::of(StatusError { message: status.message().to_owned(), status })
+}
+
+/// What an answer of the server means.
+fn of_status(status: Status) -> Failure {
     let code = status.code();
-    let why = Reason::of(StatusError { message: status.message().to_owned(), status });
+    let why = reason_of(status);
     let text = why.to_string();
     let says = |part: &str| text.contains(part);
     match code {
@@ -94,22 +109,21 @@ fn of_status(status: Status, unsent: bool) -> Failure {
         }
         Code::InvalidArgument => Failure::Refused(ErrorKind::InvalidConfig, why),
         Code::NotFound if says("lease not found") => Failure::NoLease,
-        // The disk quota is used up, or too many requests are under way.
-        Code::ResourceExhausted => Failure::Undone(why),
+        // The disk quota is used up, or too many requests are under way. Proxies say the same when they
+        // lose an answer.
+        Code::ResourceExhausted if says("etcdserver:") => Failure::Undone(why),
         Code::Unimplemented => {
             let why = why.after("not an etcd with the v3 interface");
             Failure::Refused(ErrorKind::InvalidConfig, why)
         }
-        Code::Unavailable if unsent || NOT_PROPOSED.iter().any(|part| says(part)) => {
-            Failure::Undone(why)
-        }
+        Code::Unavailable if NOT_PROPOSED.iter().any(|part| says(part)) => Failure::Undone(why),
         Code::DataLoss => Failure::Refused(ErrorKind::Corrupt, why),
         _ => Failure::Unanswered(why),
     }
 }
 
-/// What TLS found wrong, if it did.
-fn tls_failure(status: &Status) -> Option<Failure> {
+/// What TLS found wrong before any request was read, if it did.
+fn tls_failure(status: &Status, is_unsent: bool) -> Option<Failure> {
     for cause in causes(status) {
         let text = cause.to_string();
         // A server that checks certificates after the handshake says so on a connection that
@@ -117,9 +131,14 @@ fn tls_failure(status: &Status) -> Option<Failure> {
         let because = |why: &str| {
             Reason::new(why, StatusError { message: text.clone(), status: status.clone() })
         };
-        if text.contains("received fatal alert") {
+        if let Some((_, alert)) = text.split_once("received fatal alert: ")
+            && (is_unsent || REFUSED_CERTIFICATE.iter().any(|part| alert.contains(part)))
+        {
             let why = because("the server refused the TLS connection");
             return Some(Failure::Refused(ErrorKind::Denied, why));
+        }
+        if !is_unsent {
+            continue;
         }
         if text.contains("tls handshake eof") {
             let why = "the server ended the TLS handshake: does it speak TLS? etcd: is without";
@@ -167,6 +186,13 @@ fn is_connecting(cause: &(dyn Cause + 'static)) -> bool {
     format!("{cause:?}").starts_with("ConnectError(")
 }
 
+/// Whether the server reset the request's stream before it did anything about it.
+fn is_refused_stream(cause: &(dyn Cause + 'static)) -> bool {
+    cause.downcast_ref::<h2::Error>().is_some_and(|error| {
+        error.is_reset() && error.is_remote() && error.reason() == Some(h2::Reason::REFUSED_STREAM)
+    })
+}
+
 fn causes<'a>(error: &'a (dyn Cause + 'static)) -> impl Iterator<Item = &'a (dyn Cause + 'static)> {
     std::iter::successors(error.source(), |cause| (*cause).source())
 }
@@ -176,7 +202,7 @@ mod tests {
     use super::*;
 
     fn kind(code: Code, message: &str) -> ErrorKind {
-        of_status(Status::new(code, message), false).kind()
+        of_status(Status::new(code, message)).kind()
     }
 
     #[test]
@@ -187,8 +213,20 @@ mod tests {
         for code in [Code::Cancelled, Code::Unknown, Code::DeadlineExceeded, Code::Internal] {
             assert_eq!(kind(code, "Timeout expired"), ErrorKind::Unknown, "{code:?}");
         }
-        let failure = of_status(Status::deadline_exceeded(""), false).of_read();
+        let failure = of_status(Status::deadline_exceeded("")).of_read();
         assert_eq!(failure.kind(), ErrorKind::Unavailable, "reading leaves nothing unknown");
+    }
+
+    #[test]
+    fn what_the_connection_says_leaves_open_what_was_done() {
+        for reason in 0..=0xd {
+            // A reason alone does not say that the other side gave it.
+            let error = h2::Error::from(h2::Reason::from(reason));
+            let failure = Failure::from(Status::from_error(error.into()));
+            assert_eq!(failure.kind(), ErrorKind::Unknown, "{failure:?}");
+        }
+        let lost = "grpc: received message larger than max (5000000 vs. 4194304)";
+        assert_eq!(kind(Code::ResourceExhausted, lost), ErrorKind::Unknown);
     }
 
     #[test]
@@ -196,8 +234,6 @@ mod tests {
         assert_eq!(kind(Code::Unavailable, "etcdserver: no leader"), ErrorKind::Unavailable);
         let full = "etcdserver: mvcc: database space exceeded";
         assert_eq!(kind(Code::ResourceExhausted, full), ErrorKind::Unavailable);
-        let refused = of_status(Status::unavailable("tcp connect error"), true);
-        assert_eq!(refused.kind(), ErrorKind::Unavailable);
     }
 
     #[test]

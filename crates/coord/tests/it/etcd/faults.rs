@@ -61,6 +61,35 @@ async fn a_claim_of_any_worker_whose_reply_is_lost_takes_one_worker() {
     assert_eq!(held(&witness).await, [tenure.slot]);
 }
 
+/// A frame of HTTP/2 by which a server ends a connection, with a reason.
+fn go_away(reason: u8) -> [u8; 17] {
+    [0, 0, 8, 7, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, reason]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_that_is_carried_out_before_the_connection_ends_is_unsure_whatever_ends_it() {
+    let etcd = Etcd::start().unwrap();
+    let proxy = Proxy::start(etcd.address()).unwrap();
+    let (witness, namespace, meta) = open(&etcd.url()).await;
+    // NO_ERROR, INTERNAL_ERROR, REFUSED_STREAM of none, ENHANCE_YOUR_CALM, INADEQUATE_SECURITY.
+    for (worker, reason) in [(1, 0), (2, 2), (3, 7), (4, 0xb), (5, 0xc)] {
+        let store = connect(&format!("etcd://{}?timeout=3s", proxy.address()), &namespace).await;
+        let slot = Slot::worker(worker);
+        let claim = claim(Choice::This(slot.clone(), Version(0)), meta);
+        let mut changes = witness.watch(&Watched::Group(Group::Workers)).await.unwrap();
+        proxy.delay_replies(REPLY_DELAY);
+        let end = async {
+            changes.next().await.expect("the watch goes on");
+            proxy.hold_replies();
+            proxy.disconnect_with(&go_away(reason));
+        };
+        let (acquired, ()) = tokio::join!(store.acquire(&claim), end);
+        assert_eq!(acquired.unwrap(), Acquired::Unsure(slot.clone(), Version(0)), "{reason}");
+        proxy.heal();
+        assert_eq!(take(&store, &claim).await.slot, slot);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn repetitions_of_a_claim_that_overtake_each_other_take_one_worker() {
     let etcd = Etcd::start().unwrap();
