@@ -31,15 +31,21 @@ pub(crate) async fn exactly(
     ensure_known(inner, state, deadline).await?;
     let mut all: Vec<Id> = Vec::new();
     while all.len() < count {
-        let limit = inner.limit().unwrap_or(1);
-        let size = u32::try_from(count - all.len()).unwrap_or(limit).min(limit);
+        let wanted = u32::try_from(count - all.len()).unwrap_or(u32::MAX);
+        let size = inner.limit.size(wanted, clock::boot_ns());
         match call(inner, state, Request::Ids(size), deadline).await {
-            Ok(Response::Ids(ids)) if all.is_empty() => all = ids,
-            Ok(Response::Ids(ids)) => all.extend(ids),
+            Ok(Response::Ids(ids)) => {
+                inner.limit.granted(size);
+                if all.is_empty() {
+                    all = ids;
+                } else {
+                    all.extend(ids);
+                }
+            }
             Ok(_) => {}
             // Another server may have another limit.
             Err(error) if error.reason() == Some(Reason::CountOutOfRange) && size > 1 => {
-                inner.lower_limit(size);
+                inner.limit.refused(size, clock::boot_ns());
             }
             Err(error) => return Err(error),
         }
@@ -67,18 +73,18 @@ pub(crate) async fn ensure_known(
     state: &Arc<State>,
     deadline: Instant,
 ) -> Result<(), Error> {
-    if inner.limit().is_some() {
+    if inner.limit.known().is_some() {
         return Ok(());
     }
     match info(inner, state, deadline).await {
         Ok(_) => Ok(()),
         // IDs may be had all the same, through a proxy that lets nothing else pass.
         Err(Error::Refused { error, .. }) if !error.reason.is_retryable() => {
-            inner.assume_limit();
+            inner.limit.assume();
             Ok(())
         }
         Err(Error::Broken { status: Some(404), .. }) => {
-            inner.assume_limit();
+            inner.limit.assume();
             Ok(())
         }
         Err(error) => Err(error),

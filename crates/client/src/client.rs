@@ -50,6 +50,12 @@ impl Client {
         Self { inner: Arc::new(inner) }
     }
 
+    /// What it knows of the servers' limit.
+    #[cfg(test)]
+    pub(crate) fn count_limit(&self) -> &crate::count_limit::CountLimit {
+        &self.inner.limit
+    }
+
     /// Asks for settings.
     pub fn builder() -> Builder {
         Builder::new()

@@ -43,8 +43,8 @@ async fn fetch(inner: Arc<Inner>, mut permit: FetchPermit) {
         let _ = call::ensure_known(&inner, &state, deadline).await;
         let stock =
             PoolLevel { handed_out: state.pool.handed_out(), has_spare: state.pool.has_spare() };
-        let limit = inner.limit().unwrap_or(1);
-        let order = state.waiters().order(limit, clock::boot_ns(), stock, is_first);
+        let now_ns = clock::boot_ns();
+        let order = state.waiters().order(inner.limit.most(now_ns), now_ns, stock, is_first);
         let Some(order) = order else {
             permit.is_done = true;
             return;

@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use frazil_id::{Id, Layout};
 use tokio::runtime::Handle;
 
-use crate::builder::{COUNT_MAX, Options};
+use crate::builder::Options;
+use crate::clock::boot_ns;
+use crate::count_limit::CountLimit;
 use crate::error::Error;
 use crate::pool::{self, PoolNumber, Taken};
 use crate::secret::Keyring;
@@ -22,8 +23,7 @@ pub(crate) struct Inner {
     pool: PoolNumber,
     state: ArcSwap<State>,
     layout: ArcSwapOption<Layout>,
-    /// The most IDs of one request, as far as is known.
-    limit: AtomicU32,
+    pub(crate) limit: CountLimit,
     /// The runtime that it was made in, if it was made in one.
     home: Option<Handle>,
 }
@@ -34,7 +34,7 @@ impl Inner {
         let state = ArcSwap::from_pointee(State::new(&options, pool));
         let layout = ArcSwapOption::from_pointee(options.layout);
         let home = Handle::try_current().ok();
-        Self { options, pool, state, layout, limit: AtomicU32::new(0), home }
+        Self { options, pool, state, layout, limit: CountLimit::default(), home }
     }
 
     /// An ID from the pool, if there is one.
@@ -94,22 +94,6 @@ impl Inner {
         self.layout.load().as_deref().copied()
     }
 
-    /// The most IDs of one request; `None` before a server was asked.
-    pub(crate) fn limit(&self) -> Option<u32> {
-        // Relaxed, here and below: a number of its own.
-        Some(self.limit.load(Ordering::Relaxed)).filter(|limit| *limit > 0)
-    }
-
-    /// Goes on without what no server would say.
-    pub(crate) fn assume_limit(&self) {
-        let _ = self.limit.compare_exchange(0, COUNT_MAX, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
-    /// Notes that so many are too many.
-    pub(crate) fn lower_limit(&self, count: u32) {
-        self.limit.fetch_min((count / 2).max(1), Ordering::Relaxed);
-    }
-
     /// What servers are shown; all are shown the same.
     pub(crate) fn key(&self) -> Option<&Arc<Keyring>> {
         self.options.targets.first().and_then(|target| target.key.as_ref())
@@ -127,8 +111,7 @@ impl Inner {
             Some(_) => {}
             None => self.layout.store(Some(Arc::new(info.layout))),
         }
-        let limit = info.max_count.clamp(1, COUNT_MAX);
-        self.limit.store(self.limit().map_or(limit, |known| known.min(limit)), Ordering::Relaxed);
+        self.limit.learn(info.max_count, boot_ns());
         Ok(())
     }
 }

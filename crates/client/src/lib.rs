@@ -28,6 +28,7 @@ mod builder;
 mod call;
 mod client;
 mod clock;
+mod count_limit;
 mod discovery;
 mod endpoint;
 mod error;
