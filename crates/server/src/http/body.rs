@@ -1,6 +1,9 @@
 //! Bodies of HTTP requests.
 
-use bytes::Bytes;
+use std::error::Error;
+use std::fmt::Display;
+
+use bytes::BytesMut;
 use frazil_wire::{ApiError, Reason};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::Request;
@@ -39,16 +42,23 @@ pub(super) async fn json<T: DeserializeOwned>(
     request: Request<Incoming>,
     limits: &Limits,
 ) -> Result<T, ApiError> {
-    let bytes = json_bytes(request, limits).await?;
+    let mut bytes = BytesMut::new();
+    let read = |piece: &[u8]| {
+        bytes.extend_from_slice(piece);
+        Ok(())
+    };
+    json_pieces(request, limits, limits.max_body_bytes, read).await?;
     serde_json::from_slice(&bytes).map_err(|error| nonsense(&error))
 }
 
-/// Reads what says of itself that it is JSON.
-pub(super) async fn json_bytes(
+/// Reads what says of itself that it is JSON, at most so many bytes. Others of the thread have their turn after
+/// each piece. What is refused is still read to its end: a client that writes all of it before it reads hears why.
+pub(super) async fn json_pieces(
     request: Request<Incoming>,
     limits: &Limits,
-) -> Result<Bytes, ApiError> {
-    let most = limits.max_body_bytes;
+    most: usize,
+    mut read: impl FnMut(&[u8]) -> Result<(), ApiError>,
+) -> Result<(), ApiError> {
     let kind = request.headers().get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default());
     let media = kind.map(|kind| kind.split(';').next().unwrap_or_default().trim());
     if !media.is_some_and(|media| media.eq_ignore_ascii_case("application/json")) {
@@ -58,18 +68,32 @@ pub(super) async fn json_bytes(
     if request.body().size_hint().lower() > most as u64 {
         return Err(too_large(most));
     }
-    match in_time(limits, Limited::new(request.into_body(), most).collect()).await? {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(too_large(most)),
-        Err(error) => {
-            let detail = format_args!("the body cannot be read: {error}");
-            Err(ApiError::new(Reason::InvalidArgument, detail))
+    let mut body = Limited::new(request.into_body(), most);
+    let mut outcome = Ok(());
+    let reading = async {
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| unreadable(&*error, most))?;
+            if let Some(data) = frame.data_ref() {
+                outcome = std::mem::replace(&mut outcome, Ok(())).and_then(|()| read(data));
+                tokio::task::yield_now().await;
+            }
         }
+        Ok(())
+    };
+    in_time(limits, reading).await??;
+    outcome
+}
+
+fn unreadable(error: &(dyn Error + Send + Sync + 'static), most: usize) -> ApiError {
+    if error.is::<LengthLimitError>() {
+        return too_large(most);
     }
+    let detail = format_args!("the body cannot be read: {error}");
+    ApiError::new(Reason::InvalidArgument, detail)
 }
 
 /// JSON that is none, or says something else.
-pub(super) fn nonsense(error: &serde_json::Error) -> ApiError {
+pub(super) fn nonsense(error: &dyn Display) -> ApiError {
     ApiError::new(Reason::InvalidArgument, format_args!("the body makes no sense: {error}"))
 }
 

@@ -315,7 +315,7 @@ async fn what_cannot_be_taken_apart_or_put_together_says_why() {
             if body.is_empty() { site.post(path).await } else { site.post_json(path, body).await };
         assert_eq!(reply.reason(), reason, "{path} {body}");
     }
-    let large = format!(r#"{{"ids":["{}"]}}"#, "1".repeat(2 << 20));
+    let large = format!(r#"{{"ids":["{}"]}}"#, "1".repeat(4 << 20));
     let reply = site.post_json("/v1/ids:decode", &large).await;
     assert_eq!((reply.status, reply.reason().as_str()), (413, "TOO_LARGE"));
     let wrong = [("content-type", "text/plain")];

@@ -8,7 +8,7 @@ use hyper::Request;
 use hyper::body::Incoming;
 use serde::Deserialize;
 
-use super::decode_body::{self, DecodeRequest};
+use super::decode_body::{self, DecodeBody, DecodeRequest};
 use crate::app::Shared;
 use crate::encode::DECODED_PIECE;
 use crate::http::answer::{self, Answer};
@@ -39,12 +39,10 @@ pub(crate) async fn many(
 ) -> Result<Answer, Failed> {
     query::none(request.uri())?;
     let limits = shared.issuer.limits();
-    let bytes = body::json_bytes(request, limits).await?;
-    // A body has up to a megabyte: others of this thread have their turn before and after it.
-    tokio::task::yield_now().await;
-    let DecodeRequest { ids, layout: name } =
-        decode_body::parse(&bytes, limits.max_count as usize)?;
-    drop(bytes);
+    let most = decode_body::bytes_max(limits);
+    let mut reading = DecodeBody::new(limits);
+    body::json_pieces(request, limits, most, |piece| reading.read(piece)).await?;
+    let DecodeRequest { ids, layout: name } = reading.finish()?;
     let layout = layout(shared, name.as_deref())?;
     let left = charge(caller, ids.len()).map_err(|error| Failed::new(error, caller))?;
     check_all(&ids, &layout).await?;

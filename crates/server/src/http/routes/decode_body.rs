@@ -1,6 +1,8 @@
 //! The body of `POST /v1/ids:decode`: IDs are numbers as soon as they are read, and no more of
 //! them are read than may be.
 
+mod pieces;
+
 use std::fmt;
 
 use frazil_id::Id;
@@ -8,6 +10,7 @@ use frazil_wire::{ApiError, Reason};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
+pub(super) use self::pieces::{DecodeBody, bytes_max};
 use crate::http::body::nonsense;
 use crate::policy::decode_cost::check_count;
 
@@ -18,13 +21,25 @@ pub(super) struct DecodeRequest {
     pub(super) layout: Option<String>,
 }
 
-/// Reads at most so many IDs.
-pub(super) fn parse(bytes: &[u8], most: usize) -> Result<DecodeRequest, ApiError> {
+/// Reads a body that has come whole, with at most so many IDs. Without its IDs an error has no position: it would not be
+/// the client's.
+fn parse_all(bytes: &[u8], most: usize, has_ids: bool) -> Result<DecodeRequest, ApiError> {
     let mut refusal = None;
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let reader = DecodeRequestVisitor { most, refusal: &mut refusal };
     let asked = json.deserialize_map(reader).and_then(|asked| json.end().map(|()| asked));
-    asked.map_err(|error| refusal.unwrap_or_else(|| nonsense(&error)))
+    asked.map_err(|error| match refusal {
+        Some(refusal) => refusal,
+        None if has_ids => nonsense(&error),
+        None => without_position(format_args!(""), &error),
+    })
+}
+
+/// The same as [`nonsense`] of a part of the body.
+fn without_position(part: fmt::Arguments<'_>, error: &serde_json::Error) -> ApiError {
+    let text = error.to_string();
+    let why = text.split_once(" at line ").map_or(&*text, |(why, _)| why);
+    nonsense(&format_args!("{part}{why}"))
 }
 
 /// Reads the whole. What is wrong with an ID is left in `refusal`: errors of JSON have no reasons.
@@ -151,7 +166,7 @@ mod tests {
 
     #[test]
     fn ids_are_strings_or_numbers_and_everything_else_is_refused() {
-        let asked = |text: &str| parse(text.as_bytes(), 3).map_err(|error| error.reason);
+        let asked = |text: &str| parse_all(text.as_bytes(), 3, true).map_err(|error| error.reason);
         let ids = |ids: &[u64], layout: Option<&str>| {
             Ok(DecodeRequest { ids: ids.to_vec(), layout: layout.map(str::to_owned) })
         };
