@@ -8,7 +8,7 @@
 //! | Item | What it starts |
 //! |---|---|
 //! | [`Redis`], [`Sentinels`], [`RedisCluster`] | `redis-server`, `redis-sentinel` |
-//! | [`Etcd`], [`EtcdCluster`] | `etcd` |
+//! | [`Etcd`], [`EtcdCluster`], [`EtcdGrpcProxy`] | `etcd` |
 //! | [`ZooKeeper`], [`ZooKeeperEnsemble`] | `java` with Debian's ZooKeeper |
 //! | [`Daemon`], [`Recipe`] | what all of these can be made to do: die, stop, go on; any other program |
 //! | [`Proxy`] | threads that forward, hold back, lose or delay what passes |
@@ -36,7 +36,7 @@ mod zookeeper;
 
 pub use certificates::Certificates;
 pub use daemon::Daemon;
-pub use etcd::{Etcd, EtcdBuilder, EtcdCluster};
+pub use etcd::{Etcd, EtcdBuilder, EtcdCluster, EtcdGrpcProxy};
 pub use false_clock::FalseClock;
 pub use fuzzing::{Broken, Corpus};
 pub use ports::free_port;

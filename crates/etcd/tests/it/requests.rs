@@ -6,7 +6,7 @@ use frazil_etcd::{
     Certificate, Client, ClientTlsConfig, Code, Compare, CompareResult, Config, Identity, KeyValue,
     OperationResponse, PutRequest, RangeRequest, RequestOp, TxnRequest, TxnResponse,
 };
-use frazil_rig::{Certificates, Etcd, EtcdCluster};
+use frazil_rig::{Certificates, Etcd, EtcdCluster, EtcdGrpcProxy};
 
 pub(crate) fn connect(etcd: &Etcd) -> Client {
     Client::new(&etcd.address(), &Config::default()).unwrap()
@@ -109,6 +109,20 @@ async fn a_lease_that_is_kept_alive_goes_on_and_one_that_ended_is_not_found() {
         assert_eq!(refused.code(), Code::NotFound, "{refused}");
         assert!(refused.message().contains("lease not found"), "{refused}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_is_kept_alive_through_etcds_own_proxy() {
+    let etcd = Etcd::start().unwrap();
+    let proxy = EtcdGrpcProxy::start(&etcd).unwrap();
+    let client = Client::new(&proxy.address(), &Config::default()).unwrap();
+    let lease = client.grant_lease(60).await.unwrap();
+    // Not often: the proxy takes a second for each.
+    for _ in 0..3 {
+        client.keep_lease_alive(lease).await.unwrap();
+    }
+    let nobody = client.keep_lease_alive(lease + 1).await.unwrap_err();
+    assert_eq!(nobody.code(), Code::NotFound, "{nobody}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
