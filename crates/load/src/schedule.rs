@@ -94,8 +94,13 @@ impl Pace {
             Self::Closed => return Ok(Some(now()).filter(|now| *now < times.end)),
             Self::Paced(paced) => paced,
         };
-        let due = times.start + paced.series.due(paced.past);
         let now = now();
+        if now >= times.begin {
+            // What was left of the warm-up is let go: a server that is asked for far more than it gives would answer
+            // nothing else.
+            paced.past = paced.past.max(paced.series.due_within(times.begin - times.start));
+        }
+        let due = times.start + paced.series.due(paced.past);
         if due >= times.end || now >= times.end {
             return Ok(None);
         }
@@ -182,6 +187,27 @@ impl Timer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn what_is_left_of_the_warm_up_is_not_sent_in_the_time_that_counts() {
+        let second = Duration::from_secs(1);
+        let now = now();
+        let series = Series { rate: 1_000_000, connections: 4, place: 3 };
+        let pace = || Pace::Paced(Paced { timer: Timer::new().unwrap(), series, past: 7 });
+        let warm = Times { start: now - second, begin: now + second, end: now + 2 * second };
+        let due = pace().next(&warm).await.unwrap().unwrap();
+        assert!(!warm.count(due) && due < now, "the warm-up goes on: {:?}", now - due);
+        let counts = Times { start: now - 2 * second, begin: now - second, end: now + second };
+        let mut pace = pace();
+        let due = pace.next(&counts).await.unwrap().unwrap();
+        assert!(counts.count(due), "{:?} before", counts.begin.saturating_duration_since(due));
+        assert!(
+            due - counts.begin <= Duration::from_micros(4),
+            "none of those that count is left out"
+        );
+        let next = pace.next(&counts).await.unwrap().unwrap();
+        assert_eq!(next - due, Duration::from_micros(4));
+    }
 
     #[test]
     fn connections_take_turns_and_nothing_adds_up() {
