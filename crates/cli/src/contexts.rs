@@ -18,6 +18,8 @@ use crate::remote;
 
 /// The file's name in the configuration directory.
 const FILE: &str = "contexts.toml";
+/// The options of a store's URL that name files.
+const FILE_OPTIONS: [&str; 5] = ["ca", "cert", "key", "password_file", "state"];
 /// A name is typed often, and is a word in a shell.
 const NAME_CHARS_MAX: usize = 64;
 
@@ -76,6 +78,14 @@ impl Context {
                     "a context means the same in every directory: write file: with a path that \
                      begins with /",
                 ));
+            }
+            let is_relative =
+                |name: &&&str| url.option(name).is_some_and(|path| !path.starts_with('/'));
+            if let Some(name) = FILE_OPTIONS.iter().find(is_relative) {
+                return Err(Failure::usage(format_args!(
+                    "a context means the same in every directory: write ?{name}= in the URL of the store with a \
+                     path that begins with /"
+                )));
             }
         }
         if let Some(namespace) = &self.namespace {

@@ -28,6 +28,7 @@ mod net;
 mod node;
 mod policy;
 mod resp;
+mod toml_problem;
 
 pub use self::app::{Addrs, App, BindError, DESCRIPTORS_KEPT, RunError};
 pub use self::app::{Exposed, Reloader, Secrecy, exposed};
@@ -44,6 +45,8 @@ pub use self::net::tls::TlsError;
 pub use self::node::condition::{Condition, NodeState};
 pub use self::policy::access::Permission;
 pub use self::policy::keys;
+#[doc(hidden)]
+pub use self::toml_problem::toml_problem;
 
 /// Runs what the README shows.
 #[cfg(doctest)]

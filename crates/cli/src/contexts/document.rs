@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use frazil_server::toml_problem;
 use serde::Deserialize;
 use toml_edit::{DocumentMut, Item, Table, value};
 
@@ -36,7 +37,7 @@ impl Document {
         let known: Known = toml::from_str(text).map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
-            Failure::usage(format_args!("{shown}:{line}: {}", error.message()))
+            Failure::usage(format_args!("{shown}:{line}: {}", toml_problem(error.message())))
         })?;
         for (name, context) in &known.contexts {
             let checked = check_name(name).and_then(|()| context.check());
@@ -49,7 +50,7 @@ impl Document {
         }
         // Whatever has contexts is a document.
         let text = text.parse().map_err(|error: toml_edit::TomlError| {
-            Failure::usage(format_args!("{shown}: {}", error.message()))
+            Failure::usage(format_args!("{shown}: {}", toml_problem(error.message())))
         })?;
         Ok(Self { text, known })
     }
@@ -157,6 +158,14 @@ mod tests {
             "[contexts.a]\nstore = \"memory:\"\ncert = \"c\"",
             "[contexts.a]\nstore = \"memory:\"\nnamespace = \"/\"",
             "[contexts.a]\nstore = \"memory:\"\nkey = \"canary\"",
+            "[contexts.a]\nstore = [\"redis://me:canary@h\"]",
+            "contexts = \"canary\"",
+            "[contexts]\na = \"redis://me:canary@h\"",
+            "current = [\"canary\"]",
+            "[contexts.a]\nstore = redis://me:canary@h",
+            "[contexts.a]\nstore = \"redis://h?password_file=secret\"",
+            "[contexts.a]\nstore = \"rediss://h?ca=ca.pem\"",
+            "[contexts.a]\nstore = \"static:1?state=state\"",
             "[contexts.\"-a\"]\nstore = \"memory:\"",
             "[contexts.\"\"]\nstore = \"memory:\"",
             "current = 7",

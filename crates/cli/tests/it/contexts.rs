@@ -213,6 +213,10 @@ fn what_cannot_be_is_said() {
         (&["context", "add", "a b", "--store", &url], &["letters"]),
         (&["context", "add", "x"], &["--server"]),
         (&["context", "add", "x", "--store", "redis://me:canary@h"], &["password_file"]),
+        (
+            &["context", "add", "x", "--store", "redis://h?password_file=secret"],
+            &["?password_file=", "begins with /"],
+        ),
         (&["context", "add", "x", "--server", "http://me:canary@h"], &["--key-file"]),
         (&["workers", "ls", "--context", "asked"], &["names no store"]),
         (&["workers", "ls", "--context", ""], &["--context"]),
@@ -224,6 +228,9 @@ fn what_cannot_be_is_said() {
     shell.data(&["context", "add", "prod", "--store", &url, "--replace"]);
     fs::write(file(&shell), "current = \"gone\"\n[contexts.a]\nkey = \"canary\"\n").unwrap();
     shell.fails(&["workers", "ls"], 2, &["contexts.toml:3", "key"]);
+    assert!(!stderr(&shell.output(&["workers", "ls"])).contains("canary"));
+    fs::write(file(&shell), "[contexts.a]\nstore = [\"redis://me:canary@h\"]\n").unwrap();
+    shell.fails(&["workers", "ls"], 2, &["contexts.toml:2", "expected a string"]);
     assert!(!stderr(&shell.output(&["workers", "ls"])).contains("canary"));
     fs::write(file(&shell), "current = \"gone\"\n").unwrap();
     shell.fails(&["workers", "ls"], 2, &["no context \"gone\""]);

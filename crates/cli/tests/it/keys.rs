@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::desk::Desk;
 use crate::logged::Logged;
@@ -18,8 +19,11 @@ fn status(address: &str, key: &str) -> u16 {
     answer.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
+/// A key with a name of its own.
 fn new(desk: &Desk, file: &str, args: &[&str]) -> String {
-    let args = [&["key", "new", "--name", "orders", "--role", "ids"][..], args].concat();
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let name = format!("orders-{}", MADE.fetch_add(1, Ordering::Relaxed));
+    let args = [&["key", "new", "--name", &name, "--role", "ids"][..], args].concat();
     desk.data(&[&args[..], &["--file", file]].concat()).trim().to_owned()
 }
 
@@ -228,6 +232,38 @@ fn nonsense_about_keys_is_told_so_and_changes_nothing() {
     let directory = desk.output(&["key", "ls", "--file", desk.home().to_str().unwrap()]);
     assert!(String::from_utf8(directory.stderr).unwrap().contains("it is a directory"));
     assert_eq!(fs::read_to_string(&path).unwrap(), before);
+}
+
+#[test]
+fn a_name_that_another_key_has_is_refused() {
+    let desk = Desk::new();
+    let path = desk.home().join("keys.toml");
+    let file = path.to_str().unwrap();
+    let new = || desk.output(&["key", "new", "--name", "app", "--role", "ids", "--keys", file]);
+    let first = String::from_utf8(new().stdout).unwrap();
+    let refused = || {
+        let before = fs::read_to_string(&path).unwrap();
+        let output = new();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("another key of the name app") && said.contains("rotate"), "{said}");
+        assert!(output.stdout.is_empty());
+        assert_eq!(fs::read_to_string(&path).unwrap(), before);
+    };
+    refused();
+    desk.data(&["key", "rotate", first.trim(), "--keys", file]);
+    assert_eq!(list(&desk, file).len(), 2);
+    refused();
+    let text = fs::read_to_string(&path).unwrap();
+    let twice: String = text
+        .lines()
+        .filter(|line| !line.starts_with("expires"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    fs::write(&path, twice).unwrap();
+    let output = desk.output(&["serve", "--dev", "--keys", file]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("another key of the name app"), "{said}");
 }
 
 #[test]

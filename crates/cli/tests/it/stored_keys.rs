@@ -128,6 +128,35 @@ fn goes_with_an_export(keys: &Keys<'_>, key: &str) {
 }
 
 #[test]
+fn an_import_that_fails_half_way_says_that_keys_are_in_force_again() {
+    let desk = Desk::new();
+    let [from, to] = ["from", "to"].map(|name| format!("file:{}/{name}", desk.home().display()));
+    desk.data(&["next", "--workers", "5-5", "--store", &from]);
+    let key = Keys { desk: &desk, url: &from }.run(&["new", "--name", "app", "--role", "ids"]);
+    let export = desk.data(&["store", "export", "--store", &from]);
+    // The keys before the worker, which is held there.
+    let [meta, worker, keys, end] = export.lines().collect::<Vec<_>>()[..] else {
+        panic!("{export}")
+    };
+    let file = desk.home().join("export.jsonl");
+    fs::write(&file, [meta, keys, worker, end].join("\n") + "\n").unwrap();
+    let listen = ["--http", "127.0.0.1:0", "--grpc", "off", "--resp", "off"];
+    let args = [&["serve", "--workers", "5-5", "--store", &to][..], &listen].concat();
+    let mut served = Logged::start(desk.command(&args));
+    served.wait_for("ready; try: curl", 1);
+    let import = || desk.output(&["store", "import", file.to_str().unwrap(), "--store", &to]);
+    let failed = import();
+    let said = String::from_utf8(failed.stderr).unwrap();
+    assert_eq!(failed.status.code(), Some(4), "{said}");
+    assert!(said.contains("is held") && said.contains("in force again"), "{said}");
+    assert_eq!(Keys { desk: &desk, url: &to }.list()[0]["id"], id(&key));
+    // The next one has nothing to do with them.
+    let said = String::from_utf8(import().stderr).unwrap();
+    assert!(said.contains("is held") && !said.contains("in force"), "{said}");
+    assert!(served.stop().success());
+}
+
+#[test]
 fn keys_live_in_a_directory() {
     let home = tempfile::tempdir().unwrap();
     keys_live_in(&format!("file:{}/store", home.path().display()));
@@ -190,8 +219,9 @@ fn keys_that_are_made_at_once_are_all_there() {
     let (url, desk) = (etcd.url(), &desk);
     let keys = Keys { desk, url: &url };
     std::thread::scope(|scope| {
-        let new = || keys.run(&["new", "--name", "app", "--role", "ids"]);
-        let made: Vec<_> = (0..6).map(|_| scope.spawn(new)).collect();
+        let new = |name: String| keys.run(&["new", "--name", &name, "--role", "ids"]);
+        let made: Vec<_> =
+            (0..6).map(|number| scope.spawn(move || new(format!("app-{number}")))).collect();
         made.into_iter().for_each(|one| drop(one.join().unwrap()));
     });
     assert_eq!(keys.list().len(), 6);

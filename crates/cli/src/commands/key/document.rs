@@ -1,6 +1,7 @@
 //! The text of a list of keys, changed without losing what people wrote into it.
 
 use frazil_server::keys::{self, KeyEntry, KeysError};
+use frazil_server::toml_problem;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
 use crate::output::{Exit, Failure};
@@ -14,7 +15,9 @@ impl Document {
     pub(super) fn parse(text: &str) -> Result<Self, KeysError> {
         keys::parse(text)?;
         // Whatever is a list of keys is a document.
-        let whole = |error: toml_edit::TomlError| KeysError { problems: vec![error.to_string()] };
+        let whole = |error: toml_edit::TomlError| KeysError {
+            problems: vec![toml_problem(error.message())],
+        };
         text.parse().map(Self).map_err(whole)
     }
 
@@ -33,7 +36,7 @@ impl Document {
         })
     }
 
-    /// Whether servers would take it: a certificate may stand for another key already.
+    /// Whether servers would take it: a name or a certificate may be that of another key already.
     pub(super) fn check(&self) -> Result<(), Failure> {
         keys::parse(&self.text()).map(drop).map_err(|error| {
             Failure::usage(format_args!("the entry does not go with the others: {error:#}"))

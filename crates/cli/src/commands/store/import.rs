@@ -9,7 +9,7 @@ use frazil::coord::internal::transfer::{
     Export, ExportError, ImportError, Imported, ImportedKeys, import,
 };
 use frazil::coord::internal::{Leasing, SlotState};
-use frazil::coord::{Meta, Store};
+use frazil::coord::{Found, Group, Meta, Store};
 use serde::Serialize;
 
 use super::export::tell_of_outsiders;
@@ -31,9 +31,18 @@ pub(super) async fn run(args: &ImportArgs) -> Result<(), Failure> {
     let (meta, outside) = (export.meta.clone(), export.outside());
     let store = args.place.open(Copied::Refuse).await?;
     args.loss.check(store.as_ref()).await?;
-    let imported = import(store.as_ref(), export, unix_ms()).await;
-    let Imported { records, quarantine, was_live, keys, .. } =
-        imported.map_err(|error| failure(error, &meta))?;
+    let had_keys = has_keys(store.as_ref()).await?;
+    let imported = match import(store.as_ref(), export, unix_ms()).await {
+        Ok(imported) => imported,
+        Err(error) => {
+            // What was written stays. If the store does not say, the worse is told.
+            if !had_keys && has_keys(store.as_ref()).await.unwrap_or(true) {
+                tell_of_keys(Some(ImportedKeys::InForce));
+            }
+            return Err(failure(error, &meta));
+        }
+    };
+    let Imported { records, quarantine, was_live, keys, .. } = imported;
     tell_of_keys(keys);
     args.loss.settle(store.as_ref()).await?;
     say(format_args!("imported {} into {store}", count(records, "record")));
@@ -46,6 +55,12 @@ pub(super) async fn run(args: &ImportArgs) -> Result<(), Failure> {
         data.flush()?;
     }
     Ok(())
+}
+
+/// Whether the store has API keys.
+async fn has_keys(store: &dyn Store) -> Result<bool, Failure> {
+    let entries = store.list(Group::Keys).await?;
+    Ok(entries.iter().any(|entry| matches!(entry.found, Found::Known(_))))
 }
 
 fn read(args: &ImportArgs) -> Result<Export, Failure> {

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::entry::KeyEntry;
+use crate::toml_problem::toml_problem;
 
 /// Thousands of keys; a longer file is another file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -57,10 +58,10 @@ pub fn parse(text: &str) -> Result<Vec<KeyEntry>, KeysError> {
     let line = |at: usize| text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
     let file: File = toml::from_str(text).map_err(|error| {
         let line = error.span().map_or(1, |span| line(span.start));
-        KeysError { problems: vec![format!("{line}: {}", error.message())] }
+        KeysError { problems: vec![format!("{line}: {}", toml_problem(error.message()))] }
     })?;
     let (mut problems, mut seen) = (Vec::new(), HashMap::new());
-    let mut certificates = HashMap::new();
+    let (mut certificates, mut names) = (HashMap::new(), HashMap::new());
     for key in &file.key {
         let (line, entry) = (line(key.span().start), key.get_ref());
         if let Err(problem) = entry.check() {
@@ -68,6 +69,14 @@ pub fn parse(text: &str) -> Result<Vec<KeyEntry>, KeysError> {
         }
         if let Some(first) = seen.insert(&entry.id, line) {
             problems.push(format!("{line}: the key {} is there twice, see line {first}", entry.id));
+        }
+        // A key that is replaced ends: two that stay cannot be told apart in the log, the metrics and the quotas.
+        if let Some((first, None)) = names.insert(&entry.name, (line, entry.expires.as_ref())) {
+            let name = &entry.name;
+            problems.push(format!(
+                "{line}: there is another key of the name {name}, see line {first}: choose another name; to \
+                 replace a key, use frazil key rotate"
+            ));
         }
         for name in entry.certificates() {
             if let Some(first) = certificates.insert(name, line) {
@@ -97,7 +106,7 @@ mod tests {
 
     fn entry(id: &str, more: &str) -> String {
         let hash = "ab".repeat(32);
-        format!("[[key]]\nid = \"{id}\"\nname = \"n\"\nsha256 = \"{hash}\"\n{more}\n")
+        format!("[[key]]\nid = \"{id}\"\nname = \"{id}\"\nsha256 = \"{hash}\"\n{more}\n")
     }
 
     #[test]
@@ -119,7 +128,7 @@ mod tests {
     #[test]
     fn a_certificate_can_take_the_place_of_a_hash_and_stands_for_one_key() {
         let entry = |id: &str, more: &str| {
-            format!("[[key]]\nid = \"{id}\"\nname = \"n\"\nroles = [\"ids\"]\n{more}\n")
+            format!("[[key]]\nid = \"{id}\"\nname = \"{id}\"\nroles = [\"ids\"]\n{more}\n")
         };
         let subject = "certificate_subject = \"CN=orders\"";
         let dns = |name: &str| format!("certificate_san = \"{name}\"");
@@ -135,6 +144,27 @@ mod tests {
         ] {
             let error = parse(&bad).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_that_of_one_key_and_of_those_that_it_replaces() {
+        let named = |id: &str, expires: &str| {
+            entry(id, &format!("roles = [\"ids\"]\n{expires}"))
+                .replace(&format!("name = \"{id}\""), "name = \"n\"")
+        };
+        let ends = "expires = \"2027-01-31T00:00:00Z\"";
+        for (entries, is_fine) in [
+            ([named("a", ends), named("b", ends), named("c", "")], true),
+            ([named("a", ends), named("b", ends), named("c", ends)], true),
+            ([named("a", ""), named("b", ends), entry("c", "roles = [\"ids\"]")], false),
+            ([named("a", ends), named("b", ""), named("c", "")], false),
+        ] {
+            let read = parse(&entries.concat());
+            assert_eq!(read.is_ok(), is_fine, "{read:?}");
+            if let Err(error) = read {
+                assert!(error.to_string().contains("another key of the name n"), "{error}");
+            }
         }
     }
 

@@ -182,7 +182,7 @@ mod tests {
         let key = NewKey::mint().unwrap();
         let entry = KeyEntry::of(&key, "orders", vec![Role::Ids]);
         let (id, hash) = (entry.id, entry.sha256);
-        format!("[[key]]\nid = \"{id}\"\nname = \"n\"\nroles = [\"ids\"]\nsha256 = \"{hash}\"\n")
+        format!("[[key]]\nid = \"{id}\"\nname = \"{id}\"\nroles = [\"ids\"]\nsha256 = \"{hash}\"\n")
     }
 
     #[tokio::test]

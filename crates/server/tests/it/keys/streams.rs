@@ -105,8 +105,11 @@ async fn a_stream_that_takes_all_there_is_leaves_other_keys_some() {
 async fn a_key_and_its_replacement_have_one_quota() {
     let mut keys = Keys::new();
     let quota = |entry: &mut KeyEntry| entry.ids_per_second = 1000.try_into().ok();
-    let (old, new) =
-        (keys.add_with("app", Role::Ids, quota), keys.add_with("app", Role::Ids, quota));
+    let old = keys.add_with("app", Role::Ids, |entry| {
+        quota(entry);
+        entry.expires = Some("2999-01-01T00:00:00Z".to_owned());
+    });
+    let new = keys.add_with("app", Role::Ids, quota);
     let site = keyed(&keys).await;
     assert_eq!(post(site.http(), "/ids?count=1000", &old).await.status, 200);
     let second = post(site.http(), "/ids?count=1000", &new).await;
