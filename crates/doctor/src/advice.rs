@@ -10,7 +10,7 @@ pub struct Advised<'a>(pub &'a Error);
 
 impl fmt::Display for Advised<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = self.0.to_string();
+        let text = format!("{:#}", self.0);
         f.write_str(text.trim_end_matches('.'))?;
         match next_step_after(self.0) {
             Some(step) => write!(f, "; {step}"),
